@@ -1,0 +1,64 @@
+# The commands of the book. Without make: README.md has each as plain commands.
+
+PYTHON ?= python3
+VENV = .venv/bin/python
+
+.NOTPARALLEL:
+.PHONY: help book test lab serve notebooks experiments bench bench-gpu mutants format clean
+
+help:
+	@echo "make book       build the site into _build/html"
+	@echo "make test       verify all that a reader sees"
+	@echo "make lab        open the notebooks in JupyterLab"
+	@echo "make serve      build the site and serve it on this machine"
+	@echo "make notebooks  execute the notebooks and write their outputs"
+	@echo "make experiments  run them again, and write what came out"
+	@echo "make bench      measure the mechanisms beside PyTorch's"
+	@echo "make bench-gpu  the same on a CUDA GPU, into its ledger"
+	@echo "make mutants    plant mistakes that the tests must see"
+	@echo "make format     put code and notebooks into the house style"
+	@echo "make clean      remove what was built; .venv stays"
+
+book:
+	@$(PYTHON) tools/setup.py book
+	@$(VENV) tools/site.py build
+
+test:
+	@$(PYTHON) tools/setup.py test
+	@$(VENV) tools/verify.py
+
+lab:
+	@$(PYTHON) tools/setup.py lab
+	@$(VENV) -m jupyter lab book
+
+serve: book
+	@echo "http://127.0.0.1:8000/book/intro.html (end with Ctrl-C)"
+	@$(VENV) -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+
+notebooks:
+	@$(PYTHON) tools/setup.py lab
+	@$(VENV) tools/notebooks.py
+
+experiments:
+	@$(PYTHON) tools/setup.py test
+	@$(VENV) tools/experiments.py
+
+bench:
+	@$(PYTHON) tools/setup.py test
+	@$(VENV) tools/bench.py
+
+bench-gpu:
+	@$(PYTHON) tools/setup.py test
+	@$(VENV) tools/bench_gpu.py
+
+mutants:
+	@$(PYTHON) tools/setup.py test
+	@$(VENV) tools/mutants.py
+
+format:
+	@$(PYTHON) tools/setup.py lab
+	@$(VENV) -m ruff check --fix
+	@$(VENV) -m ruff format
+
+clean:
+	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,0 +1,96 @@
+// Runs the labs of a page without a kernel. Each lab's module arrives as text
+// in window.selfattnLabs, its settings in the state that the page embeds. A
+// classic script that imports a Blob, because browsers import nothing else on
+// a page that was opened from disk.
+(() => {
+  const WIDGET = "application/vnd.jupyter.widget-";
+
+  // As much of a widget's model as a lab needs.
+  function makeModel(traits) {
+    const data = { ...traits };
+    const listeners = {};
+    const tell = (event) => listeners[event]?.forEach((f) => f());
+    return {
+      get: (name) => data[name],
+      set(name, value) {
+        if (data[name] === value) return;
+        data[name] = value;
+        tell(`change:${name}`);
+      },
+      save_changes: () => tell("saved"),
+      on: (event, f) => (listeners[event] ??= new Set()).add(f),
+      off: (event, f) => listeners[event]?.delete(f),
+    };
+  }
+
+  // The address says how the lab stands, once the hand rests.
+  function keepLink(model, lab, name) {
+    const rules = model.get("rules");
+    let waiting;
+    model.on("saved", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        const now = Object.keys(rules).map((key) => [key, model.get(key)]);
+        const link = lab.writeLink(name, rules, Object.fromEntries(now));
+        const page = location.pathname + location.search;
+        history.replaceState(history.state, "", page + link);
+      }, 200);
+    });
+  }
+
+  function takeLink(model, lab, name) {
+    const link = lab.readLink(location.hash, name, model.get("rules"));
+    if (!link) return false;
+    for (const [key, value] of Object.entries(link.values))
+      model.set(key, value);
+    model.set("complaint", link.complaint);
+    return true;
+  }
+
+  function giveUp(place, error) {
+    console.error(error);
+    place.classList.remove("lab-runs");
+    place.querySelector(".selfattn-lab")?.remove();
+    const note = document.createElement("p");
+    note.className = "lab-failed";
+    note.textContent =
+      "This lab could not start in your browser; here is its picture.";
+    place.append(note);
+  }
+
+  async function run(place, traits, name) {
+    const text = window.selfattnLabs?.[place.dataset.lab];
+    if (!traits || !text) throw new Error(`no module or state for ${name}`);
+    const blob = new Blob([text], { type: "text/javascript" });
+    const { default: lab } = await import(URL.createObjectURL(blob));
+    const model = makeModel(traits);
+    const asked = takeLink(model, lab, name);
+    await lab.render({ model, el: place });
+    place.classList.add("lab-runs");
+    place.addEventListener("lab-failed", (event) =>
+      giveUp(place, event.detail), { once: true });
+    keepLink(model, lab, name);
+    return asked && place;
+  }
+
+  document.addEventListener("DOMContentLoaded", async () => {
+    const states = {};
+    for (const stored of document.querySelectorAll(
+      `script[type="${WIDGET}state+json"]`))
+      Object.assign(states, JSON.parse(stored.textContent).state);
+    const count = {};
+    const running = [];
+    for (const place of document.querySelectorAll("[data-lab]")) {
+      const stem = place.dataset.lab;
+      count[stem] = (count[stem] ?? 0) + 1;
+      const name = count[stem] === 1 ? stem : `${stem}-${count[stem]}`;
+      const view = place.querySelector(`script[type="${WIDGET}view+json"]`);
+      const { model_id: id } = JSON.parse(view.textContent);
+      running.push(run(place, states[id]?.state, name)
+        .catch((error) => giveUp(place, error)));
+    }
+    // Labs are taller than their pictures, so what was asked for has moved.
+    const asked = (await Promise.all(running)).find(Boolean);
+    (asked ?? document.querySelector(":target"))?.scrollIntoView();
+  });
+})();

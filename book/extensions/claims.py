@@ -1,0 +1,267 @@
+"""Claims of the sources: a badge at each mention, and the page of them all.
+
+A link to ``claims.md#000-018`` shows the verdict on that claim and the test
+that gives it; the directive ``claims-ledger`` writes the page it leads to.
+Both read the ledger, one TOML file a chapter in ``book/claims/``.
+"""
+
+import hashlib
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.util.nodes import make_refnode
+
+PAGE = "book/claims"
+SOURCES = 5
+ID = re.compile(r"00[0-4]-\d{3}")
+
+# Verdicts in the order of the page, errors and disagreements first, each with
+# its words in a badge, its title, and what it means.
+VERDICTS = {
+    "wrong": ("wrong", "Wrong", "False, or code that fails or misleads."),
+    "contradicts-another-seed": (
+        "contradicts another source",
+        "Contradicts another source",
+        "The sources differ; the statement says which is right, or why both "
+        "may be.",
+    ),
+    "holds-with-caveat": (
+        "holds with a caveat",
+        "Holds with a caveat",
+        "True under a condition that the source does not give, or loosely "
+        "worded.",
+    ),
+    "not-reproducible": (
+        "not reproducible",
+        "Not reproducible",
+        "No seed, model, data or hardware is given to check it against.",
+    ),
+    "holds": ("holds", "Holds", "True as written."),
+}
+REASONS = {"history", "convention", "GPU only", "not reproducible as given"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One row of the ledger."""
+
+    chapter: str
+    id: str  # source and running number: 000-018
+    place: str  # lines of the source: L43
+    quote: str
+    verdict: str
+    statement: str
+    test: str | None = None
+    reason: str | None = None
+
+    @property
+    def where(self) -> str:
+        """Source and lines, in words."""
+        lines = self.place.replace("L", "").replace("-", "–")
+        lines = lines.replace(",", ", ").replace(" vs ", " and ")
+        word = "line" if lines.isdigit() else "lines"
+        return f"source {int(self.id[:3])}, {word} {lines}"
+
+
+def read_ledger(folder: Path) -> list[Claim]:
+    """All rows of all chapters, by id.
+
+    Raises:
+        ValueError: if a row lacks something or has too much; it names the
+            file and the row.
+    """
+    claims = []
+    for path in sorted(folder.rglob("*.toml")):
+        chapter = path.relative_to(folder).with_suffix("").as_posix()
+        for row in tomllib.loads(path.read_text("utf-8")).get("claim", []):
+            try:
+                claims.append(Claim(chapter=chapter, **row))
+            except TypeError as why:
+                raise ValueError(
+                    f"a claim has id, place, quote, verdict, statement, and "
+                    f"test or reason, but in {path.name} {row.get('id')}: "
+                    f"{why}"
+                ) from None
+    return sorted(claims, key=lambda claim: claim.id)
+
+
+def ledger(app: Sphinx) -> dict[str, Claim]:
+    """The book's claims by id."""
+    claims = read_ledger(Path(app.srcdir, PAGE))
+    return {claim.id: claim for claim in claims}
+
+
+def note_changes(app: Sphinx, config: Config) -> None:
+    """Have every page read again when a row has changed."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(app.srcdir, PAGE).rglob("*.toml")):
+        digest.update(path.read_bytes())
+    config["claims_digest"] = digest.hexdigest()
+
+
+class Badges(SphinxPostTransform):
+    """Make each link to a claim show its verdict and its test."""
+
+    default_priority = 8  # before MyST resolves the links, at 9
+
+    def run(self, **kwargs: object) -> None:
+        """Replace the links to claims in one page."""
+        claims = ledger(self.app)
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            name = link.get("reftargetid") or ""
+            if link["reftarget"] != PAGE or not ID.fullmatch(name):
+                continue
+            if name not in claims:
+                logging.getLogger(__name__).warning(
+                    "no claim %s in the ledger", name, location=link
+                )
+                link.replace_self(link[0].deepcopy())
+                continue
+            link.replace_self(self.badge(claims[name], link))
+
+    def badge(self, claim: Claim, link: addnodes.pending_xref) -> nodes.inline:
+        """The link's own words, the verdict, and what shows it.
+
+        The style sheet shows the last only to those who point at the link or
+        reach it by key, so that sentences stay readable, and on paper.
+        """
+        verdict, _, _ = VERDICTS[claim.verdict]
+        said = nodes.inline("", "", *[child.deepcopy() for child in link])
+        reference = make_refnode(
+            self.app.builder, self.env.docname, PAGE, claim.id, said
+        )
+        reference["classes"].append("claim")
+        reference += [nodes.Text(" "), chip(claim.verdict, verdict)]
+        test = settled(claim)
+        test.insert(0, nodes.Text(" "))  # for paper; on screen it is apart
+        return nodes.inline("", "", reference, test, classes=["claim-mention"])
+
+
+def chip(verdict: str, words: str) -> nodes.inline:
+    """A verdict as a small coloured label; the words say it, too."""
+    return nodes.inline("", words, classes=["verdict", f"verdict-{verdict}"])
+
+
+def settled(claim: Claim) -> nodes.inline:
+    """By which test a claim is settled, or why by none."""
+    shown: nodes.Node = nodes.Text(f"no test: {claim.reason}")
+    if claim.test:
+        shown = nodes.literal("", claim.test)
+    return nodes.inline("", "", shown, classes=["claim-test"])
+
+
+class Ledger(Directive):
+    """The tables of all claims, errors and disagreements first."""
+
+    def run(self) -> list[nodes.Node]:
+        """Sections with one table a verdict, after a table of counts."""
+        env = self.state.document.settings.env
+        claims = ledger(env.app).values()
+        content: list[nodes.Node] = [counts(list(claims))]
+        for verdict, (_, title, meaning) in VERDICTS.items():
+            rows = [claim for claim in claims if claim.verdict == verdict]
+            if rows:
+                section = nodes.section(ids=[f"verdict-{verdict}"])
+                section += nodes.title("", title)
+                section += nodes.paragraph("", meaning)
+                section += table(
+                    (2, 3),
+                    ("The source says", "What is so"),
+                    [(said(claim), so(claim)) for claim in rows],
+                    "claims",
+                )
+                content.append(section)
+        return content
+
+
+def counts(claims: list[Claim]) -> nodes.table:
+    """How many claims of which verdict each source makes."""
+    count = Counter((claim.verdict, int(claim.id[:3])) for claim in claims)
+    rows = []
+    for verdict, (words, _, _) in VERDICTS.items():
+        numbers = [count[verdict, source] for source in range(SOURCES)]
+        if sum(numbers):
+            link = nodes.reference("", "", refid=f"verdict-{verdict}")
+            link += chip(verdict, words)
+            rows.append((paragraph(link), *texts(*numbers, sum(numbers))))
+    heads = ("verdict", *map(str, range(SOURCES)), "all")
+    return table((3, *[1] * SOURCES, 1), heads, rows, "claims-count")
+
+
+def said(claim: Claim) -> nodes.paragraph:
+    """Where a claim is made, and in which words."""
+    quote = re.sub(r'"([^"]*)"', r"‘\1’", claim.quote)
+    return paragraph(
+        nodes.target("", "", ids=[claim.id]),
+        nodes.strong("", claim.id),
+        nodes.Text(f", {claim.where}: “{quote}”"),
+    )
+
+
+def so(claim: Claim) -> nodes.paragraph:
+    """What is so, what shows it, and where the book speaks of it."""
+    chapter = addnodes.pending_xref(
+        "",
+        nodes.inline("", claim.chapter),
+        refdomain="std",
+        reftype="doc",
+        reftarget=f"/book/{claim.chapter}",
+        refexplicit=False,  # so it shows the chapter's title
+        refwarn=True,
+    )
+    return paragraph(
+        nodes.Text(claim.statement + " "),
+        settled(claim),
+        nodes.Text(" "),
+        nodes.inline("", "", chapter, classes=["claim-chapter"]),
+    )
+
+
+def paragraph(*parts: nodes.Node) -> nodes.paragraph:
+    """A paragraph of nodes."""
+    return nodes.paragraph("", "", *parts)
+
+
+def texts(*values: object) -> Iterator[nodes.paragraph]:
+    """A paragraph for each value."""
+    return (nodes.paragraph("", str(value)) for value in values)
+
+
+def table(
+    widths: tuple[int, ...],
+    heads: tuple[str, ...],
+    rows: list[tuple[nodes.paragraph, ...]],
+    name: str,
+) -> nodes.table:
+    """A table with a head, its columns in these proportions, of a class."""
+    group = nodes.tgroup("", cols=len(widths))
+    group += [nodes.colspec("", colwidth=width) for width in widths]
+    group += nodes.thead("", row(tuple(texts(*heads))))
+    group += nodes.tbody("", *[row(cells) for cells in rows])
+    return nodes.table("", group, classes=[name])
+
+
+def row(cells: tuple[nodes.paragraph, ...]) -> nodes.row:
+    """One row of a table."""
+    return nodes.row("", *[nodes.entry("", cell) for cell in cells])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx about the badges, the page and their colours."""
+    app.add_config_value("claims_digest", "", "env", [str])
+    app.connect("config-inited", note_changes)
+    app.add_directive("claims-ledger", Ledger)
+    app.add_post_transform(Badges)
+    app.add_css_file("claims.css")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

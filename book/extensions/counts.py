@@ -1,0 +1,92 @@
+"""Numbers about the book itself, counted when the site is built.
+
+``{count}`code cells``` in a page becomes the number of them; `COUNTS` lists
+what can be counted. So no such number is typed, and none goes stale.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from claims import read_ledger
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxRole
+
+IGNORED = "nbval-ignore-output"
+
+
+def code_cells(book: Path) -> Iterator[dict]:
+    """The code cells of every notebook in the book."""
+    for path in sorted(book.rglob("*.ipynb")):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                yield cell
+
+
+def figures(book: Path) -> int:
+    """How many outputs are pictures."""
+    return sum(
+        "image/png" in output.get("data", {})
+        for cell in code_cells(book)
+        for output in cell["outputs"]
+    )
+
+
+def not_compared(book: Path) -> int:
+    """How many code cells nbval runs without comparing their output."""
+    return sum(
+        IGNORED in cell["metadata"].get("tags", [])
+        for cell in code_cells(book)
+    )
+
+
+def verdicts(verdict: str) -> Callable[[Path], int]:
+    """A count of the claims with this verdict."""
+    return lambda book: sum(
+        claim.verdict == verdict for claim in read_ledger(book / "claims")
+    )
+
+
+COUNTS: dict[str, Callable[[Path], int]] = {
+    "notebooks": lambda book: len(list(book.rglob("*.ipynb"))),
+    "code cells": lambda book: len(list(code_cells(book))),
+    "cells not compared": not_compared,
+    "figures": figures,
+    "claims": lambda book: len(read_ledger(book / "claims")),
+    "claims with a test": lambda book: sum(
+        claim.test is not None for claim in read_ledger(book / "claims")
+    ),
+    "claims without a test": lambda book: sum(
+        claim.test is None for claim in read_ledger(book / "claims")
+    ),
+    "wrong claims": verdicts("wrong"),
+    "contradicting claims": verdicts("contradicts-another-seed"),
+    "claims with a caveat": verdicts("holds-with-caveat"),
+    "claims not reproducible": verdicts("not-reproducible"),
+    "claims that hold": verdicts("holds"),
+}
+
+
+class Count(SphinxRole):
+    """The role ``count``."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """The number, or a message that lists what can be counted."""
+        book = Path(self.env.srcdir, "book")
+        for path in (*book.rglob("*.ipynb"), *book.rglob("*.toml")):
+            self.env.note_dependency(str(path))
+        if self.text not in COUNTS:
+            known = ", ".join(COUNTS)
+            message = self.inliner.reporter.error(
+                f"{self.text!r} cannot be counted, only: {known}",
+                line=self.lineno,
+            )
+            return [], [message]
+        return [nodes.Text(f"{COUNTS[self.text](book):,}")], []
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx about the role."""
+    app.add_role("count", Count())
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,146 @@
+"""Checks: errors that say the rule first, and then the shapes that break it.
+
+Every mechanism of this book begins with `check_shapes`. It asks nothing of
+the numbers, so it takes microseconds and never waits for a GPU.
+"""
+
+import torch
+from torch import Tensor
+
+
+def check_shapes(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+) -> None:
+    """Say in words what does not fit, before a product says it in numbers.
+
+    Raises:
+        ValueError: with the rule first, then the shapes that break it.
+    """
+    check_types(q, k, v, mask, bias)
+    if q.shape[-1] != k.shape[-1] or q.shape[-1] == 0:
+        raise ValueError(
+            "queries and keys must have the same number of features, at "
+            f"least 1, but q is {tuple(q.shape)} and k is {tuple(k.shape)}"
+        )
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            "there must be one value per key, "
+            f"but k is {tuple(k.shape)} and v is {tuple(v.shape)}"
+        )
+    try:
+        batch_shape(q, k, v)
+    except RuntimeError:
+        raise ValueError(
+            "the axes before the last two must broadcast together, but q is "
+            f"{tuple(q.shape)}, k is {tuple(k.shape)} and v is "
+            f"{tuple(v.shape)}"
+        ) from None
+    check_fits("mask", mask, q, k)
+    check_fits("bias", bias, q, k)
+
+
+def check_types(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+) -> None:
+    """Raise unless these are numbers where numbers belong, and yes or no."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if x.ndim < 2 or not x.is_floating_point():
+            raise ValueError(
+                f"{name} must be floating-point with at least two axes, "
+                "(..., tokens, features), "
+                f"but it is {tuple(x.shape)} of {x.dtype}"
+            )
+    if not q.dtype == k.dtype == v.dtype:
+        raise ValueError(
+            "queries, keys and values must have one type, but they are "
+            f"{q.dtype}, {k.dtype} and {v.dtype}"
+        )
+    if mask is not None and mask.dtype != torch.bool:
+        raise ValueError(
+            "mask must be boolean (True = may attend), but its dtype is "
+            f"{mask.dtype}; pass numbers to add to the scores as `bias`"
+        )
+    if bias is not None and not bias.is_floating_point():
+        raise ValueError(
+            "bias must be floating-point (it is added to the scores), but its "
+            f"dtype is {bias.dtype}; pass who may attend as `mask`"
+        )
+
+
+def check_fits(name: str, extra: Tensor | None, q: Tensor, k: Tensor) -> None:
+    """Raise unless a mask or a bias broadcasts to the scores, not past them.
+
+    A mask with more rows than there are queries would make a larger result
+    instead of an error, which is how such mistakes stay hidden.
+    """
+    if extra is None:
+        return
+    target = (*batch_shape(q, k), q.shape[-2], k.shape[-2])
+    from_the_right = zip(reversed(extra.shape), reversed(target), strict=False)
+    fits = all(size in (1, wanted) for size, wanted in from_the_right)
+    if extra.ndim > len(target) or not fits:
+        raise ValueError(
+            f"{name} must broadcast to (..., n_q, n_k) = {target}, "
+            f"but it is {tuple(extra.shape)}"
+        )
+
+
+def check_dropout(dropout_p: float) -> None:
+    """Raise unless this is a probability."""
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(
+            "the share of weights to drop must lie between 0 and 1, "
+            f"but it is {dropout_p}"
+        )
+
+
+def batch_shape(*tensors: Tensor) -> tuple[int, ...]:
+    """The axes before the last two, broadcast together."""
+    shapes = {x.shape[:-2] for x in tensors}
+    # Nearly always they are one and the same; broadcast_shapes takes longer
+    # to say so than a small attention takes.
+    return (
+        shapes.pop() if len(shapes) == 1 else torch.broadcast_shapes(*shapes)
+    )
+
+
+def check_divides(a: str, n_a: int, b: str, n_b: int) -> None:
+    """Raise unless ``a`` divides ``b``."""
+    if n_a < 1 or n_b % n_a:
+        raise ValueError(f"{a} must divide {b}, but {a}={n_a} and {b}={n_b}")
+
+
+def check_axes(**tables: Tensor | None) -> None:
+    """Raise if a table has three axes: the first could be batch or heads."""
+    for name, table in tables.items():
+        if table is not None and table.ndim == 3:
+            raise ValueError(
+                f"{name} must be (n_q, n_k) or broadcast to (batch, n_heads, "
+                f"n_q, n_k) with four axes, but it is {tuple(table.shape)}; "
+                f"write {name}[:, None] if its first axis is the batch"
+            )
+
+
+def check_once(name: str) -> None:
+    """Raise if a backward pass written by hand is to be differentiated.
+
+    For its first line. PyTorch's own `once_differentiable` lets one case
+    pass: a second derivative with respect to q, k or v alone, which then
+    comes out as zero.
+
+    Raises:
+        RuntimeError: within ``create_graph=True``.
+    """
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            f"{name} can be differentiated once, not twice; `attention` can "
+            "be, as often as you like"
+        )

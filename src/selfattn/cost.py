@@ -1,0 +1,286 @@
+"""What a computation costs: time, memory and multiplications.
+
+Bytes and FLOPs are counted: they are the same on every machine, so they can
+be asserted. Seconds are measured, and belong beside the machine's name.
+"""
+
+import math
+import time
+import weakref
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import (
+    FlopCounterMode,
+    sdpa_backward_flop_count,
+    sdpa_flop_count,
+)
+
+
+class LiveBytes(TorchDispatchMode):
+    """Watch a computation, and count the bytes of the tensors it keeps.
+
+    Only what is made inside the ``with`` counts, the gradients of a backward
+    pass among it, and each storage once, however many views it has. It is
+    subtracted as soon as its memory is free again. Scratch memory inside one
+    of PyTorch's kernels is not seen.
+
+    Attributes:
+        live: bytes that are held now.
+        peak: the most bytes that were ever held at once.
+        largest: bytes of the largest single tensor.
+
+    >>> with LiveBytes() as memory:
+    ...     row, column = torch.zeros(1, 5), torch.zeros(3, 1)
+    ...     table = row + column
+    ...     del row, column, table
+    >>> memory.peak == 4 * (5 + 3 + 15), memory.live, memory.largest
+    (True, 0, 60)
+    """
+
+    def __init__(self) -> None:
+        """Start from nothing."""
+        super().__init__()
+        self.live = self.peak = self.largest = 0
+        self.sizes: dict[int, int] = {}  # of each storage made inside
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """Run one operation, and look at what it made."""
+        kwargs = kwargs or {}
+        given = {address(x) for x in tensors_in((args, kwargs))}
+        result = func(*args, **kwargs)
+        for x in tensors_in(result):
+            if address(x) in self.sizes or address(x) not in given:
+                self.hold(x.untyped_storage())
+        return result
+
+    def hold(self, storage: torch.UntypedStorage) -> None:
+        """Count a storage, or what it has grown by, until it is freed."""
+        key, size = storage._cdata, storage.nbytes()
+        if key not in self.sizes:
+            weakref.finalize(storage, self.release, key).atexit = False
+        self.live += size - self.sizes.get(key, 0)
+        self.sizes[key] = size
+        self.peak = max(self.peak, self.live)
+        self.largest = max(self.largest, size)
+
+    def release(self, key: int) -> None:
+        """Forget a storage whose memory is free again."""
+        self.live -= self.sizes.pop(key)
+
+
+def tensors_in(tree: object) -> list[Tensor]:
+    """Every tensor in nested tuples, lists and dictionaries."""
+    return [x for x in tree_leaves(tree) if isinstance(x, Tensor)]
+
+
+def address(x: Tensor) -> int:
+    """Where the memory of a tensor is described: the same for its views."""
+    return x.untyped_storage()._cdata
+
+
+def peak_bytes(f: Callable[[], object]) -> int:
+    """The most bytes that the tensors made by ``f()`` occupy at once.
+
+    Args:
+        f: the computation, with nothing left to fill in. What it returns
+            counts too; what it is given does not.
+
+    >>> x = torch.zeros(7, 11)
+    >>> peak_bytes(lambda: x.exp().sum()) == 4 * (7 * 11 + 1)
+    True
+    """
+    with LiveBytes() as memory:
+        f()
+    return memory.peak
+
+
+def allocated_bytes(f: Callable[[], object]) -> int:
+    """The most bytes that ``f()`` adds on the CPU, as its allocator saw it.
+
+    Unlike `peak_bytes` this sees the scratch memory inside PyTorch's kernels
+    too. It is PyTorch's profiler that watches.
+
+    >>> x = torch.zeros(7, 11)
+    >>> allocated_bytes(lambda: x.exp()) == 4 * 7 * 11
+    True
+    """
+    with profile(
+        activities=[ProfilerActivity.CPU], profile_memory=True
+    ) as watched:
+        f()
+    live = peak = 0
+    for event in watched.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            live += event.nbytes()
+            peak = max(peak, live)
+    return peak
+
+
+def largest_bytes(f: Callable[[], object]) -> int:
+    """The bytes of the largest single tensor that ``f()`` makes.
+
+    >>> x = torch.zeros(7, 11)
+    >>> largest_bytes(lambda: (x.sum(0), x.sum(1))) == 4 * 11
+    True
+    """
+    with LiveBytes() as memory:
+        f()
+    return memory.largest
+
+
+def flops(f: Callable[[], object]) -> int:
+    """Floating-point operations in the matrix products of ``f()``.
+
+    A product of (n, d) and (d, m) matrices is 2 n d m operations: a multiply
+    and an add each. Softmax and other steps along the way count nothing, and
+    a causal kernel counts as if it skipped nothing.
+
+    >>> x, y = torch.zeros(7, 5), torch.zeros(5, 11)
+    >>> flops(lambda: x @ y) == 2 * 7 * 5 * 11
+    True
+    """
+    # PyTorch's counter knows the fused kernels of CUDA, and not the CPU's.
+    fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    back = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+    known = {fused: fused_flops, back: fused_backward_flops}
+    with FlopCounterMode(display=False, custom_mapping=known) as counter:
+        f()
+    return counter.get_total_flops()
+
+
+def fused_flops(q, k, v, *others, **options) -> int:
+    """Operations of the fused kernel, by its inputs' shapes: two products."""
+    return sdpa_flop_count(q, k, v)
+
+
+def fused_backward_flops(output, q, k, v, *others, **options) -> int:
+    """Of its backward pass: five products, the scores being made anew."""
+    return sdpa_backward_flop_count(output, q, k, v)
+
+
+def seconds(
+    f: Callable[[], object],
+    *,
+    repeats: int = 5,
+    threads: int = 1,
+    clock: Callable[[], float] = time.process_time,
+) -> float:
+    """How long ``f()`` takes on the CPU: the least of several tries.
+
+    The first call is not counted. The least, not the mean: whatever else
+    runs on the machine can make a try longer, never shorter.
+
+    Args:
+        f: the computation, with nothing left to fill in.
+        repeats: how many calls to time.
+        threads: how many threads PyTorch may use meanwhile.
+        clock: CPU time, which a busy neighbour hardly touches. With more
+            than one thread it adds up over them: use `time.perf_counter`.
+
+    Raises:
+        ValueError: if ``repeats`` is smaller than 1.
+    """
+    check_repeats(repeats)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        f()
+        return min(one_run(f, clock) for _ in range(repeats))
+    finally:
+        torch.set_num_threads(before)
+
+
+def one_run(f: Callable[[], object], clock: Callable[[], float]) -> float:
+    """What the clock says that one call took."""
+    start = clock()
+    f()
+    return clock() - start
+
+
+def cuda_seconds(f: Callable[[], object], *, repeats: int = 5) -> float:
+    """How long ``f()`` takes on the GPU: the least of several tries.
+
+    A call returns before the GPU has done its work, so the GPU itself notes
+    the time, in two events around the call. The first call is not counted.
+
+    Raises:
+        ValueError: if ``repeats`` is smaller than 1, or without a CUDA GPU.
+    """
+    check_repeats(repeats)
+    check_cuda()
+    f()
+    tries = []
+    for _ in range(repeats):
+        start = torch.cuda.Event(enable_timing=True)
+        end = torch.cuda.Event(enable_timing=True)
+        start.record()
+        f()
+        end.record()
+        torch.cuda.synchronize()
+        tries.append(start.elapsed_time(end) / 1000)  # it tells milliseconds
+    return min(tries)
+
+
+def cuda_peak_bytes(f: Callable[[], object]) -> int:
+    """The most bytes that ``f()`` adds on the GPU, as its allocator saw it.
+
+    Unlike `peak_bytes` this sees the scratch memory of kernels too, and
+    rounds each tensor up to the allocator's blocks of 512 bytes.
+
+    Raises:
+        ValueError: without a CUDA GPU.
+    """
+    check_cuda()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    f()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def log_log_slope(
+    ns: Sequence[float | int], values: Sequence[float | int]
+) -> float:
+    """The exponent p of the law values ∝ nᵖ that fits best.
+
+    The slope of the least-squares line through log(values) against log(ns):
+    1 where doubling n doubles the cost, 2 where it quadruples it.
+
+    Raises:
+        ValueError: if there are not two different ns, all of them and all
+            values positive, one value for each n.
+
+    >>> round(log_log_slope([100, 200, 400], [3, 12, 48]), 6)
+    2.0
+    """
+    if len(ns) != len(values) or len(set(ns)) < 2 or min(*ns, *values) <= 0:
+        raise ValueError(
+            "a slope needs one positive value for each of at least two "
+            f"different positive n, but ns={ns} and values={values}"
+        )
+    xs, ys = [math.log(n) for n in ns], [math.log(y) for y in values]
+    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
+    covariance = sum(
+        (x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True)
+    )
+    return covariance / sum((x - x_mean) ** 2 for x in xs)
+
+
+def check_repeats(repeats: int) -> None:
+    """Raise unless there is something to take the least of."""
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, but repeats={repeats}")
+
+
+def check_cuda() -> None:
+    """Raise without a GPU: a time or a size of nothing would look real."""
+    if not torch.cuda.is_available():
+        raise ValueError(
+            "this measures a CUDA GPU, but torch.cuda.is_available() is False"
+        )

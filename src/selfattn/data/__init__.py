@@ -1,0 +1,1 @@
+"""The small tasks that the chapters train on: generated and seeded."""

@@ -1,0 +1,68 @@
+'''The doctor: what is wrong with this attention, and how to mend it.
+
+A reader of the book meets one function. It prints, and returns nothing:
+
+>>> check(lambda q, k: (q @ k.mT).softmax(-1), exercise="dot_product/weights")
+✗ dot_product/weights: no scale
+  Your weights are too sharp, the more so the more features a key has. The
+  scores go into softmax as they are. Divide them by the square root of the
+  number of features first: q @ k.mT / math.sqrt(q.shape[-1]).
+
+`examine` does the same and returns the `Report` instead of printing it.
+
+How it works. An exercise is a solution, some probes and a bank of named
+mistakes. A probe is an input on which wrong answers show. The answer is run
+on every probe, and what comes back (a value, an error, gradients, inputs it
+has changed) is compared with what the solution gives. If all agree, it
+passes. If not, every named mistake is run on the same probes; the one that
+agrees with the answer on all of them is its diagnosis. If none does, the
+report says which property fails, on the smallest input that was found.
+
+How to add an exercise. Write `exercises/<chapter>.py`; nothing else needs to
+know. Every `Exercise` in it is found under its name, "<chapter>/<name>":
+
+    ROW_SUMS = Exercise(
+        "my_chapter/row_sums",
+        asks="the sum of every row",
+        solution=lambda x: x.sum(dim=-1),
+        probes=(Probe("rows are summed, not columns", {"x": "n d"}),),
+    )
+
+    @ROW_SUMS.mistake
+    def sum_over_columns(x):
+        """You get one sum for each column.
+
+        Cause: The sum runs along dim=-2.
+        Cure: Sum along the last axis: dim=-1.
+        """
+        return x.sum(dim=-2)
+
+The mistake's name is the function's, and its docstring is what a student
+reads. A prediction, whose answer is a number, a list of numbers or a word, is
+made by `prediction`. An answer that is a class or a module is run by a
+``use`` of the exercise's own. `complaints` says what an exercise lacks, and
+the tests allow none: at least eight mistakes (four for a prediction), each
+rejected by its own name, no two alike on every probe, none equal to the
+solution.
+'''
+
+from selfattn.doctor.audit import complaints, survival
+from selfattn.doctor.diagnosis import check, diagnose, examine
+from selfattn.doctor.exercise import Exercise, Mistake, prediction
+from selfattn.doctor.exercises import names
+from selfattn.doctor.probes import Probe
+from selfattn.doctor.report import Report
+
+__all__ = [
+    "Exercise",
+    "Mistake",
+    "Probe",
+    "Report",
+    "check",
+    "complaints",
+    "diagnose",
+    "examine",
+    "names",
+    "prediction",
+    "survival",
+]

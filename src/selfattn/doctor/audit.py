@@ -1,0 +1,64 @@
+"""Does the doctor catch every mistake it knows? The tests, and a page, ask."""
+
+from itertools import combinations
+
+from selfattn.doctor.diagnosis import agrees, diagnose, observe_known
+from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.exercises import find, names
+
+PASSED = "(passed)"
+UNNAMED = "(unnamed)"
+
+
+def survival() -> dict[str, dict[str, str]]:
+    """For every exercise and every mistake in its bank: what it was called.
+
+    Returns:
+        Exercise name → mistake name → the name that the doctor gave it,
+        `PASSED` if it took the mistake for the solution, or `UNNAMED`.
+    """
+    return {name: names_given(find(name)) for name in names()}
+
+
+def names_given(exercise: Exercise) -> dict[str, str]:
+    """For every mistake of one exercise: what the doctor called it."""
+    given = {}
+    for mistake in exercise.mistakes:
+        report = diagnose(mistake.answer, exercise)
+        named = UNNAMED if report.mistake is None else report.mistake.name
+        given[mistake.name] = PASSED if report.passed else named
+    return given
+
+
+def complaints(exercise: Exercise) -> list[str]:
+    """All that is wrong with an exercise; nothing, if it may be published."""
+    found = []
+    report = diagnose(exercise.solution, exercise)
+    if not report.passed:
+        found.append(f"its own solution does not pass: {report}")
+    at_least = 4 if exercise.predicted else 8
+    if len(exercise.mistakes) < at_least:
+        found.append(
+            f"it must name at least {at_least} mistakes, but it names "
+            f"{len(exercise.mistakes)}"
+        )
+    for mistake in exercise.mistakes:
+        if not (mistake.symptom and mistake.cause and mistake.cure):
+            found.append(f"“{mistake.name}” lacks symptom, cause or cure")
+    for name, given in names_given(exercise).items():
+        if given != name:
+            found.append(f"“{name}” is called {given}")
+    for one, other in combinations(exercise.mistakes, 2):
+        if twins(one, other, exercise):
+            found.append(
+                f"“{one.name}” and “{other.name}” agree on every probe"
+            )
+    return [f"{exercise.name}: {complaint}" for complaint in found]
+
+
+def twins(one: Mistake, other: Mistake, exercise: Exercise) -> bool:
+    """Whether no probe tells two mistakes apart."""
+    return all(
+        agrees(exercise, one, probe, observe_known(exercise, other, probe))
+        for probe in exercise.probes
+    )

@@ -1,0 +1,145 @@
+"""In what an outcome differs from the expected one, in words."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.exercise import describe
+from selfattn.doctor.outcome import Outcome, alike
+
+# Right answers differ by rounding, some ten steps of the number type. Wrong
+# ones differ by far more, since the probes keep all numbers near one.
+TOLERANCE = {
+    torch.float64: 1e-9,
+    torch.float32: 1e-5,
+    torch.float16: 5e-3,
+    torch.bfloat16: 4e-2,
+}
+
+
+class Difference(NamedTuple):
+    """One way in which an answer is not the solution."""
+
+    kind: str  # type, raises, modifies, shape, dtype, nan, value, gradient
+    sentence: str
+    yours: Tensor | None = None
+    expected: Tensor | None = None
+
+
+def difference(
+    outcome: Outcome, expected: Outcome, tolerance: float | None = None
+) -> Difference | None:
+    """In what an outcome differs from the expected one, the worst first."""
+    if outcome.error is not None and expected.error is not None:
+        return None  # in what words it fails does not matter
+    if outcome.unusable:
+        return Difference("type", outcome.error or "")
+    if outcome.error is not None:
+        return Difference("raises", f"It raises {outcome.error}.")
+    if expected.error is not None:
+        return Difference("raises", "It raises nothing.")
+    if outcome.modified != expected.modified:
+        names = " and ".join(outcome.modified) or "nothing"
+        return Difference(
+            "modifies",
+            f"It changes {names}, which belongs to the caller. Beware of +=, "
+            "*= and of methods whose names end in _.",
+        )
+    found = compare(outcome.value, expected.value, tolerance)
+    if found is not None or not is_finite(expected.value):
+        return found  # behind NaN, gradients depend on how it is written
+    return compare_gradients(outcome, expected, tolerance)
+
+
+def compare(
+    yours: object, expected: object, tolerance: float | None
+) -> Difference | None:
+    """In what a value differs: its type, its shape or its numbers."""
+    if not isinstance(yours, Tensor) or not isinstance(expected, Tensor):
+        return compare_types(yours, expected)
+    if yours.shape != expected.shape:
+        return Difference(
+            "shape",
+            f"It returns the shape {tuple(yours.shape)}, but "
+            f"{tuple(expected.shape)} is asked for.",
+        )
+    for what in ("dtype", "device", "layout"):
+        one, other = getattr(yours, what), getattr(expected, what)
+        if one != other:
+            sentence = f"It returns {what} {one}, but {other} is asked for."
+            return Difference("dtype", sentence)
+    return compare_numbers(yours.detach(), expected.detach(), tolerance)
+
+
+def compare_numbers(
+    yours: Tensor, expected: Tensor, tolerance: float | None
+) -> Difference | None:
+    """Compare two tensors of one shape and type."""
+    for what, bad in (("NaN", yours.isnan()), ("infinity", yours.isinf())):
+        n = int((bad & expected.isfinite()).sum())
+        if n:
+            sentence = f"It gives {what} in {n} of {yours.numel()} numbers."
+            return Difference("nan", sentence, yours, expected)
+    if close(yours, expected, tolerance):
+        return None
+    gap = (yours.double() - expected.double()).abs().nan_to_num().max()
+    sentence = f"Its numbers are wrong by up to {gap.item():.2g}."
+    return Difference("value", sentence, yours, expected)
+
+
+def compare_types(yours: object, expected: object) -> Difference | None:
+    """Compare two things of which at least one is no tensor."""
+    if isinstance(expected, Tensor):
+        sentence = f"It gives {describe(yours)}, but a tensor is asked for."
+        if isinstance(yours, tuple) and len(yours) > 1:
+            sentence += " Return one thing alone."
+        return Difference("type", sentence)
+    if type(yours) is not type(expected):
+        words = f"{describe(yours)}, but {describe(expected)} is asked for"
+        return Difference("type", f"It gives {words}.")
+    if not alike(yours, expected):
+        return Difference("value", "It is another one.")
+    return None
+
+
+def compare_gradients(
+    outcome: Outcome, expected: Outcome, tolerance: float | None
+) -> Difference | None:
+    """In what gradients differ, for the first input where they do."""
+    if outcome.gradient_error and expected.gradient_error:
+        return None
+    if outcome.gradient_error or expected.gradient_error:
+        words = outcome.gradient_error or "nothing"
+        return Difference(
+            "gradient", f"When gradients are asked for, it raises {words}."
+        )
+    for name, wanted in expected.gradients.items():
+        got = outcome.gradients.get(name)
+        if got is None and wanted is None:
+            continue
+        if got is None or wanted is None:
+            verb = "No gradient" if got is None else "A gradient"
+            return Difference("gradient", f"{verb} flows back to {name}.")
+        found = compare(got, wanted, tolerance)
+        if found is not None:
+            sentence = f"The gradient of {name}: {found.sentence}"
+            return Difference("gradient", sentence, *found[2:])
+    return None
+
+
+def is_finite(value: object) -> bool:
+    """Whether something has neither NaN nor infinity in it."""
+    return not isinstance(value, Tensor) or bool(value.isfinite().all())
+
+
+def close(a: Tensor, b: Tensor, tolerance: float | None) -> bool:
+    """Whether two tensors of one shape and type are equal up to rounding."""
+    rounding = TOLERANCE.get(a.dtype, 0.0)
+    return torch.allclose(
+        a.to(torch.float64),
+        b.to(torch.float64),
+        rtol=rounding,
+        atol=rounding if tolerance is None else tolerance,
+        equal_nan=True,
+    )

@@ -1,0 +1,150 @@
+"""What an exercise is: a solution, probes, and a bank of named mistakes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from inspect import cleandoc
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.probes import Inputs, Probe
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class UnusableError(Exception):
+    """The answer is not the kind of thing that was asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A wrong answer that has a name, and what to tell those who give it."""
+
+    name: str
+    answer: Any
+    symptom: str
+    cause: str
+    cure: str
+
+    def __str__(self) -> str:
+        """The three sentences, one after the other."""
+        return " ".join(filter(None, (self.symptom, self.cause, self.cure)))
+
+
+@dataclass(eq=False)
+class Exercise:
+    """One exercise. See the package's docstring for how to write one."""
+
+    name: str  # "<chapter>/<name>"
+    asks: str  # what the answer shall be, in a few words
+    solution: Any
+    probes: tuple[Probe, ...]
+    by_name: tuple[str, ...] = ()  # inputs that are passed by keyword
+    use: Callable[[Any, Inputs], object] | None = None  # calls it when None
+    predicted: bool = False  # the answer is a value, not a function
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def mistake(self, function: Function) -> Function:
+        """Add a wrong answer to the bank. For use as a decorator.
+
+        Its name is the function's; its docstring holds symptom, cause and
+        cure. For a prediction the function returns the wrong value.
+        """
+        return self.mistake_as(function)(function)
+
+    def mistake_as(
+        self, known: Callable[..., object]
+    ) -> Callable[[Function], Function]:
+        """Add a wrong answer that is a known mistake in another place.
+
+        It has the name and the docstring of ``known``, a mistake that is
+        written out elsewhere, so that one slip has one name and one cure.
+        """
+        symptom, cause, cure = read_docstring(known.__doc__ or "")
+        name = known.__name__.replace("_", " ")
+
+        def add(function: Function) -> Function:
+            answer = function() if self.predicted else function
+            self.mistakes.append(Mistake(name, answer, symptom, cause, cure))
+            return function
+
+        return add
+
+    def run(self, answer: Any, inputs: Inputs) -> object:
+        """Put the inputs to an answer, and return what comes back."""
+        if answer is None or answer is ... or answer is NotImplemented:
+            return None
+        if self.use is not None:
+            return self.use(answer, inputs)
+        if not callable(answer):
+            raise UnusableError(
+                f"A function is asked for, but this is {describe(answer)}: "
+                "hand over the function itself, without calling it."
+            )
+        by_name = {n: x for n, x in inputs.items() if n in self.by_name}
+        in_order = [x for n, x in inputs.items() if n not in self.by_name]
+        return answer(*in_order, **by_name)
+
+
+def prediction(
+    name: str, asks: str, solution: Any, tolerance: float = 0.005
+) -> Exercise:
+    """An exercise whose answer is a number, a list of numbers or a word."""
+    return Exercise(
+        name,
+        asks,
+        solution,
+        probes=(Probe(asks, {}, tolerance=tolerance),),
+        use=read_prediction,
+        predicted=True,
+    )
+
+
+def read_prediction(answer: Any, inputs: Inputs) -> object:
+    """A predicted value in the form in which it is compared."""
+    if isinstance(answer, str):
+        return answer.strip().casefold()
+    try:
+        # ndarrays, tensors and nested lists of either
+        return torch.as_tensor(answer).detach().cpu().to(torch.float64)
+    except Exception:
+        raise UnusableError(
+            "A number, a list of numbers or a word is asked for, but this is "
+            f"{describe(answer)}."
+        ) from None
+
+
+def read_docstring(text: str) -> tuple[str, str, str]:
+    r"""Split a mistake's docstring into symptom, cause and cure.
+
+    >>> read_docstring("It is wrong.\n\nCause: A slip.\nCure: Care.")
+    ('It is wrong.', 'A slip.', 'Care.')
+    """
+    parts = {"Symptom": "", "Cause": "", "Cure": ""}
+    part = "Symptom"
+    for line in cleandoc(text).splitlines():
+        head, colon, rest = line.partition(":")
+        if colon and head in parts:
+            part, line = head, rest
+        parts[part] = f"{parts[part]} {line.strip()}".strip()
+    return parts["Symptom"], parts["Cause"], parts["Cure"]
+
+
+def describe(thing: object) -> str:
+    """A few words for what something is, without its numbers.
+
+    >>> describe((torch.zeros(2, 3), None))
+    'a tuple (a tensor (2, 3), None)'
+    """
+    if thing is None:
+        return "None"
+    if isinstance(thing, Tensor):
+        return f"a tensor {tuple(thing.shape)}"
+    if isinstance(thing, (tuple, list)) and len(thing) <= 4:
+        inside = ", ".join(describe(one) for one in thing)
+        return f"a {type(thing).__name__} ({inside})"
+    if isinstance(thing, str):
+        return "a text"
+    kind = type(thing).__name__
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

@@ -1,0 +1,100 @@
+"""A prediction: layer normalisation of a token, stretched and moved."""
+
+import torch
+
+from selfattn.doctor.exercise import prediction
+
+MOVED = 10 * torch.tensor([1.0, 1.0, 4.0]) + 7
+
+
+def normal(x, correction=0):
+    """Mean 0, variance 1."""
+    return (x - x.mean()) / x.std(correction=correction)
+
+
+STRETCHED = prediction(
+    "layers/stretched",
+    asks="the norm of (17, 17, 47)",
+    solution=normal(MOVED),
+    tolerance=0.02,  # two digits: 1.4 for 1.414, -.71 for -.707
+)
+
+
+@STRETCHED.mistake
+def left_as_it_is():
+    """Nothing has been normalised.
+
+    Cause: These are the numbers that go in.
+    Cure: Subtract their mean, 27, and divide by their deviation.
+    """
+    return MOVED
+
+
+@STRETCHED.mistake
+def centred_alone():
+    """The mean is 0, but the variance is not 1.
+
+    Cause: The division is missing.
+    Cure: Divide by √((100 + 100 + 400) / 3).
+    """
+    return MOVED - MOVED.mean()
+
+
+@STRETCHED.mistake
+def bessel():
+    """These have a variance below 1.
+
+    Cause: The squares were divided by d - 1 = 2.
+    Cure: Divide their sum, 600, by d = 3.
+    """
+    return normal(MOVED, correction=1)
+
+
+@STRETCHED.mistake
+def divided_by_the_variance():
+    """These are too small.
+
+    Cause: They were divided by the variance, 200.
+    Cure: Divide by its root.
+    """
+    return (MOVED - MOVED.mean()) / 200
+
+
+@STRETCHED.mistake
+def root_mean_square():
+    """The mean is not 0.
+
+    Cause: This is RMSNorm, which does not centre.
+    Cure: Subtract the mean, 27, first.
+    """
+    return MOVED / MOVED.square().mean().sqrt()
+
+
+@STRETCHED.mistake
+def from_zero_to_one():
+    """These run from 0 to 1.
+
+    Cause: The smallest was taken to 0 and the largest to 1.
+    Cure: It is the mean that goes to 0, and the deviation that goes to 1.
+    """
+    return torch.tensor([0.0, 0.0, 1.0])
+
+
+@STRETCHED.mistake
+def sum_to_one():
+    """These are positive and sum to one, so half must be above the mean.
+
+    Cause: The numbers were divided by their sum.
+    Cure: Subtract the mean, divide by the deviation.
+    """
+    return MOVED / MOVED.sum()
+
+
+@STRETCHED.mistake
+def stretched_again():
+    """These are ten times too large.
+
+    Cause: The norm of (1, 1, 4) was stretched along with it.
+    Cure: Stretching changes the deviation by the same factor; it cancels.
+    """
+    return 10 * normal(MOVED)

@@ -1,0 +1,191 @@
+"""`attend(q, k, v, mask)`: a mask that comes in time."""
+
+import math
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercises.dot_product import attention, weights
+from selfattn.doctor.exercises.dot_product.attention import (
+    QKV,
+    QKV_BATCH,
+    hidden,
+)
+from selfattn.doctor.exercises.dot_product.weights import scaled
+from selfattn.doctor.probes import (
+    SQUARE,
+    Probe,
+    all_keys,
+    loud_first_key,
+    louder,
+    other_keys,
+    past_keys,
+    real_keys,
+    some_keys,
+)
+from selfattn.dot_product import attention as solution
+from selfattn.dot_product import masked_softmax
+
+
+def deafening_first_key(inputs):
+    """Make its scores differ by more than a double's exponent can hold."""
+    inputs["k"][..., 0, :] *= 4000
+
+
+TOO_LATE = Exercise(
+    "masks/too_late",
+    asks="attention in which a forbidden key has no influence",
+    solution=lambda q, k, v, mask: solution(q, k, v, mask=mask),
+    probes=(
+        Probe(
+            "a mask that allows everything changes nothing",
+            {**QKV, "mask": all_keys},
+        ),
+        Probe(
+            "a query sees the keys that are True in its row, and no others",
+            {**QKV, "mask": some_keys},
+            gradient=True,
+        ),
+        Probe(
+            "under a causal mask, a query sees no later key",
+            {**QKV, "mask": past_keys},
+            SQUARE,
+        ),
+        Probe(
+            "a mask may have one row for all queries of a sequence",
+            {**QKV_BATCH, "mask": real_keys},
+        ),
+        Probe(
+            "a forbidden key has no influence, however large its score",
+            {**QKV, "mask": other_keys},
+            change=loud_first_key,
+        ),
+        Probe(
+            "a forbidden key has no influence, even in double precision",
+            {**QKV, "mask": other_keys},
+            change=deafening_first_key,
+        ),
+        Probe(
+            "a forbidden key has no influence on gradients, either",
+            {**QKV, "mask": other_keys},
+            change=loud_first_key,
+            gradient=True,
+        ),
+        Probe(
+            "allowed keys may have scores in the hundreds",
+            {**QKV, "mask": some_keys},
+            change=louder("q", "k", times=8.0),
+        ),
+    ),
+)
+
+
+@TOO_LATE.mistake_as(attention.mask_after_softmax_mended)
+def _(q, k, v, mask):
+    late = scaled(q, k).softmax(dim=-1) * mask
+    return late / late.sum(dim=-1, keepdim=True) @ v
+
+
+@TOO_LATE.mistake
+def late_in_double(q, k, v, mask):
+    """A forbidden key with a very large score turns its row into NaN.
+
+    Cause: The mask comes after the softmax. In double precision what is
+        left may be smaller, e^-745, but it ends there, too.
+    Cure: Hide the scores before the softmax:
+        scores.masked_fill(~mask, -math.inf).
+    """
+    late = scaled(q, k).double().softmax(dim=-1) * mask
+    return (late / late.sum(dim=-1, keepdim=True)).to(v.dtype) @ v
+
+
+@TOO_LATE.mistake_as(attention.mask_after_softmax)
+def _(q, k, v, mask):
+    return scaled(q, k).softmax(dim=-1) * mask @ v
+
+
+@TOO_LATE.mistake
+def a_small_number_in_the_denominator(q, k, v, mask):
+    """There is no NaN any more, but a row with a loud forbidden key gets 0.
+
+    Cause: A small number was added to the sum. Nothing over a small number
+        is nothing: what the allowed keys had is lost already.
+    Cure: Hide the scores before the softmax:
+        scores.masked_fill(~mask, -math.inf).
+    """
+    late = scaled(q, k).softmax(dim=-1) * mask
+    return late / (late.sum(dim=-1, keepdim=True) + 1e-9) @ v
+
+
+@TOO_LATE.mistake
+def nan_wiped_out(q, k, v, mask):
+    """There is no NaN any more, but a row with a loud forbidden key gets 0.
+
+    Cause: NaN was replaced by 0 after the division. The row is still lost.
+    Cure: Hide the scores before the softmax:
+        scores.masked_fill(~mask, -math.inf).
+    """
+    late = scaled(q, k).softmax(dim=-1) * mask
+    late = late / late.sum(dim=-1, keepdim=True)
+    return late.nan_to_num() @ v
+
+
+@TOO_LATE.mistake
+def masked_twice(q, k, v, mask):
+    """A forbidden key still makes the others quieter.
+
+    Cause: Its score is 0 in the softmax, and its weight is wiped out after.
+    Cure: Once is enough, if it is before the softmax and -math.inf.
+    """
+    return hidden(scaled(q, k), mask, 0.0).softmax(dim=-1) * mask @ v
+
+
+@TOO_LATE.mistake
+def scores_of_zero(q, k, v, mask):
+    """Forbidden keys still get attention.
+
+    Cause: Their scores are filled with 0, or multiplied by the mask, which
+        is the same: exp(0) = 1 is a vote.
+    Cure: Fill with -math.inf: scores.masked_fill(~mask, -math.inf).
+    """
+    return hidden(scaled(q, k), mask, 0.0).softmax(dim=-1) @ v
+
+
+@TOO_LATE.mistake_as(attention.mask_upside_down)
+def _(q, k, v, mask):
+    return masked_softmax(scaled(q, k), ~mask) @ v
+
+
+@TOO_LATE.mistake_as(attention.mask_on_its_side)
+def _(q, k, v, mask):
+    return masked_softmax(scaled(q, k), mask.mT) @ v
+
+
+@TOO_LATE.mistake_as(attention.mask_ignored)
+def _(q, k, v, mask):
+    return scaled(q, k).softmax(dim=-1) @ v
+
+
+@TOO_LATE.mistake_as(attention.mask_added_to_the_scores)
+def _(q, k, v, mask):
+    return (scaled(q, k) + mask).softmax(dim=-1) @ v
+
+
+@TOO_LATE.mistake
+def not_negative_enough(q, k, v, mask):
+    """A forbidden key with a large score is seen after all.
+
+    Cause: A number such as -100 is added to forbidden scores, and there are
+        scores larger than 100.
+    Cure: Minus infinity: scores.masked_fill(~mask, -math.inf).
+    """
+    return (scaled(q, k) - 100.0 * ~mask).softmax(dim=-1) @ v
+
+
+@TOO_LATE.mistake_as(weights.no_scale)
+def _(q, k, v, mask):
+    return masked_softmax(q @ k.mT, mask) @ v
+
+
+@TOO_LATE.mistake_as(weights.softmax_that_overflows)
+def _(q, k, v, mask):
+    powers = hidden(scaled(q, k), mask, -math.inf).exp()
+    return powers / powers.sum(dim=-1, keepdim=True) @ v

@@ -1,0 +1,119 @@
+"""What an answer did on a probe: value, error, gradients, changed inputs."""
+
+import contextlib
+import io
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.exercise import Exercise, UnusableError
+from selfattn.doctor.probes import Inputs, Probe, numbers
+
+
+@dataclass
+class Outcome:
+    """All that an answer did on one probe."""
+
+    value: object = None
+    error: str | None = None  # what it raised, in words
+    stub: bool = False  # it said, in one way or other, "not yet"
+    unusable: bool = False  # the answer could not even be called
+    modified: tuple[str, ...] = ()  # inputs that are not what they were
+    gradients: dict[str, Tensor | None] = field(default_factory=dict)
+    gradient_error: str | None = None
+
+
+def observe(
+    exercise: Exercise, answer: Any, probe: Probe, **smaller: int
+) -> Outcome:
+    """Run an answer on a probe. Whatever it does, this does not raise."""
+    inputs, untouched = probe.make(**smaller), probe.make(**smaller)
+    outcome = Outcome()
+    try:
+        with undisturbed():
+            outcome.value = exercise.run(answer, inputs)
+        outcome.stub = is_stub(outcome.value)
+    except (Exception, SystemExit) as error:
+        outcome.error = in_words(error)
+        outcome.stub = isinstance(error, NotImplementedError)
+        outcome.unusable = isinstance(error, UnusableError)
+    outcome.modified = tuple(
+        name for name in untouched if not alike(inputs[name], untouched[name])
+    )
+    if probe.gradient and differentiable(outcome.value):
+        try:
+            with undisturbed():
+                fresh = probe.make(**smaller)
+                outcome.gradients = gradients(exercise, answer, fresh)
+        except (Exception, SystemExit) as error:
+            outcome.gradient_error = in_words(error)
+    return outcome
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Keep what an answer prints, warns and draws at random to itself."""
+    with (
+        torch.random.fork_rng(devices=[]),
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        torch.enable_grad(),
+    ):
+        warnings.simplefilter("ignore")
+        # torch.manual_seed would seed every device that there might be.
+        torch.default_generator.manual_seed(0)
+        yield
+
+
+def gradients(
+    exercise: Exercise, answer: Any, inputs: Inputs
+) -> dict[str, Tensor | None]:
+    """Gradients of a weighted sum of the output, by the inputs' names."""
+    leaves = {
+        name: x.requires_grad_()
+        for name, x in inputs.items()
+        if differentiable(x)
+    }
+    value = exercise.run(answer, inputs)
+    if not isinstance(value, Tensor) or not value.requires_grad:
+        return dict.fromkeys(leaves)
+    # A plain sum would not do: the gradient of weights that sum to one is 0.
+    total = (value * numbers(*value.shape, seed=9, dtype=value.dtype)).sum()
+    found = torch.autograd.grad(
+        total, list(leaves.values()), allow_unused=True
+    )
+    return dict(zip(leaves, found, strict=True))
+
+
+def is_stub(value: object) -> bool:
+    """Whether an answer, or what it returns, is a gap that was left open."""
+    return value is None or value is ... or value is NotImplemented
+
+
+def differentiable(x: object) -> bool:
+    """Whether something is a tensor that can have a gradient."""
+    return isinstance(x, Tensor) and x.is_floating_point()
+
+
+def alike(a: object, b: object) -> bool:
+    """Whether two things are the same, to the last bit."""
+    try:
+        if isinstance(a, Tensor) and isinstance(b, Tensor):
+            same_kind = a.shape == b.shape and a.dtype == b.dtype
+            return same_kind and bool(((a == b) | (a != a) & (b != b)).all())
+        return a is b or bool(a == b)
+    except Exception:
+        return False
+
+
+def in_words(error: BaseException) -> str:
+    """An error in one line: its type and what it says."""
+    if isinstance(error, UnusableError):
+        return str(error)
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:200]}".rstrip(": .")

@@ -1,0 +1,275 @@
+"""Scaled dot-product attention, once slowly and once fast.
+
+Every attention mechanism of this book is a callable with one signature,
+
+    attend(q, k, v, *, mask=None, bias=None, causal=False) -> output
+
+on queries (..., n_q, d), keys (..., n_k, d) and values (..., n_k, d_v). A
+plain function will do; a mechanism with parameters is an ``nn.Module``.
+`attention` is the definition; every other mechanism is tested against it.
+"""
+
+import math
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from selfattn.checks import check_dropout, check_shapes
+from selfattn.masks import causal_mask
+
+Queries = Float[Tensor, "*#batch n_q d"]
+Keys = Float[Tensor, "*#batch n_k d"]
+Values = Float[Tensor, "*#batch n_k d_v"]
+Table = Float[Tensor, "... n_q n_k"]
+Output = Float[Tensor, "... n_q d_v"]
+Mask = Bool[Tensor, "..."] | None
+Bias = Float[Tensor, "..."] | None
+
+
+@runtime_checkable
+class Attend(Protocol):
+    """What every mechanism of this book is: something you call like this."""
+
+    def __call__(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        *,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        causal: bool = False,
+    ) -> Tensor:
+        """Return the attention output, (..., n_q, d_v)."""
+        ...
+
+
+class Steps(NamedTuple):
+    """Every intermediate of one attention, in the order of computation."""
+
+    scores: Tensor  # q kᵀ: how well query i matches key j
+    scaled: Tensor  # divided by √d, so that the variance stays near one
+    biased: Tensor  # plus the bias, if any
+    weights: Tensor  # softmax over the keys a query may see: rows sum to one
+    output: Tensor  # the weighted average of the values
+
+
+def attention_steps(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+) -> Steps:
+    """Attention with nothing hidden: softmax(QKᵀ / √d) V, step by step.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+        mask: True where a query may attend; broadcasts to (..., n_q, n_k).
+        bias: added to the scaled scores; broadcasts to (..., n_q, n_k).
+        causal: hide from each query the keys after it; the last query sits
+            on the last key.
+        scale: what the scores are multiplied by; 1/√d when None.
+        dropout_p: the share of weights to drop on the way to the output. The
+            ``weights`` that are returned are those before dropping.
+
+    Returns:
+        The `Steps`: scores, scaled, biased and weights, (..., n_q, n_k), and
+        the output, (..., n_q, d_v). A query that may see no key gets zeros.
+        Half-precision inputs are computed in float32, and only the output
+        is rounded back.
+
+    Raises:
+        ValueError: if shapes or types do not fit together, or if dropout_p
+            is no probability.
+
+    Reference: Vaswani et al. (2017), section 3.2.1, equation 1.
+
+    >>> q = torch.tensor([[1.0, 0.0]])
+    >>> k = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
+    >>> v = torch.tensor([[2.0], [4.0]])
+    >>> attention_steps(q, k, v).weights  # both keys match alike
+    tensor([[0.5000, 0.5000]])
+    >>> attention_steps(q, k, v).output
+    tensor([[3.]])
+    """
+    check_shapes(q, k, v, mask, bias)
+    check_dropout(dropout_p)
+    mask = with_causal(mask, causal, q, k)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    dtype = q.dtype
+    q, k, v, bias = widen(q, k, v, bias)
+
+    scores = q @ k.mT
+    scaled = scores * scale
+    biased = scaled if bias is None else scaled + bias
+    weights = masked_softmax(biased, mask)
+    output = F.dropout(weights, dropout_p) @ v
+    return Steps(scores, scaled, biased, weights, output.to(dtype))
+
+
+def attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+) -> Output:
+    """The output of `attention_steps`: the definition all others must match.
+
+    Shapes, arguments and errors are those of `attention_steps`.
+
+    Reference: Vaswani et al. (2017), section 3.2.1, equation 1.
+    """
+    return attention_steps(
+        q,
+        k,
+        v,
+        mask=mask,
+        bias=bias,
+        causal=causal,
+        scale=scale,
+        dropout_p=dropout_p,
+    ).output
+
+
+def attention_weights(
+    q: Queries,
+    k: Keys,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Table:
+    """The weights alone, (..., n_q, n_k): who looks at whom, how much.
+
+    Shapes, arguments and errors are those of `attention_steps`.
+
+    Reference: Vaswani et al. (2017), section 3.2.1, equation 1.
+    """
+    no_values = k[..., :0]  # the weights do not depend on the values
+    return attention_steps(
+        q, k, no_values, mask=mask, bias=bias, causal=causal, scale=scale
+    ).weights
+
+
+def fused_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+) -> Output:
+    """The same function on PyTorch's fused kernels: same output, no steps.
+
+    Shapes, arguments and errors are those of `attention_steps`.
+
+    Reference: Dao et al. (2022), through
+    `torch.nn.functional.scaled_dot_product_attention`.
+    """
+    check_shapes(q, k, v, mask, bias)
+    check_dropout(dropout_p)
+    square = q.shape[-2] == k.shape[-2]
+    extra = None
+    if not (causal and mask is None and bias is None and square):
+        # PyTorch's is_causal puts the first query on the first key; ours the
+        # last on the last. Where they differ, the mask itself is handed in.
+        extra = mask_and_bias(with_causal(mask, causal, q, k), bias, q.dtype)
+        causal = False
+    # Its fused kernels want four axes. With fewer, the same call quietly
+    # builds the n_q × n_k table that it exists to avoid.
+    missing = max(0, 4 - q.ndim)
+    q, k, v = (x[(None,) * missing] if missing else x for x in (q, k, v))
+    output = F.scaled_dot_product_attention(
+        q,
+        k,
+        v,
+        attn_mask=extra,
+        dropout_p=dropout_p,
+        is_causal=causal,
+        scale=scale,
+    )
+    return output[(0,) * missing] if missing else output
+
+
+def mask_and_bias(mask: Mask, bias: Bias, dtype: torch.dtype) -> Tensor | None:
+    """The one table that PyTorch takes: who may attend, or what to add."""
+    if bias is None:
+        table = mask
+    else:
+        if bias.dtype != dtype:  # else PyTorch takes none but float32
+            bias = bias.to(torch.promote_types(dtype, torch.float32))
+        table = bias if mask is None else bias.masked_fill(~mask, -math.inf)
+    if table is None or table.ndim > 1:
+        return table
+    return torch.atleast_2d(table)
+
+
+def widen(q: Tensor, *others: Tensor | None) -> list[Any]:
+    """The tensors in the type of q, but with no fewer digits than float32.
+
+    In float16 a score near 100 is off by up to 0.03, so its exponential is
+    off by three per cent; in bfloat16 by a quarter.
+    """
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    return [x if x is None else x.to(dtype) for x in (q, *others)]
+
+
+def masked_softmax(scores: Table, mask: Mask = None) -> Table:
+    """Softmax over the keys that the mask allows.
+
+    Args:
+        scores: (..., n_q, n_k).
+        mask: True where a query may attend; broadcasts to the scores.
+
+    Returns:
+        Weights, (..., n_q, n_k), whose rows sum to one; but a query that may
+        see no key gets weights of zero, not NaN: there is nothing to average,
+        and one padded row must not poison a batch.
+
+    >>> masked_softmax(torch.zeros(2, 2), torch.tensor([[True], [False]]))
+    tensor([[0.5000, 0.5000],
+            [0.0000, 0.0000]])
+    """
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    # Softmax of a row of -inf is NaN, forwards and backwards. So an empty row
+    # goes through it as zeros and is wiped out afterwards.
+    empty = (scores == -math.inf).all(dim=-1, keepdim=True)
+    weights = scores.masked_fill(empty, 0.0).softmax(dim=-1)
+    return weights.masked_fill(empty, 0.0)
+
+
+def with_causal(mask: Mask, causal: bool, q: Tensor, k: Tensor) -> Mask:
+    """Add the causal mask to ``mask``, when ``causal`` asks for it."""
+    if not causal:
+        return mask
+    past = causal_mask(q.shape[-2], k.shape[-2], device=q.device)
+    return past if mask is None else mask & past
+
+
+def refuse(
+    name: str, why: str, mask: Tensor | None, bias: Tensor | None
+) -> None:
+    """Raise if a mechanism is given a mask or bias it cannot honour."""
+    for what, value in (("mask", mask), ("bias", bias)):
+        if value is not None:
+            raise ValueError(f"{name} cannot use a {what}: {why}")

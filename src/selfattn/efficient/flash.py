@@ -1,0 +1,340 @@
+"""FlashAttention's idea: attention without ever holding the n x n matrix.
+
+Computes:  exactly `attention`
+Time:      O(n_q n_k d)         Memory: O(n d), and one tile of scores
+Supports:  mask, bias, causal
+Reference: Dao et al. (2022), algorithms 1 and 4; Milakov and Gimelshein (2018)
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from types import EllipsisType
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.dot_product import (
+    Bias,
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    widen,
+)
+from selfattn.masks import indices
+
+WhichHead = tuple[int, ...] | EllipsisType
+
+
+def flash_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    block_q: int = 512,
+    block_k: int = 512,
+) -> Output:
+    """Attention tile by tile, forwards and backwards: exact, in O(n) memory.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+        mask: True where a query may attend; broadcasts to (..., n_q, n_k).
+        bias: added to the scaled scores; broadcasts to (..., n_q, n_k). It
+            may be trained: its gradient is as large as itself, no larger.
+        causal: hide from each query the keys after it; the last query sits
+            on the last key. Tiles that lie in the future are skipped.
+        block_q: how many queries a tile has.
+        block_k: how many keys a tile has.
+
+    Returns:
+        The output, (..., n_q, d_v). A query that may see no key gets zeros.
+        It can be differentiated once, not twice.
+
+    Raises:
+        ValueError: if shapes or types do not fit together, or a tile has no
+            queries or no keys.
+
+    Reference: Dao et al. (2022), algorithms 1 and 4.
+
+    >>> q, k, v = torch.randn(3, 100, 8)
+    >>> one_tile = flash_attention(q, k, v, causal=True)
+    >>> many = flash_attention(q, k, v, causal=True, block_q=7, block_k=13)
+    >>> torch.allclose(one_tile, many, atol=1e-6)
+    True
+    """
+    return tiled(q, k, v, mask, bias, causal, block_q, block_k)[0]
+
+
+def flash_attention_with_logsumexp(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    block_q: int = 512,
+    block_k: int = 512,
+) -> tuple[Output, Float[Tensor, "... n_q"]]:
+    """The output, and the logarithm of what each softmax divided by.
+
+    With it, attentions over different keys can be joined as if all the keys
+    had been there at once: that is how attention spreads over devices.
+
+    Arguments and errors are those of `flash_attention`.
+
+    Returns:
+        The output, (..., n_q, d_v), and log Σⱼ exp(scoreⱼ), (..., n_q), which
+        is minus infinity for a query that may see no key.
+
+    Reference: Milakov and Gimelshein (2018); Dao et al. (2022), appendix B.
+
+    >>> q, k, v = torch.randn(1, 8), torch.randn(6, 8), torch.randn(6, 2)
+    >>> a, a_sum = flash_attention_with_logsumexp(q, k[:4], v[:4])
+    >>> b, b_sum = flash_attention_with_logsumexp(q, k[4:], v[4:])
+    >>> share = torch.sigmoid(a_sum - b_sum)[:, None]
+    >>> joined = share * a + (1 - share) * b
+    >>> torch.allclose(joined, flash_attention(q, k, v), atol=1e-6)
+    True
+    """
+    return tiled(q, k, v, mask, bias, causal, block_q, block_k)
+
+
+def tiled(q, k, v, mask, bias, causal: bool, block_q: int, block_k: int):
+    """Both results, once it is clear that everything fits together."""
+    check_shapes(q, k, v, mask, bias)
+    if min(block_q, block_k) < 1:
+        raise ValueError(
+            "a tile needs at least one query and one key, but "
+            f"block_q={block_q} and block_k={block_k}"
+        )
+    batch = batch_shape(q, k, v)
+    q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
+    return Flash.apply(q, k, v, mask, bias, causal, block_q, block_k)
+
+
+class Inputs(NamedTuple):
+    """What tiles are cut from: of all heads, or of one; or their gradients."""
+
+    q: Tensor  # (..., n_q, d)
+    k: Tensor  # (..., n_k, d)
+    v: Tensor  # (..., n_k, d_v)
+    mask: Tensor | None
+    bias: Tensor | None
+    causal: bool
+    block_k: int
+
+    def heads(self, block_q: int) -> Iterable[WhichHead]:
+        """Which heads to work on at a time: their indices, or `...` for all.
+
+        One by one on a CPU: the tile of one head stays in its cache, which
+        makes it faster. All at once on a GPU, or if they fit into one tile.
+        """
+        *batch, n_q, _ = self.q.shape
+        size = math.prod(batch) * n_q * self.k.shape[-2]
+        if self.q.device.type != "cpu" or size <= block_q * self.block_k:
+            return [...]
+        return itertools.product(*map(range, batch))
+
+    def at(self, which: WhichHead) -> "Inputs":
+        """The inputs of that head, with its part of mask and bias: views."""
+
+        def part(table: Tensor | None) -> Tensor | None:
+            if table is None or which is ...:
+                return table
+            table = torch.atleast_2d(table)
+            return table.expand(*self.q.shape[:-2], -1, -1)[which]
+
+        q, k, v = self.q[which], self.k[which], self.v[which]
+        mask, bias = part(self.mask), part(self.bias)
+        return Inputs(q, k, v, mask, bias, self.causal, self.block_k)
+
+    def queries(self, rows: slice) -> Tensor:
+        """A block of queries, divided by √d: cheaper than dividing scores."""
+        [queries] = widen(self.q[..., rows, :])
+        return queries / math.sqrt(self.q.shape[-1])
+
+    def blocks_of_keys(self, rows: slice) -> Iterator[slice]:
+        """The blocks that any of these queries may see: if causal, no tile
+        that lies wholly in the future.
+        """
+        n_q, n_k = self.q.shape[-2], self.k.shape[-2]
+        stop = min(n_k, rows.stop + n_k - n_q) if self.causal else n_k
+        return blocks(stop, self.block_k)
+
+    def room(self, queries: Tensor) -> Tensor:
+        """Memory for a tile, to be used for one after the other."""
+        n_keys = min(self.block_k, self.k.shape[-2])
+        return queries.new_empty(*queries.shape[:-1], n_keys)
+
+    def reaches_future(self, rows: slice, keys: slice) -> bool:
+        """Whether a causal tile has a key that comes after a query."""
+        n_q, n_k = self.q.shape[-2], self.k.shape[-2]
+        return self.causal and keys.stop > rows.start + n_k - n_q + 1
+
+    def scores(
+        self, queries: Tensor, rows: slice, keys: slice, room: Tensor
+    ) -> Tensor:
+        """One tile of scaled, biased and masked scores, written to room."""
+        scores = product(queries, self.k[..., keys, :], room)
+        if self.bias is not None:
+            scores += cut(self.bias, rows, keys)
+        if self.mask is not None:
+            scores.masked_fill_(~cut(self.mask, rows, keys), -math.inf)
+        if self.reaches_future(rows, keys):
+            n_q, n_k = self.q.shape[-2], self.k.shape[-2]
+            i, j = indices(n_q, n_k, device=scores.device)
+            scores.masked_fill_(j[:, keys] > i[rows], -math.inf)
+        return scores
+
+    def exponential(self, x: Tensor, rows: slice, keys: slice) -> Tensor:
+        """The exponential of a tile, in place.
+
+        On a CPU, `exp` of float32 takes ten to a hundred times as long where
+        the result is zero or nearly; `exp2` always takes 1.5 times as long.
+        So tiles where zeros are to be expected go through `exp2`.
+        """
+        zeros = self.mask is not None or self.bias is not None
+        if zeros or self.reaches_future(rows, keys):
+            return x.mul_(1 / math.log(2)).exp2_()
+        return x.exp_()
+
+
+class Flash(torch.autograd.Function):
+    """Both passes, by hand.
+
+    Autograd alone would keep every tile of weights for the way back. Here
+    the way back makes them anew, from the scores and their log-sum-exp.
+
+    Autocast is off in both: it would round what many tiles add up to.
+    """
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def forward(ctx: Any, q, k, v, mask, bias, causal, block_q, block_k):
+        """Take each block of queries along the keys."""
+        inputs = Inputs(q, k, v, mask, bias, causal, block_k)
+        output = q.new_empty(*q.shape[:-1], v.shape[-1])
+        [sums] = widen(q.new_empty(q.shape[:-1]))
+        for which in inputs.heads(block_q):
+            head = inputs.at(which)
+            for rows in blocks(q.shape[-2], block_q):
+                result, log_sum = online_softmax(head, rows)
+                output[which][..., rows, :] = result
+                sums[which][..., rows] = log_sum
+        ctx.save_for_backward(q, k, v, mask, bias, output, sums)
+        ctx.options = causal, block_q, block_k
+        return output, sums
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def backward(ctx: Any, grad_output, grad_sums):
+        """Visit the same tiles again."""
+        check_once("flash_attention")
+        q, k, v, mask, bias, output, sums = ctx.saved_tensors
+        causal, block_q, block_k = ctx.options
+        inputs = Inputs(q, k, v, mask, bias, causal, block_k)
+        grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
+        grad_bias = torch.zeros_like(bias) if ctx.needs_input_grad[4] else None
+        back = Inputs(grad_q, grad_k, grad_v, None, grad_bias, causal, block_k)
+        for which in inputs.heads(block_q):
+            head, into = inputs.at(which), back.at(which)
+            for rows in blocks(q.shape[-2], block_q):
+                [grad] = widen(grad_output[which][..., rows, :])
+                dots = (grad * output[which][..., rows, :]).sum(-1)
+                dots -= grad_sums[which][..., rows]
+                total = sums[which][..., rows]
+                add_gradients(head, into, rows, grad, dots, total)
+        grads_qkv = grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype)
+        return *grads_qkv, None, grad_bias, None, None, None
+
+
+def online_softmax(head: Inputs, rows: slice) -> tuple[Tensor, Tensor]:
+    """The output of a block of queries, and the log-sum-exp of its scores.
+
+    After each tile, the sums are those over the keys seen so far. When a
+    tile brings a larger score, what was summed before shrinks accordingly.
+    """
+    queries = head.queries(rows)
+    room = head.room(queries)
+    # The lowest finite number and not -inf, because -inf - -inf is NaN.
+    lowest = torch.finfo(queries.dtype).min
+    top = queries.new_full((*queries.shape[:-1], 1), lowest)
+    total = torch.zeros_like(top)
+    summed = queries.new_zeros(*queries.shape[:-1], head.v.shape[-1])
+    for keys in head.blocks_of_keys(rows):
+        scores = head.scores(queries, rows, keys, room)
+        new_top = torch.maximum(top, scores.amax(dim=-1, keepdim=True))
+        weights = head.exponential(scores.sub_(new_top), rows, keys)
+        shrink = top.sub_(new_top).exp_()
+        total.mul_(shrink).add_(weights.sum(dim=-1, keepdim=True))
+        add_product(summed.mul_(shrink), weights, head.v[..., keys, :])
+        top = new_top
+    log_sum = top + total.log()
+    output = summed.div_(total.masked_fill_(total == 0, 1.0))
+    return output, log_sum.squeeze(-1)
+
+
+def add_gradients(head: Inputs, into: Inputs, rows: slice, grad, dots, total):
+    """Add what one block of queries passes back to q, k, v and the bias.
+
+    Softmax passes back weights · (grad − Σ weights · grad), and that sum over
+    all keys is the dot product of the output and its gradient: ``dots``.
+    """
+    queries = head.queries(rows)
+    grad_queries = into.q[..., rows, :]
+    room, room_too = head.room(queries), head.room(queries)
+    # A query that saw nothing has only scores of -inf; exp(-inf - 0) = 0.
+    total = total.masked_fill(total == -math.inf, 0.0)[..., None]
+    for keys in head.blocks_of_keys(rows):
+        scores = head.scores(queries, rows, keys, room)
+        weights = head.exponential(scores.sub_(total), rows, keys)
+        add_product(into.v[..., keys, :], weights.mT, grad)
+        grad_weights = product(grad, head.v[..., keys, :], room_too)
+        grad_scores = grad_weights.sub_(dots[..., None]).mul_(weights)
+        add_product(grad_queries, grad_scores, head.k[..., keys, :])
+        add_product(into.k[..., keys, :], grad_scores.mT, queries)
+        if into.bias is not None:
+            here = cut(into.bias, rows, keys)
+            here += grad_scores.sum_to_size(here.shape)
+    grad_queries /= math.sqrt(head.q.shape[-1])
+
+
+def product(a: Tensor, b: Tensor, room: Tensor) -> Tensor:
+    """Write a bᵀ to memory at hand; new memory must first be mapped."""
+    return torch.matmul(a, b.to(a.dtype).mT, out=room[..., : b.shape[-2]])
+
+
+def add_product(x: Tensor, a: Tensor, b: Tensor) -> None:
+    """Set x to x + a b, in one operation where PyTorch has one."""
+    b = b.to(a.dtype)
+    if x.ndim == 2:
+        torch.addmm(x, a, b, out=x)
+    else:
+        x += a @ b
+
+
+def cut(table: Tensor, rows: slice, keys: slice) -> Tensor:
+    """A tile of a mask or bias; an axis of one stays, and broadcasts."""
+    table = torch.atleast_2d(table)
+    rows = rows if table.shape[-2] > 1 else slice(None)
+    keys = keys if table.shape[-1] > 1 else slice(None)
+    return table[..., rows, keys]
+
+
+def blocks(n: int, block: int) -> Iterator[slice]:
+    """0 to n in steps of ``block``; the last step may be shorter."""
+    for start in range(0, n, block):
+        yield slice(start, min(n, start + block))

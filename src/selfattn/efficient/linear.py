@@ -1,0 +1,309 @@
+"""Linear attention: replace exp(q·k) by φ(q)·φ(k), and reorder the product.
+
+Computes:  another kernel, not softmax: weights φ(q)φ(k)ᵀ, rows normalised
+Time:      O(n d d_v)           Memory: O(n d), and one memory of d x d_v
+Supports:  causal
+Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.dot_product import (
+    Bias,
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    refuse,
+    widen,
+)
+
+CHUNK = 64  # tokens at a time: about d, where both ways cost the same
+FeatureMap = Callable[[Tensor], Tensor]
+
+
+def elu_plus_one(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """φ(x) = elu(x) + 1: x + 1 above zero and exp(x) below.
+
+    Written so that it stays positive: ``F.elu(x) + 1`` rounds to zero from
+    x = -17 on in float32, and then there may be nothing to divide by.
+
+    Reference: Katharopoulos et al. (2020), equation 7.
+
+    >>> elu_plus_one(torch.tensor([-20.0, 0.0, 2.0]))
+    tensor([2.0612e-09, 1.0000e+00, 3.0000e+00])
+    """
+    return x.clamp(max=0).exp_() + x.relu()
+
+
+def linear_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    feature_map: FeatureMap = elu_plus_one,
+) -> Output:
+    """Average the values by φ(qᵢ)·φ(kⱼ), at a cost that is linear in n.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+        mask: refused: keys are summed up before any query is looked at.
+        bias: refused, likewise.
+        causal: hide from each query the keys after it; the last query sits
+            on the last key.
+        feature_map: φ, from (..., n, d) to (..., n, any number); what it
+            gives should not be negative. With ``causal``, each token's
+            features must depend on that token alone.
+
+    Returns:
+        The output, (..., n_q, d_v). A query that may see no key, or whose
+        weights are all zero, gets zeros. It can be differentiated once, not
+        twice.
+
+    Raises:
+        ValueError: if shapes do not fit together, or a mask or bias is given.
+
+    Reference: Katharopoulos et al. (2020), equations 4 to 9.
+
+    >>> q, k, v = torch.randn(3, 100, 8)
+    >>> weights = elu_plus_one(q) @ elu_plus_one(k).mT
+    >>> expected = weights / weights.sum(dim=-1, keepdim=True) @ v
+    >>> torch.allclose(linear_attention(q, k, v), expected, atol=1e-6)
+    True
+    """
+    check_shapes(q, k, v)
+    why = "it sums up the keys before it looks at a query"
+    refuse("linear_attention", why, mask, bias)
+    ours = feature_map is elu_plus_one
+    if not ours:  # it may have parameters to train, so autograd must see it
+        q, k = feature_map(q), feature_map(k)
+    batch = batch_shape(q, k, v)
+    flat = (
+        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
+        for x in (q, k, v)
+    )
+    output = LinearAttention.apply(*flat, causal, ours)
+    return output.reshape(*batch, *output.shape[-2:])
+
+
+class Memory(NamedTuple):
+    """All that linear attention keeps of the tokens it has read."""
+
+    pairs: Float[Tensor, "... features d_v"]  # Σ φ(k) vᵀ
+    total: Float[Tensor, "... 1 features"]  # Σ φ(k)
+
+
+def linear_attention_step(
+    q: Float[Tensor, "*batch d"],
+    k: Float[Tensor, "*batch d"],
+    v: Float[Tensor, "*batch d_v"],
+    memory: Memory | None = None,
+    *,
+    feature_map: FeatureMap = elu_plus_one,
+) -> tuple[Float[Tensor, "*batch d_v"], Memory]:
+    """Causal linear attention as a recurrent network: one token, one step.
+
+    Args:
+        q: the token's query, (..., d).
+        k: its key, (..., d).
+        v: its value, (..., d_v).
+        memory: what was returned for the token before; None for the first.
+        feature_map: φ.
+
+    Returns:
+        The token's output, (..., d_v), and the memory for the next token,
+        whose size does not grow. The memory that was passed in is unchanged.
+
+    Reference: Katharopoulos et al. (2020), section 3.4, equations 16 to 20.
+
+    >>> q, k, v = torch.randn(3, 5, 8)
+    >>> memory, outputs = None, []
+    >>> for token in zip(q, k, v):
+    ...     output, memory = linear_attention_step(*token, memory)
+    ...     outputs.append(output)
+    >>> at_once = linear_attention(q, k, v, causal=True)
+    >>> torch.allclose(torch.stack(outputs), at_once, atol=1e-6)
+    True
+    """
+    asked, key = feature_map(q), feature_map(k)
+    pairs, total = key[..., None] * v[..., None, :], key[..., None, :]
+    if memory is not None:
+        pairs, total = memory.pairs + pairs, memory.total + total
+    weight = (asked[..., None, :] * total).sum(dim=-1, keepdim=True)
+    output = asked[..., None, :] @ pairs / weight.masked_fill(weight == 0, 1.0)
+    return output.squeeze(-2), Memory(pairs, total)
+
+
+class LinearAttention(torch.autograd.Function):
+    """Both passes by hand, on (batch, n, d), keeping no memory but one.
+
+    Autograd would keep the memory of every chunk. On the way back, what a
+    query passes back needs the chunks before it: causal, they are read once
+    more. What a key passes back needs those after it: read backwards.
+    Autocast is off in both: it would round what many tokens add up to.
+    """
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def forward(ctx: Any, q, k, v, causal, ours):
+        """Read the chunks in order; answer from memory and from the chunk."""
+        output = q.new_empty(*q.shape[:-1], v.shape[-1])
+        [divisor] = widen(q.new_empty(*q.shape[:-1], 1))
+        memory = empty_memory(k, v)
+        for rows, keys in chunks(q.shape[-2], k.shape[-2], causal):
+            f_q, f_k, values = read(q, k, v, rows, keys, ours)
+            summed = f_q @ memory.pairs
+            weight = (f_q * memory.total).sum(dim=-1, keepdim=True)
+            among = (f_q @ f_k.mT).tril_()  # the weights within the chunk
+            if among.numel():
+                add_product(summed, among, values)
+                weight += among.sum(dim=-1, keepdim=True)
+            weight.masked_fill_(weight == 0, 1.0)
+            torch.div(summed, weight, out=output[:, rows])
+            divisor[:, rows] = weight
+            memorise(memory, f_k, values)
+        ctx.save_for_backward(q, k, v, output, divisor, *memory)
+        ctx.causal, ctx.ours = causal, ours
+        return output
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def backward(ctx: Any, grad_output):
+        """Read the chunks backwards; causal, before that in order again."""
+        check_once("linear_attention")
+        q, k, v, output, divisor, *memory = ctx.saved_tensors
+        grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
+        order = list(chunks(q.shape[-2], k.shape[-2], ctx.causal))
+
+        def again(rows: slice, keys: slice) -> Chunk:
+            features = read(q, k, v, rows, keys, ctx.ours)
+            grad = grad_output[:, rows] / divisor[:, rows]
+            grad_weight = -(grad * output[:, rows]).sum(dim=-1, keepdim=True)
+            return Chunk(*features, grad, grad_weight, ctx.ours)
+
+        before = empty_memory(k, v) if ctx.causal else Memory(*memory)
+        for rows, keys in order if ctx.causal else []:
+            chunk = again(rows, keys)
+            grad_q[:, rows] = chunk.to_queries(before)
+            memorise(before, chunk.f_k, chunk.values)
+        after = empty_memory(k, v)
+        for rows, keys in reversed(order):
+            chunk = again(rows, keys)
+            if not ctx.causal:  # every key came before every query
+                grad_q[:, rows] = chunk.to_queries(before)
+            grad_k[:, keys], grad_v[:, keys] = chunk.to_keys(after)
+            memorise(after, chunk.f_q, chunk.grad, chunk.grad_weight)
+        return grad_q, grad_k, grad_v, None, None
+
+
+class Chunk(NamedTuple):
+    """Some queries and some keys on the way back, and what they pass back."""
+
+    f_q: Tensor
+    f_k: Tensor
+    values: Tensor
+    grad: Tensor  # of the sums of weighted values
+    grad_weight: Tensor  # of the sums of weights
+    ours: bool
+
+    def grad_among(self) -> Tensor:
+        """Of the weights within the chunk."""
+        return (self.grad @ self.values.mT).add_(self.grad_weight).tril_()
+
+    def to_queries(self, before: Memory) -> Tensor:
+        """The gradient of the queries, given the memory they asked."""
+        grad_f = self.grad @ before.pairs.mT
+        grad_f += self.grad_weight * before.total
+        grad_among = self.grad_among()
+        if grad_among.numel():
+            add_product(grad_f, grad_among, self.f_k)
+        return through(self.f_q, grad_f, self.ours)
+
+    def to_keys(self, after: Memory) -> tuple[Tensor, Tensor]:
+        """Of the keys and values, given the memory of those that asked."""
+        grad_f = (self.values @ after.pairs.mT).add_(after.total)
+        grad_values = self.f_k @ after.pairs
+        grad_among = self.grad_among()
+        if grad_among.numel():
+            add_product(grad_f, grad_among.mT, self.f_q)
+            among = (self.f_q @ self.f_k.mT).tril_()
+            add_product(grad_values, among.mT, self.grad)
+        return through(self.f_k, grad_f, self.ours), grad_values
+
+
+def chunks(n_q: int, n_k: int, causal: bool) -> Iterator[tuple[slice, slice]]:
+    """Which queries and which keys to read at each step, in order.
+
+    Causal, they go side by side, after what one has more than the other.
+    Otherwise all keys are read before the first query.
+    """
+    nothing = slice(0, 0)
+    extra_q, extra_k = (n_q, n_k) if not causal else (n_q - n_k, n_k - n_q)
+    size = CHUNK if causal else 4 * CHUNK  # no square within the chunk to make
+    for keys in blocks(0, extra_k, size):
+        yield nothing, keys
+    for rows in blocks(0, extra_q, size):
+        yield rows, nothing
+    if causal:
+        for rows in blocks(max(0, extra_q), n_q, size):
+            yield rows, slice(rows.start + extra_k, rows.stop + extra_k)
+
+
+def blocks(start: int, stop: int, size: int) -> Iterator[slice]:
+    """From start to stop in steps of ``size``; the last may be shorter."""
+    for begin in range(start, stop, size):
+        yield slice(begin, min(begin + size, stop))
+
+
+def read(
+    q: Tensor, k: Tensor, v: Tensor, rows: slice, keys: slice, ours: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A chunk's features and values; the features are made here if ours."""
+    f_q, f_k, values = widen(q[:, rows], k[:, keys], v[:, keys])
+    if ours:
+        f_q, f_k = elu_plus_one(f_q), elu_plus_one(f_k)
+    return f_q, f_k, values
+
+
+def through(features: Tensor, grad: Tensor, ours: bool) -> Tensor:
+    """Back through the feature map, in place: elu + 1 has slope min(φ, 1)."""
+    return grad.mul_(features.clamp(max=1)) if ours else grad
+
+
+def empty_memory(k: Tensor, v: Tensor) -> Memory:
+    """The memory of no tokens."""
+    batch, features, d_v = k.shape[0], k.shape[-1], v.shape[-1]
+    pairs = k.new_zeros(batch, features, d_v)
+    return Memory(*widen(pairs, k.new_zeros(batch, 1, features)))
+
+
+def memorise(
+    memory: Memory,
+    features: Tensor,
+    values: Tensor,
+    weight: Tensor | None = None,
+) -> None:
+    """Add some tokens to the memory, in place; each weighs 1, or this."""
+    add_product(memory.pairs, features.mT, values)
+    weighed = features if weight is None else features * weight
+    memory.total.add_(weighed.sum(dim=-2, keepdim=True))
+
+
+def add_product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Set x to x + a b, in one operation."""
+    return torch.baddbmm(x, a, b, out=x)

@@ -1,0 +1,230 @@
+// What the labs are built from: labelled native controls, a plane with points
+// to drag, a table of numbers, a heat map, the lines that say what is shown.
+
+import { highest, readLink, settle, startOf, writeLink } from "./settings.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+// element("p", { class: "note" }, "text", child): an HTML element.
+export function element(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+// drawn("circle", { r: 3 }): an SVG element.
+export function drawn(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function fill(node, attributes, children) {
+  set(node, attributes);
+  node.append(...children);
+  return node;
+}
+
+// Sets attributes that differ; null takes one away.
+export function set(node, attributes) {
+  for (const [name, value] of Object.entries(attributes))
+    if (value === null) node.removeAttribute(name);
+    else if (node.getAttribute(name) !== String(value))
+      node.setAttribute(name, value);
+}
+
+// Writes a text that differs: touching every cell of a table at every move
+// of the hand would make the browser lay it out anew.
+export function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// How large a share is, for the style sheet: a bar's length, a cell's shade.
+export function share(node, weight) {
+  const text = weight.toFixed(3);
+  if (node.style.getPropertyValue("--share") !== text)
+    node.style.setProperty("--share", text);
+}
+
+// Three decimals, a real minus sign, and no minus before zero.
+export function decimal(x, digits = 3) {
+  const text = x.toFixed(digits);
+  const zero = Number(text) === 0;
+  return text.replace("-", zero ? "" : "−");
+}
+
+// Makes a lab's module out of two functions:
+//   compute(values) → result   the arithmetic, which the tests compare
+//   build(lab) → update        draws once; update(values, result) redraws
+export function defineLab({ compute, build }) {
+  function render({ model, el }) {
+    const lab = new LabView(model, compute);
+    lab.start(build(lab));
+    el.append(lab.root);
+    return () => lab.stop();
+  }
+  return { render, compute, readLink, writeLink };
+}
+
+// One lab on the screen: its settings, its controls, its lines of text.
+class LabView {
+  constructor(model, compute) {
+    this.model = model;
+    this.compute = compute;
+    this.rules = model.get("rules");
+    this.refreshers = [];
+    this.root = element("section", { class: "selfattn-lab" });
+    this.detailLine = element("p", { class: "lab-detail" });
+    this.spoken = element("p", { class: "lab-spoken", role: "status" });
+    this.complaint = element("p", { class: "lab-complaint", role: "alert" });
+  }
+
+  values() {
+    const names = Object.keys(this.rules);
+    return Object.fromEntries(names.map((name) =>
+      [name, this.model.get(name)]));
+  }
+
+  // Changes settings, all at once, and redraws once.
+  set(changes) {
+    const values = settle(this.rules, { ...this.values(), ...changes });
+    this.quiet = true;
+    for (const [name, value] of Object.entries(values))
+      this.model.set(name, value);
+    this.quiet = false;
+    this.model.save_changes();
+    this.complain("");
+    this.update();
+  }
+
+  start(update) {
+    this.redraw = update;
+    this.changed = () => this.quiet || this.update();
+    for (const name of Object.keys(this.rules))
+      this.model.on(`change:${name}`, this.changed);
+    const reset = element("button", { type: "button" }, "Back to the start");
+    reset.addEventListener("click", () => this.set(startOf(this.rules)));
+    this.root.append(
+      this.detailLine, this.complaint,
+      element("div", { class: "lab-foot" }, reset), this.spoken);
+    // JupyterLab would take the arrow keys for itself.
+    for (const node of this.root.querySelectorAll(
+      "input, select, button, [tabindex]"))
+      set(node, { "data-lm-suppress-shortcuts": true });
+    this.complain(this.model.get("complaint") ?? "");
+    this.update();
+    clearTimeout(this.speaking); // nobody has done anything yet
+  }
+
+  stop() {
+    clearTimeout(this.speaking);
+    for (const name of Object.keys(this.rules))
+      this.model.off(`change:${name}`, this.changed);
+  }
+
+  update() {
+    try {
+      const values = this.values();
+      for (const refresh of this.refreshers) refresh(values);
+      this.redraw(values, this.compute(values));
+    } catch (error) {
+      const failed = { bubbles: true, detail: error };
+      if (!this.root.isConnected) throw error;
+      this.root.dispatchEvent(new CustomEvent("lab-failed", failed));
+    }
+  }
+
+  // The numbers behind the picture, where the pointer or the focus is.
+  detail(text) {
+    write(this.detailLine, text);
+  }
+
+  // For screen readers: what has come out, once the hand rests.
+  say(text) {
+    clearTimeout(this.speaking);
+    this.speaking = setTimeout(() => write(this.spoken, text), 500);
+  }
+
+  complain(text) {
+    this.complaint.textContent = text;
+    this.complaint.hidden = text === "";
+  }
+
+  // A row for controls.
+  row(...children) {
+    const row = element("div", { class: "lab-controls" }, ...children);
+    this.root.append(row);
+    return row;
+  }
+
+  // A labelled slider. A choice of numbers makes one with a stop for each.
+  // The label is text, or a list of text and elements.
+  range(name, label, { when = () => true, text = String } = {}) {
+    const rule = this.rules[name];
+    const stops = rule.options;
+    const input = element("input", { type: "range", "data-setting": name });
+    const shown = element("span", { class: "lab-value" });
+    input.addEventListener("input", () => {
+      const moved = Number(input.value);
+      this.set({ [name]: stops ? stops[moved] : moved });
+    });
+    const whole = element("label", {},
+      element("span", {}, ...[label].flat()), input, shown);
+    set(shown, { "aria-hidden": "true" });
+    this.refreshers.push((values) => {
+      const value = values[name];
+      set(input, stops
+        ? { min: 0, max: stops.length - 1, step: 1 }
+        : { min: rule.low, max: highest(rule, values), step: rule.step ?? 1 });
+      input.value = stops ? stops.indexOf(value) : value;
+      set(input, { "aria-valuetext": text(value) });
+      write(shown, text(value));
+      whole.hidden = !when(values);
+    });
+    return whole;
+  }
+
+  // A labelled drop-down list; `words` says the options in words.
+  select(name, label, words = {}) {
+    const options = this.rules[name].options;
+    const select = element("select", { "data-setting": name },
+      ...options.map((option, i) =>
+        element("option", { value: i }, words[option] ?? String(option))));
+    select.addEventListener("change", () =>
+      this.set({ [name]: options[Number(select.value)] }));
+    this.refreshers.push((values) => {
+      select.value = options.indexOf(values[name]);
+    });
+    return element("label", {}, element("span", {}, label), select);
+  }
+
+  checkbox(name, label) {
+    const input = element("input", {
+      type: "checkbox", "data-setting": name });
+    input.addEventListener("change", () =>
+      this.set({ [name]: input.checked }));
+    this.refreshers.push((values) => { input.checked = values[name]; });
+    return element("label", {}, input, ` ${label}`);
+  }
+
+  // A row of words, of which one is chosen: the setting is its position.
+  words(name, legend, words, count) {
+    const group = `lab-${Math.random().toString(36).slice(2)}`;
+    const inputs = words.map((_, i) => element("input", {
+      type: "radio", name: group, value: i, "data-setting": name }));
+    const labels = words.map((word, i) => {
+      inputs[i].addEventListener("change", () => this.set({ [name]: i }));
+      return element("label", {}, inputs[i], element("span", {}, word));
+    });
+    this.refreshers.push((values) => inputs.forEach((input, i) => {
+      input.checked = values[name] === i;
+      labels[i].hidden = i >= count(values);
+    }));
+    const choice = element("fieldset", { class: "lab-words" },
+      element("legend", {}, legend), ...labels);
+    return { choice, labels };
+  }
+
+  // Numbers of `node` are shown while it has the pointer or the focus.
+  explain(node, text) {
+    const show = () => this.detail(text());
+    node.addEventListener("pointerenter", show);
+    node.addEventListener("focus", show);
+  }
+}

@@ -1,0 +1,204 @@
+// What will one layer of attention cost, and on which GPU would it fit?
+
+import {
+  defineLab, drawn, element, set, write,
+} from "./controls.js";
+
+const LENGTHS = Array.from({ length: 14 }, (_, e) => 2 ** (e + 7));
+const WINDOW = 256; // keys to each side
+const BLOCK = 64; // queries at a time
+const BYTES = { float32: 4, bfloat16: 2 };
+const MECHANISMS = {
+  naive: "naive: two tables",
+  fused: "fused kernel",
+  window: `window of ${WINDOW}`,
+  linear: "linear attention",
+};
+// What the makers state, in gigabytes of a thousand million bytes.
+const GPUS = {
+  "T4": 16, "RTX 4090": 24, "A100, H100": 80, "H200": 141, "B200": 192,
+};
+
+// Scores that the book's function computes for a window: whole blocks. Only
+// the first and last blocks are cut short; those between are all alike.
+const kept = new Map();
+
+function windowPairs(n) {
+  if (!kept.has(n)) {
+    let pairs = 0;
+    for (let start = 0; start < n; start += BLOCK)
+      pairs += BLOCK * (Math.min(n, start + BLOCK + WINDOW)
+        - Math.max(0, start - WINDOW));
+    kept.set(n, pairs);
+  }
+  return kept.get(n);
+}
+
+function planOf({ n, d_model, n_heads, batch, dtype, mechanism }) {
+  const word = BYTES[dtype];
+  const numbers = batch * n * d_model;
+  const rows = batch * n_heads * n;
+  const pairs = {
+    naive: () => n * n,
+    fused: () => n * n,
+    window: () => windowPairs(n),
+    linear: () => n * (d_model / n_heads + 1),
+  }[mechanism]();
+  const extra = {
+    naive: 2 * rows * n * word, // scores, and weights
+    fused: 4 * rows, // one float32 a row: the log of its sum
+    window: 0,
+    linear: 4 * rows, // one float32 a row: what it is divided by
+  }[mechanism];
+  const plan = {
+    projectionFlops: 8 * numbers * d_model,
+    mechanismFlops: 4 * batch * d_model * pairs,
+    parameterBytes: 4 * d_model * d_model * word,
+    tokenBytes: 4 * numbers * word,
+    mechanismBytes: numbers * word + extra,
+  };
+  plan.flops = plan.projectionFlops + plan.mechanismFlops;
+  plan.bytes = plan.parameterBytes + plan.tokenBytes + plan.mechanismBytes;
+  return plan;
+}
+
+function compute(values) {
+  const { d_model, n_heads } = values;
+  if (d_model % n_heads)
+    return { problem: "n_heads must divide d_model, but "
+      + `n_heads=${n_heads} and d_model=${d_model}` };
+  const plan = planOf(values);
+  const fits = Object.fromEntries(Object.entries(GPUS)
+    .map(([name, gb]) => [name, plan.bytes <= gb * 1e9]));
+  return { problem: "", ...plan, fits };
+}
+
+const grouped = (number) =>
+  String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+
+// 1234567890 as "1.23 G" with the unit given.
+export function scaled(number, unit) {
+  const steps = ["", "k", "M", "G", "T", "P", "E"];
+  const step = Math.min(steps.length - 1,
+    Math.max(0, Math.floor(Math.log10(number) / 3)));
+  const small = number / 1000 ** step;
+  return `${small.toPrecision(3)} ${steps[step]}${unit}`;
+}
+
+function build(lab) {
+  lab.row(
+    lab.range("n", ["Tokens ", element("i", {}, "n")], { text: grouped }),
+    lab.range("d_model", ["Features ", element("i", {}, "d"),
+      element("sub", {}, "model")]),
+    lab.range("n_heads", "Heads"),
+    lab.range("batch", "Batch"),
+    lab.select("dtype", "Numbers", {
+      float32: "float32: 4 bytes", bfloat16: "bfloat16: 2 bytes" }),
+    lab.select("mechanism", "Mechanism", MECHANISMS),
+  );
+  const note = element("p", { class: "lab-note", role: "note" });
+  const chart = byteChart(lab);
+  const costs = table("What it costs");
+  const gpus = table("Would it fit?");
+  const pictures = element("div", { class: "lab-pair" }, chart.frame,
+    element("div", {}, costs.frame, gpus.frame));
+  lab.root.append(note, pictures);
+  lab.detail("Point at a length in the chart, or move a slider.");
+  return (values, result) => {
+    write(note, result.problem && `${result.problem}.`);
+    pictures.hidden = result.problem !== "";
+    if (result.problem) {
+      lab.say(result.problem);
+      return;
+    }
+    chart.show(values, result);
+    costs.show([
+      ["projections", scaled(result.projectionFlops, "FLOP")],
+      ["attention itself", scaled(result.mechanismFlops, "FLOP")],
+      ["parameters", scaled(result.parameterBytes, "B")],
+      ["x, queries, keys, values", scaled(result.tokenBytes, "B")],
+      ["the mechanism", scaled(result.mechanismBytes, "B")],
+      ["all bytes", scaled(result.bytes, "B")],
+    ]);
+    gpus.show(Object.entries(GPUS).map(([name, gb]) =>
+      [`${name}: ${gb} GB`, result.fits[name] ? "yes" : "no"]));
+    const fits = Object.keys(GPUS).filter((name) => result.fits[name]);
+    lab.say(`${scaled(result.flops, "FLOP")}, ${scaled(result.bytes, "B")}; `
+      + `fits on ${fits.join("; ") || "none of these GPUs"}.`);
+  };
+}
+
+const WIDE = 260;
+const HIGH = 200;
+const [LOW, TOP] = [5, 18]; // powers of ten on the upright axis
+
+// Bytes against n for each mechanism, with the GPUs as levels.
+function byteChart(lab) {
+  const x = (n) => (Math.log2(n) - 7) / 13 * (WIDE - 20) + 10;
+  const y = (bytes) =>
+    HIGH - (Math.log10(bytes) - LOW) / (TOP - LOW) * HIGH;
+  const picture = drawn("svg", {
+    viewBox: `0 0 ${WIDE} ${HIGH + 14}`, role: "img",
+    "aria-label": "Bytes against tokens, one line a mechanism",
+    style: `aspect-ratio: ${WIDE} / ${HIGH + 14}` });
+  for (const gb of Object.values(GPUS)) picture.append(drawn("line", {
+    x1: 0, x2: WIDE, y1: y(gb * 1e9), y2: y(gb * 1e9), class: "lab-grid" }));
+  picture.append(drawn("text", { x: 2, y: y(200e9) - 2, class: "lab-tick" },
+    "GPUs, 16 to 192 GB"));
+  for (const power of [6, 9, 12]) picture.append(drawn("text", {
+    x: WIDE - 2, y: y(10 ** power), class: "lab-tick", "text-anchor": "end" },
+  { 6: "1 MB", 9: "1 GB", 12: "1 TB" }[power]));
+  for (const n of [128, 4096, 65536, 1048576]) picture.append(drawn("text", {
+    x: x(n), y: HIGH + 10, class: "lab-tick",
+    "text-anchor": n === 128 ? "start" : n > 1e6 ? "end" : "middle" },
+  grouped(n)));
+  const lines = Object.fromEntries(Object.keys(MECHANISMS).map((name) =>
+    [name, drawn("polyline", { fill: "none", stroke: "currentColor" })]));
+  const mark = drawn("circle", { r: 4, fill: "currentColor" });
+  let current = lab.values();
+  const reaches = LENGTHS.map((n) => {
+    const reach = drawn("rect", { x: x(n) - 9, y: 0, width: 18,
+      height: HIGH, class: "lab-reach" });
+    const bytes = (mechanism) =>
+      scaled(planOf({ ...current, n, mechanism }).bytes, "B");
+    lab.explain(reach, () => Object.keys(MECHANISMS)
+      .map((mechanism) => `${mechanism} ${bytes(mechanism)}`)
+      .join(", ") + ` at ${grouped(n)} tokens.`);
+    return reach;
+  });
+  picture.append(...Object.values(lines), mark, ...reaches);
+  const caption = element("figcaption", {},
+    "Bytes by length: the thick line is the chosen mechanism");
+  const frame = element("figure", { class: "lab-plane" }, caption, picture);
+
+  function show(values, result) {
+    current = values;
+    for (const [mechanism, line] of Object.entries(lines))
+      set(line, {
+        "stroke-width": mechanism === values.mechanism ? 2.5 : 0.8,
+        points: LENGTHS.map((n) => {
+          const { bytes } = planOf({ ...values, n, mechanism });
+          return `${x(n).toFixed(1)},${y(bytes).toFixed(1)}`;
+        }).join(" ") });
+    set(mark, { cx: x(values.n), cy: y(result.bytes) });
+  }
+  return { frame, show };
+}
+
+// A table of names and numbers whose rows never change their number.
+function table(caption) {
+  const body = element("tbody");
+  const frame = element("table", {}, element("caption", {}, caption), body);
+  function show(rows) {
+    while (body.rows.length < rows.length)
+      body.append(element("tr", {}, element("th", { scope: "row" }),
+        element("td")));
+    rows.forEach(([name, text], i) => {
+      write(body.rows[i].cells[0], name);
+      write(body.rows[i].cells[1], text);
+    });
+  }
+  return { frame, show };
+}
+
+export default defineLab({ compute, build });

@@ -1,0 +1,158 @@
+"""What every lab shares: settings, stable ids, a still picture.
+
+A lab is a picture that the reader moves. It runs in two places from the same
+text: in Jupyter as an ordinary widget, and on a page of the book without any
+kernel. `selfattn.labs` tells how one is made.
+"""
+
+import base64
+import io
+import uuid
+from collections import Counter
+from typing import Any, ClassVar
+
+import anywidget
+import ipywidgets
+import traitlets
+from matplotlib.figure import Figure
+
+from selfattn.labs import esm, settings
+
+STATE = "application/vnd.jupyter.widget-state+json"
+
+# What a stored notebook holds in place of the module's text.
+STAND_IN = (
+    "export default { render({ el }) { "
+    'el.textContent = "Run the cell above to start this lab."; } };'
+)
+
+
+class Lab(anywidget.AnyWidget):
+    """The base of all labs; a lab adds settings, `figure` and `describe`.
+
+    Attributes:
+        rules: each setting's kind, bounds and start, for the page.
+        alt: the still picture in words, for those who cannot see it.
+    """
+
+    rules = traitlets.Dict(read_only=True).tag(sync=True)
+    alt = traitlets.Unicode().tag(sync=True)
+    stem: ClassVar[str]
+    made: ClassVar[Counter[str]] = Counter()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Find the script beside the class: it has the module's name."""
+        # anywidget makes a subclass of its own for each lab, with these in it.
+        if "_esm" not in vars(cls):
+            cls.stem = cls.__module__.rpartition(".")[2]
+            cls._esm = esm.module_text(cls.stem)
+            cls._css = (esm.FOLDER / "lab.css").read_text(encoding="utf-8")
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, **start: Any):
+        known = self.settings()
+        for name in start:
+            if name not in known and not self.has_trait(name):
+                raise settings.SettingError(
+                    f"the settings of a {type(self).__name__} are "
+                    f"{', '.join(known)}, but {name!r} is none of them"
+                )
+        # The same ids in every run, so that notebooks come out the same.
+        Lab.made[self.stem] += 1
+        name = f"{self.stem}-{Lab.made[self.stem]}"
+        start.setdefault(
+            "layout", ipywidgets.Layout(model_id=fixed_id(f"{name}-layout"))
+        )
+        super().__init__(model_id=fixed_id(name), **start)
+
+    @classmethod
+    def settings(cls) -> dict[str, Any]:
+        """The lab's settings by name, in the order of their declaration."""
+        return {
+            name: trait
+            for base in reversed(cls.__mro__)
+            for name, trait in vars(base).items()
+            if isinstance(trait, settings.KINDS)
+        }
+
+    def values(self) -> dict[str, Any]:
+        """The settings as they are now."""
+        return {name: getattr(self, name) for name in self.settings()}
+
+    def figure(self) -> Figure:
+        """The still picture of the present setting."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """The still picture in words."""
+        raise NotImplementedError
+
+    def shown(self) -> dict[str, Any]:
+        """The settings that `repr` shows: by default those not at rest."""
+        return {
+            name: value
+            for name, value in self.values().items()
+            if value != self.settings()[name].default(self)
+        }
+
+    @traitlets.default("rules")
+    def _rules(self) -> dict[str, Any]:
+        return {
+            name: trait.rule() | {"start": getattr(self, name)}
+            for name, trait in self.settings().items()
+        }
+
+    @traitlets.default("alt")
+    def _alt(self) -> str:
+        return self.describe()
+
+    @traitlets.observe(traitlets.All)
+    def _follow(self, change: Any) -> None:
+        """Lower what another setting bounds, when that one has fallen."""
+        for name, trait in self.settings().items():
+            if getattr(trait, "of", None) == change.name:
+                high = trait.highest(self)
+                if getattr(self, name) > high:
+                    setattr(self, name, high)
+
+    def __repr__(self) -> str:
+        """The call that makes this lab, and nothing that changes by itself."""
+        shown = ", ".join(f"{k}={v!r}" for k, v in self.shown().items())
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The live view, and the still picture for where it cannot run."""
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        self.alt = self.describe()
+        png = io.BytesIO()
+        # The software's version in the file would change its bytes.
+        self.figure().savefig(png, dpi=130, metadata={"Software": None})
+        data["image/png"] = base64.b64encode(png.getvalue()).decode()
+        return data, metadata | {"image/png": {"alt": self.alt}}
+
+
+def fixed_id(name: str) -> str:
+    """An id in a widget's usual form that is the same in every run."""
+    return uuid.uuid5(uuid.NAMESPACE_OID, f"selfattn.labs/{name}").hex
+
+
+def strip_state(metadata: Any) -> Any:
+    """Take the modules' texts out of a notebook's stored widget state.
+
+    Args:
+        metadata: the notebook's metadata; changed in place.
+
+    Returns:
+        The same metadata. Of each lab only its traits stay, and a line that
+        tells who opens the notebook elsewhere to run the cell.
+    """
+    stored = metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    for widget in stored.values():
+        if widget.get("model_module") == "anywidget":
+            widget["state"] |= {"_esm": STAND_IN, "_css": ""}
+        widget["state"] = {
+            name: value
+            for name, value in sorted(widget["state"].items())
+            if value is not None
+        }
+    return metadata

@@ -1,0 +1,222 @@
+"""The kinds of setting that a lab can have, each a trait with its bounds.
+
+A kind is declared once, here on the Python side. Its `rule` travels to the
+page with the lab's state, and there gives the controls their bounds and tells
+which numbers of a shared link to refuse.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import traitlets
+
+Real = float | int  # JSON writes 1.0 as 1
+Plotted = Sequence[Sequence[Real]]  # points, each a pair
+
+
+class SettingError(traitlets.TraitError, ValueError):
+    """A setting outside its bounds; the message says the rule first."""
+
+
+class Whole(traitlets.Int):
+    """A whole number between two bounds.
+
+    Args:
+        start: the value at the start.
+        low: the least value.
+        high: the greatest value.
+        of: the name of another setting that bounds this one too: never more
+            than its value plus ``plus``. When that one falls, so does this.
+        plus: see ``of``; -1 makes a position in a sequence of that length.
+    """
+
+    kind = "whole"
+
+    def __init__(
+        self,
+        start: int,
+        low: int,
+        high: int,
+        *,
+        of: str | None = None,
+        plus: int = 0,
+    ):
+        super().__init__(start)
+        self.low, self.high, self.of, self.plus = low, high, of, plus
+        self.tag(sync=True)
+
+    def highest(self, lab: traitlets.HasTraits) -> int:
+        """The greatest value now, as things stand in ``lab``."""
+        if self.of is None:
+            return self.high
+        return min(self.high, getattr(lab, self.of) + self.plus)
+
+    def rule(self) -> dict[str, Any]:
+        """What the page must know about the bounds."""
+        rule = {"kind": self.kind, "low": self.low, "high": self.high}
+        return rule | ({"of": self.of, "plus": self.plus} if self.of else {})
+
+    def _cross_validate(self, lab: traitlets.HasTraits, value: int) -> int:
+        # traitlets calls this when all settings of one change are in, so
+        # that a length and a position in it may change together.
+        high = self.highest(lab)
+        if not self.low <= value <= high:
+            raise SettingError(
+                f"{self.name} must lie between {self.low} and {high}, but it "
+                f"is {value}"
+            )
+        return super()._cross_validate(lab, value)
+
+
+class Number(traitlets.Float):
+    """A number between two bounds, moved in steps of ``step``."""
+
+    kind = "number"
+
+    def __init__(self, start: Real, low: Real, high: Real, step: Real):
+        super().__init__(start)
+        self.low, self.high, self.step = low, high, step
+        self.tag(sync=True)
+
+    def validate(self, lab: Any, value: Any) -> float:
+        """The value as a float, or a `SettingError`."""
+        number = super().validate(lab, value)
+        if not self.low <= number <= self.high:
+            raise SettingError(
+                f"{self.name} must lie between {self.low} and {self.high}, "
+                f"but it is {number}"
+            )
+        return number
+
+    def rule(self) -> dict[str, Any]:
+        """What the page must know about the bounds."""
+        return {
+            "kind": self.kind,
+            "low": self.low,
+            "high": self.high,
+            "step": self.step,
+        }
+
+
+class Choice(traitlets.TraitType):
+    """One of a few values, which are all words or all numbers."""
+
+    kind = "choice"
+
+    def __init__(self, start: Any, options: list[Any]):
+        super().__init__(start)
+        self.options = options
+        self.tag(sync=True)
+
+    def validate(self, lab: Any, value: Any) -> Any:
+        """The option that is meant, or a `SettingError`."""
+        if value not in self.options:
+            allowed = ", ".join(repr(option) for option in self.options)
+            raise SettingError(
+                f"{self.name} must be one of {allowed}, but it is {value!r}"
+            )
+        return self.options[self.options.index(value)]
+
+    def rule(self) -> dict[str, Any]:
+        """What the page must know about the options."""
+        return {"kind": self.kind, "options": self.options}
+
+
+class Flag(traitlets.Bool):
+    """Yes or no."""
+
+    kind = "flag"
+
+    def __init__(self, start: bool):
+        super().__init__(start)
+        self.tag(sync=True)
+
+    def rule(self) -> dict[str, Any]:
+        """What the page must know: that there is nothing to know."""
+        return {"kind": self.kind}
+
+
+class Points(traitlets.List):
+    """A fixed number of points on a plane, to be dragged.
+
+    Args:
+        start: the points, a list of pairs.
+        low: the least coordinate.
+        high: the greatest coordinate.
+        step: how far one press of an arrow key moves a point.
+    """
+
+    kind = "points"
+
+    def __init__(
+        self,
+        start: Plotted,
+        low: Real,
+        high: Real,
+        step: Real,
+    ):
+        super().__init__(default_value=[[float(x) for x in p] for p in start])
+        self.low, self.high, self.step = low, high, step
+        self.count = len(start)
+        self.tag(sync=True)
+
+    def validate(self, lab: Any, value: Any) -> list[list[float]]:
+        """The points as floats, or a `SettingError`."""
+        points = [[float(x) for x in point] for point in value]
+        inside = all(
+            len(point) == 2
+            and all(
+                math.isfinite(x) and self.low <= x <= self.high for x in point
+            )
+            for point in points
+        )
+        if len(points) != self.count or not inside:
+            raise SettingError(
+                f"{self.name} must be {self.count} points with coordinates "
+                f"between {self.low} and {self.high}, but it is {value}"
+            )
+        return points
+
+    def rule(self) -> dict[str, Any]:
+        """What the page must know about the plane."""
+        return {
+            "kind": self.kind,
+            "low": self.low,
+            "high": self.high,
+            "step": self.step,
+        }
+
+
+class Cells(traitlets.List):
+    """Some cells of a table, each a pair (row, column), in order.
+
+    Args:
+        side: how many rows and columns the table has at most.
+        most: how many cells there may be.
+    """
+
+    kind = "cells"
+
+    def __init__(self, side: int, most: int):
+        super().__init__(default_value=[])
+        self.side, self.most = side, most
+        self.tag(sync=True)
+
+    def validate(self, lab: Any, value: Any) -> list[list[int]]:
+        """The cells, sorted and each once, or a `SettingError`."""
+        cells = sorted({(int(row), int(column)) for row, column in value})
+        inside = all(0 <= x < self.side for cell in cells for x in cell)
+        if len(cells) > self.most or not inside:
+            raise SettingError(
+                f"{self.name} must be at most {self.most} cells, with rows "
+                f"and columns between 0 and {self.side - 1}, but it is {value}"
+            )
+        return [list(cell) for cell in cells]
+
+    def rule(self) -> dict[str, Any]:
+        """What the page must know about the table."""
+        return {"kind": self.kind, "side": self.side, "most": self.most}
+
+
+KINDS = (Whole, Number, Choice, Flag, Points, Cells)

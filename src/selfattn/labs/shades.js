@@ -1,0 +1,63 @@
+// A table of shades on a canvas, for tables of a hundred rows and more. It is
+// drawn in black, which a dark page turns round.
+
+import { element } from "./controls.js";
+
+export class Shades {
+  constructor(title, look, textsUpTo) {
+    this.canvas = element("canvas", { role: "img", "aria-label": title });
+    this.textsUpTo = textsUpTo; // beyond, cells are too small for them
+    this.frame = element("figure", { class: `lab-plane lab-shades ${look}` },
+      element("figcaption", {}, title), this.canvas);
+  }
+
+  // shade(i, j) from 0 to 1, text(i, j) if there is room for it.
+  show(n_q, n, shade, text, { marked, struck = [] } = {}) {
+    const most = Math.max(n_q, n);
+    const worded = most <= this.textsUpTo;
+    const side = worded ? 40 : Math.max(4, Math.floor(480 / most));
+    Object.assign(this.canvas, { width: n * side, height: n_q * side });
+    this.canvas.style.width = `${(100 * n) / most}%`;
+    this.canvas.style.imageRendering = worded ? "auto" : "pixelated";
+    const pen = this.canvas.getContext("2d");
+    for (let i = 0; i < n_q; i += 1)
+      for (let j = 0, from = 0; j < n; j = from) { // equal neighbours at once
+        const dark = shade(i, j);
+        for (from = j + 1; from < n && shade(i, from) === dark;) from += 1;
+        if (dark === 0) continue;
+        pen.globalAlpha = 0.45 * dark;
+        pen.fillRect(j * side, i * side, (from - j) * side, side);
+      }
+    pen.globalAlpha = 1;
+    if (worded) this.details(pen, side, n_q, n, text);
+    for (const i of struck) // a row with nothing in it
+      pen.fillRect(0, (i + 0.5) * side - 1, n * side, 2);
+    if (marked) {
+      pen.lineWidth = Math.max(2, side / 14);
+      pen.strokeRect(marked[1] * side + 1, marked[0] * side + 1,
+        side - 2, side - 2);
+    }
+  }
+
+  details(pen, side, n_q, n, text) {
+    pen.globalAlpha = 0.25;
+    for (let i = 1; i < n_q; i += 1) pen.fillRect(0, i * side, n * side, 1);
+    for (let j = 1; j < n; j += 1) pen.fillRect(j * side, 0, 1, n_q * side);
+    pen.globalAlpha = 1;
+    const size = this.textsUpTo > 8 ? 16 : 22;
+    Object.assign(pen, { font: `${size}px system-ui, sans-serif`,
+      textAlign: "center", textBaseline: "middle" });
+    for (let i = 0; i < n_q; i += 1)
+      for (let j = 0; j < n; j += 1)
+        pen.fillText(text(i, j), (j + 0.5) * side, (i + 0.5) * side);
+  }
+
+  // The cell under the pointer.
+  pointed(event, { n, n_q }) {
+    const box = this.canvas.getBoundingClientRect();
+    const part = (x, size, count) =>
+      Math.min(count - 1, Math.max(0, Math.floor((x / size) * count)));
+    return [part(event.clientY - box.top, box.height, n_q),
+      part(event.clientX - box.left, box.width, n)];
+  }
+}

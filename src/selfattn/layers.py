@@ -1,0 +1,244 @@
+"""Layers: what stands around attention in every block.
+
+Normalisation, the residual path, and the feed-forward network. Attention
+mixes tokens and works on none; the feed-forward network works on each token
+and mixes none. The residual path carries x past both.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Tokens = Float[Tensor, "*batch d"]
+Activation = Callable[[Tensor], Tensor]
+
+
+class LayerNorm(nn.Module):
+    """Give each token mean 0 and variance 1 over its features, then rescale.
+
+    y = (x - mean) / √(var + ε) · gain + shift, with the biased variance,
+    Σ(x - mean)² / d.
+
+    Args:
+        d: number of features.
+        eps: added to the variance *under* the root. Added to the deviation
+            outside it, tokens with little variance come out larger.
+
+    Reference: Ba et al. (2016), section 3.
+
+    >>> LayerNorm(2)(torch.tensor([[3.0, 5.0]])).detach().round(decimals=4)
+    tensor([[-1.,  1.]])
+    """
+
+    def __init__(self, d: int, *, eps: float = 1e-5):
+        """Start as the plain normalisation: gain 1, shift 0."""
+        super().__init__()
+        self.eps = eps
+        self.gain = nn.Parameter(torch.ones(d))
+        self.shift = nn.Parameter(torch.zeros(d))
+
+    def forward(self, x: Tokens) -> Tokens:
+        """Normalise over the last axis, (..., d) -> (..., d).
+
+        Raises:
+            ValueError: if x has another number of features.
+        """
+        check_features(x, self.gain)
+        wide = widen(x)
+        centred = wide - wide.mean(dim=-1, keepdim=True)
+        variance = centred.square().mean(dim=-1, keepdim=True)
+        normal = centred / (variance + self.eps).sqrt()
+        return (normal * self.gain + self.shift).to(x.dtype)
+
+
+class RMSNorm(nn.Module):
+    """Divide each token by the root mean square of its features.
+
+    y = x / √(mean(x²) + ε) · gain: LayerNorm without centring and shift.
+
+    Args:
+        d: number of features.
+        eps: added to the mean square under the root.
+
+    Reference: Zhang and Sennrich (2019), equation 4.
+
+    >>> RMSNorm(2)(torch.tensor([[3.0, 4.0]])).detach().round(decimals=4)
+    tensor([[0.8485, 1.1314]])
+    """
+
+    def __init__(self, d: int, *, eps: float = 1e-6):
+        """Start as the plain normalisation: gain 1."""
+        super().__init__()
+        self.eps = eps
+        self.gain = nn.Parameter(torch.ones(d))
+
+    def forward(self, x: Tokens) -> Tokens:
+        """Normalise over the last axis, (..., d) -> (..., d).
+
+        Raises:
+            ValueError: if x has another number of features.
+        """
+        check_features(x, self.gain)
+        wide = widen(x)
+        square = wide.square().mean(dim=-1, keepdim=True)
+        return (wide / (square + self.eps).sqrt() * self.gain).to(x.dtype)
+
+
+def widen(x: Tensor) -> Tensor:
+    """Half precision to float32: a mean of squares needs the digits."""
+    return x.float() if x.element_size() < 4 else x
+
+
+def check_features(x: Tensor, gain: Tensor) -> None:
+    """Raise unless the last axis has one feature per gain."""
+    if x.shape[-1:] != gain.shape:
+        raise ValueError(
+            f"the last axis must have {gain.shape[0]} features, "
+            f"but x is {tuple(x.shape)}"
+        )
+
+
+class AddNorm(nn.Module):
+    """The residual path around a sublayer, with its normalisation.
+
+    Post (the 2017 paper): norm(x + sublayer(x)). The norm lies on the path.
+    Pre (most large decoders): x + sublayer(norm(x)). The path is clear.
+
+    Args:
+        d_model: number of features.
+        pre: where the norm stands.
+        dropout: share of the sublayer's output dropped in training.
+        norm: makes the normalisation from d_model; `LayerNorm`, `RMSNorm`,
+            or `torch.nn.Identity` for none.
+
+    References: Vaswani et al. (2017), section 3.1; Xiong et al. (2020).
+
+    >>> add_norm = AddNorm(4, pre=True)
+    >>> x = torch.ones(2, 3, 4)
+    >>> torch.equal(add_norm(x, torch.zeros_like), x)  # the clear path
+    True
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        *,
+        pre: bool,
+        dropout: float = 0.0,
+        norm: Callable[[int], nn.Module] = LayerNorm,
+    ):
+        """Make the norm; there is nothing else to learn."""
+        super().__init__()
+        self.pre = pre
+        self.norm = norm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tokens, sublayer: Activation) -> Tokens:
+        """Add what the sublayer makes of x to x, (..., d) -> (..., d).
+
+        Raises:
+            ValueError: if the sublayer changes the shape: the sum would
+                broadcast, or fail with a worse message.
+        """
+        made = sublayer(self.norm(x) if self.pre else x)
+        if made.shape != x.shape:
+            raise ValueError(
+                "a sublayer must return the shape it is given, but x is "
+                f"{tuple(x.shape)} and it made {tuple(made.shape)}"
+            )
+        added = x + self.dropout(made)
+        return added if self.pre else self.norm(added)
+
+
+def relu(x: Tensor) -> Tensor:
+    """max(0, x)."""
+    return x.clamp(min=0)
+
+
+def gelu(x: Tensor) -> Tensor:
+    """Gaussian error linear unit: x times P(a standard normal < x).
+
+    Reference: Hendrycks and Gimpel (2016), section 2.
+
+    >>> gelu(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
+    return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+
+
+def swish(x: Tensor) -> Tensor:
+    """The input times its own sigmoid, x σ(x); also called SiLU.
+
+    Reference: Hendrycks and Gimpel (2016); Ramachandran et al. (2017).
+    """
+    return x * torch.sigmoid(x)
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between, for each token alone.
+
+    Args:
+        d_model: number of features in and out.
+        d_ff: number of features between, usually 4 d_model.
+        activation: applied between; `relu` in the 2017 paper, `gelu` since
+            BERT and GPT.
+        bias: whether the linear maps add one.
+        dropout: share of the features between dropped in training.
+
+    Reference: Vaswani et al. (2017), section 3.3, equation 2.
+
+    >>> FeedForward(4, 16)(torch.zeros(2, 3, 4)).shape
+    torch.Size([2, 3, 4])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        activation: Activation = relu,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ):
+        """Make the two maps."""
+        super().__init__()
+        self.W_in = nn.Linear(d_model, d_ff, bias=bias)
+        self.W_out = nn.Linear(d_ff, d_model, bias=bias)
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tokens) -> Tokens:
+        """Widen, bend, narrow: (..., d_model) -> (..., d_model)."""
+        return self.W_out(self.dropout(self.activation(self.W_in(x))))
+
+
+class SwiGLU(nn.Module):
+    """A feed-forward network in which one map gates another.
+
+    W_out (swish(W_gate x) · W_in x). Three matrices instead of two, so d_ff
+    is usually taken as 8/3 d_model, for the same number of parameters.
+
+    Args:
+        d_model: number of features in and out.
+        d_ff: number of features between.
+        bias: whether the linear maps add one.
+
+    Reference: Shazeer (2020), equation 6.
+
+    >>> SwiGLU(4, 11)(torch.zeros(2, 3, 4)).shape
+    torch.Size([2, 3, 4])
+    """
+
+    def __init__(self, d_model: int, d_ff: int, *, bias: bool = False):
+        """Make the three maps."""
+        super().__init__()
+        self.W_gate = nn.Linear(d_model, d_ff, bias=bias)
+        self.W_in = nn.Linear(d_model, d_ff, bias=bias)
+        self.W_out = nn.Linear(d_ff, d_model, bias=bias)
+
+    def forward(self, x: Tokens) -> Tokens:
+        """Widen twice, gate, narrow: (..., d_model) -> (..., d_model)."""
+        return self.W_out(swish(self.W_gate(x)) * self.W_in(x))

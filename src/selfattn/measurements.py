@@ -1,0 +1,36 @@
+"""Read the measurements that are committed with the book.
+
+They lie in ``book/measurements``, one JSON file a chapter, each with the
+command that made it, the hardware, the versions, the seeds and the commit.
+"""
+
+import json
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+FOLDERS = (
+    PACKAGE / "measured",  # where a wheel carries them
+    PACKAGE.parents[1] / "book" / "measurements",  # where they are written
+)
+
+
+def measured(chapter: str) -> dict:
+    """What was measured for a chapter, with its provenance.
+
+    Args:
+        chapter: the chapter's name, as in its file.
+
+    Raises:
+        ValueError: if nothing is committed under that name.
+
+    >>> measured("dot_product")["command"]
+    'python tools/experiments.py dot_product'
+    """
+    for folder in FOLDERS:
+        path = folder / f"{chapter}.json"
+        if path.is_file():
+            return json.loads(path.read_text(encoding="utf-8"))
+    raise ValueError(
+        "measurements are named after their chapter, but there is no "
+        f"{chapter}.json in {' or '.join(str(f) for f in FOLDERS)}"
+    )

@@ -1,0 +1,306 @@
+"""Several attentions at once: multi-head, cross and grouped-query attention.
+
+One attention has one softmax: each query can make one choice of where to
+look. `MultiHeadAttention` cuts the features into heads that choose on their
+own, and joins what they bring back.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from selfattn.checks import check_axes, check_divides, check_dropout
+from selfattn.dot_product import (
+    Attend,
+    attention,
+    attention_weights,
+    fused_attention,
+)
+
+Tokens = Float[Tensor, "batch n_q d_model"]
+Context = Float[Tensor, "batch n_k d_context"] | None
+Mask = Bool[Tensor, "..."] | None
+Bias = Float[Tensor, "..."] | None
+Rotate = Callable[..., Tensor] | None
+
+
+class MultiHeadAttention(nn.Module):
+    """Project, attend in every head, put the heads together, project back.
+
+    Self-attention is ``layer(x)``; cross-attention is ``layer(x, context)``.
+    Fewer key heads than query heads is grouped-query attention, one key head
+    multi-query attention: query head i reads key head i // group.
+
+    Args:
+        d_model: width of x and of the output.
+        n_heads: number of query heads; must divide d_model.
+        n_kv_heads: number of key and value heads; must divide n_heads. As
+            many as query heads when None.
+        d_context: width of the context; d_model when None.
+        projection_bias: whether the four projections add a bias, as those of
+            `torch.nn.MultiheadAttention` do.
+        dropout: share of the weights dropped in training; needs a mechanism
+            that takes ``dropout_p``.
+        attend: how one head attends: any mechanism of this book.
+        rotate: tells queries and keys where they are, as ``rope`` does:
+            called as ``rotate(x, offset=…)``, where the offset is the
+            position of x's first token. The last query sits on the last key.
+
+    Raises:
+        ValueError: if the heads do not divide evenly, if ``attend`` has no
+            weights to drop, or if ``dropout`` is no probability.
+
+    References: Vaswani et al. (2017), section 3.2.2; Ainslie et al. (2023).
+
+    >>> import torch
+    >>> layer = MultiHeadAttention(d_model=12, n_heads=3)
+    >>> layer(torch.zeros(2, 7, 12)).shape
+    torch.Size([2, 7, 12])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        d_context: int | None = None,
+        projection_bias: bool = False,
+        dropout: float = 0.0,
+        attend: Attend = attention,
+        rotate: Rotate = None,
+    ):
+        """Make the four projections of the paper."""
+        super().__init__()
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        d_context = d_model if d_context is None else d_context
+        check_divides("n_heads", n_heads, "d_model", d_model)
+        check_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
+        check_dropout(dropout)
+        if dropout and "dropout_p" not in inspect.signature(attend).parameters:
+            raise ValueError(
+                "dropout of weights needs a mechanism that takes dropout_p, "
+                f"but dropout={dropout} and attend={attend}"
+            )
+        d_kv = d_model // n_heads * n_kv_heads
+        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+        self.attend, self.dropout, self.rotate = attend, dropout, rotate
+        self.W_q = nn.Linear(d_model, d_model, bias=projection_bias)
+        self.W_k = nn.Linear(d_context, d_kv, bias=projection_bias)
+        self.W_v = nn.Linear(d_context, d_kv, bias=projection_bias)
+        self.W_o = nn.Linear(d_model, d_model, bias=projection_bias)
+
+    def heads(
+        self, x: Tokens, context: Context = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, each (batch, n_heads, n, d_head).
+
+        Queries and keys are rotated, if the layer does so. Key and value
+        heads that several query heads share are repeated, so that no
+        mechanism needs to know about groups.
+
+        Raises:
+            ValueError: if x or the context has another width than the layer.
+        """
+        context = x if context is None else context
+        check_width("x", x, self.W_q)
+        check_width("the context (without one, x)", context, self.W_k)
+        q = split_heads(self.W_q(x), self.n_heads)
+        k = split_heads(self.W_k(context), self.n_kv_heads)
+        v = split_heads(self.W_v(context), self.n_kv_heads)
+        if self.rotate is not None:
+            q = self.rotate(q, offset=k.shape[-2] - q.shape[-2])
+            k = self.rotate(k, offset=0)
+        group = self.n_heads // self.n_kv_heads
+        if group > 1:  # repeating once would still copy
+            k = k.repeat_interleave(group, dim=-3)
+            v = v.repeat_interleave(group, dim=-3)
+        return q, k, v
+
+    def forward(
+        self,
+        x: Tokens,
+        context: Context = None,
+        *,
+        mask: Mask = None,
+        bias: Bias = None,
+        causal: bool = False,
+    ) -> Tokens:
+        """Attend from x to the context, or to x itself when there is none.
+
+        Args:
+            x: what asks, (batch, n_q, d_model).
+            context: what is asked, (batch, n_k, d_context).
+            mask: True where a query may attend: (n_q, n_k), or four axes
+                that broadcast to (batch, n_heads, n_q, n_k).
+            bias: added to the scaled scores; shapes as for the mask.
+            causal: hide from each query the keys after it.
+
+        Returns:
+            What each query was told, (batch, n_q, d_model).
+
+        Raises:
+            ValueError: if a mask or bias has three axes: nobody could tell
+                whether the first is the batch or the heads. And what `heads`
+                and the mechanism raise.
+        """
+        check_axes(mask=mask, bias=bias)
+        attend: Callable[..., Tensor] = self.attend
+        if self.training and self.dropout:
+            attend = partial(attend, dropout_p=self.dropout)
+        q, k, v = self.heads(x, context)
+        output = attend(q, k, v, mask=mask, bias=bias, causal=causal)
+        return self.W_o(merge_heads(output))
+
+    def weights(
+        self,
+        x: Tokens,
+        context: Context = None,
+        *,
+        mask: Mask = None,
+        bias: Bias = None,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch n_heads n_q n_k"]:
+        """The weights of every head, before dropout, if it has any.
+
+        Arguments are those of `forward`.
+
+        Raises:
+            ValueError: if the mechanism never makes a table of weights.
+        """
+        check_axes(mask=mask, bias=bias)
+        attend: Any = self.attend
+        scale = None
+        if isinstance(attend, partial):
+            attend, scale = attend.func, attend.keywords.get("scale")
+        weigh: Callable[..., Tensor]
+        if attend in (attention, fused_attention):
+            weigh = partial(attention_weights, scale=scale)
+        elif hasattr(self.attend, "weights"):
+            weigh = self.attend.weights
+        else:
+            raise ValueError(
+                "only a mechanism with a table of weights can show it, but "
+                f"attend={self.attend}"
+            )
+        q, k, _ = self.heads(x, context)
+        return weigh(q, k, mask=mask, bias=bias, causal=causal)
+
+    @classmethod
+    def from_torch(cls, layer: nn.MultiheadAttention) -> "MultiHeadAttention":
+        """A layer of ours with a copy of the weights of PyTorch's.
+
+        Raises:
+            ValueError: if it has what ours does not: a key or value made up
+                (``add_bias_kv``, ``add_zero_attn``), or keys and values of
+                different widths.
+        """
+        if layer.bias_k is not None or layer.add_zero_attn:
+            raise ValueError(
+                "keys that come from nowhere cannot be copied, but "
+                f"add_bias_kv={layer.bias_k is not None} and "
+                f"add_zero_attn={layer.add_zero_attn}"
+            )
+        if layer.kdim != layer.vdim:
+            raise ValueError(
+                "keys and values must come from one context, but "
+                f"kdim={layer.kdim} and vdim={layer.vdim}"
+            )
+        ours = cls(
+            layer.embed_dim,
+            layer.num_heads,
+            d_context=layer.kdim,
+            projection_bias=layer.in_proj_bias is not None,
+            dropout=layer.dropout,
+        ).to(layer.out_proj.weight)
+        ours.train(layer.training)
+        for mine, theirs in pair_up(ours, layer):
+            mine.data.copy_(theirs)
+        return ours
+
+    def to_torch(self) -> nn.MultiheadAttention:
+        """PyTorch's layer with a copy of our weights, batch first.
+
+        Raises:
+            ValueError: if key heads are shared, or if queries and keys are
+                rotated; PyTorch's layer can do neither.
+        """
+        if self.rotate is not None:
+            raise ValueError(
+                "nn.MultiheadAttention does not rotate queries and keys, but "
+                f"rotate={self.rotate}"
+            )
+        if self.n_kv_heads != self.n_heads:
+            raise ValueError(
+                "nn.MultiheadAttention has one key head a query head, but "
+                f"n_heads={self.n_heads} and n_kv_heads={self.n_kv_heads}"
+            )
+        layer = nn.MultiheadAttention(
+            self.W_q.in_features,
+            self.n_heads,
+            dropout=self.dropout,
+            bias=self.W_q.bias is not None,
+            kdim=self.W_k.in_features,
+            vdim=self.W_v.in_features,
+            batch_first=True,
+        ).to(self.W_o.weight)
+        layer.train(self.training)
+        for mine, theirs in pair_up(self, layer):
+            theirs.data.copy_(mine)
+        return layer
+
+
+def pair_up(
+    ours: MultiHeadAttention, torchs: nn.MultiheadAttention
+) -> list[tuple[Tensor, Tensor]]:
+    """Our parameters beside PyTorch's views of the same ones.
+
+    PyTorch keeps the three input projections in one matrix when they have
+    one width, and in three otherwise; their biases always in one vector.
+    """
+    projections = ours.W_q, ours.W_k, ours.W_v
+    if torchs.in_proj_weight is not None:
+        inward = torchs.in_proj_weight.chunk(3)
+    else:
+        inward = (
+            torchs.q_proj_weight,
+            torchs.k_proj_weight,
+            torchs.v_proj_weight,
+        )
+    pairs = [(p.weight, w) for p, w in zip(projections, inward, strict=True)]
+    pairs.append((ours.W_o.weight, torchs.out_proj.weight))
+    if ours.W_q.bias is not None:
+        biases = torchs.in_proj_bias.chunk(3)
+        pairs += [
+            (p.bias, b) for p, b in zip(projections, biases, strict=True)
+        ]
+        pairs.append((ours.W_o.bias, torchs.out_proj.bias))
+    return pairs
+
+
+def split_heads(
+    x: Float[Tensor, "*batch n d_model"], n_heads: int
+) -> Float[Tensor, "*batch {n_heads} n d_model//{n_heads}"]:
+    """Cut the last axis into heads: (..., n, h d) -> (..., h, n, d)."""
+    return x.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
+
+
+def merge_heads(
+    x: Float[Tensor, "*batch h n d"],
+) -> Float[Tensor, "*batch n h*d"]:
+    """Put the heads side by side again: (..., h, n, d) -> (..., n, h d)."""
+    return x.transpose(-3, -2).flatten(-2)
+
+
+def check_width(name: str, x: Tensor, projection: nn.Linear) -> None:
+    """Raise unless x has as many features as the projection takes."""
+    width = projection.in_features
+    if x.shape[-1] != width:
+        raise ValueError(
+            f"{name} must have {width} features, (batch, tokens, {width}), "
+            f"but it is {tuple(x.shape)}"
+        )

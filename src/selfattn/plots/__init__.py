@@ -1,0 +1,1 @@
+"""Figures, by chapter: each function takes an axes and returns it."""

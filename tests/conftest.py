@@ -1,0 +1,94 @@
+"""What every test gets: a seed, a device, and tensors of prime sizes."""
+
+import hypothesis
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+# The same examples in every run; a slow machine is no failure.
+hypothesis.settings.register_profile(
+    "book", derandomize=True, deadline=None, max_examples=40
+)
+hypothesis.settings.load_profile("book")
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """The same numbers in every run of a test."""
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bfloat16_without_avx512():
+    """Where PyTorch's fused kernel cannot take bfloat16, its math one does.
+
+    Told to leave AVX-512 out (ATEN_CPU_CAPABILITY=default) on a processor
+    that has it, the fused kernel of PyTorch 2.13 still asks for it, and
+    raises: "pack_vnni2 is only supported when avx512 is supported".
+    """
+    fused = F.scaled_dot_product_attention
+    x = torch.ones(1, 1, 64, 64, dtype=torch.bfloat16)
+    try:
+        fused(x, x, x)
+    except RuntimeError as error:
+        assert "pack_vnni2" in str(error)
+    else:
+        yield
+        return
+
+    def mended(q, *arguments, **options):
+        if q.dtype != torch.bfloat16 or q.device.type != "cpu":
+            return fused(q, *arguments, **options)
+        with sdpa_kernel(SDPBackend.MATH):
+            return fused(q, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(F, "scaled_dot_product_attention", mended)
+        yield
+
+
+@pytest.fixture(
+    params=["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+)
+def device(request):
+    """Each device that this machine has."""
+    return request.param
+
+
+@pytest.fixture
+def qkv(device):
+    """Every axis has its own prime, so no two can be mixed up unnoticed."""
+    batch, heads, n_q, n_k, d, d_v = 2, 3, 7, 11, 5, 13
+
+    def make(n, width):
+        return torch.randn(
+            batch,
+            heads,
+            n,
+            width,
+            dtype=torch.float64,
+            device=device,
+            requires_grad=True,
+        )
+
+    return make(n_q, d), make(n_k, d), make(n_k, d_v)
+
+
+@pytest.fixture
+def square(device):
+    """As many queries as keys, for self-attention."""
+    batch, heads, n, d, d_v = 2, 3, 11, 5, 7
+
+    def make(width):
+        return torch.randn(
+            batch,
+            heads,
+            n,
+            width,
+            dtype=torch.float64,
+            device=device,
+            requires_grad=True,
+        )
+
+    return make(d), make(d), make(d_v)

@@ -1,0 +1,224 @@
+"""Linear attention is its own quadratic form, and its recurrence."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.autograd import gradcheck
+from torch.testing import assert_close
+
+from selfattn.cost import flops, largest_bytes, log_log_slope, peak_bytes
+from selfattn.efficient.linear import (
+    CHUNK,
+    Memory,
+    elu_plus_one,
+    linear_attention,
+    linear_attention_step,
+)
+from selfattn.masks import causal_mask
+
+LENGTHS = [(1, 1), (1, 9), (7, 11), (13, 5), (CHUNK, CHUNK), (131, 131)]
+LENGTHS += [(70, 197), (197, 70), (2, 300), (300, 2), (129, 128)]
+
+
+def quadratic(q, k, v, *, causal=False, phi=lambda x: F.elu(x) + 1):
+    """The table of weights, each row divided by its sum; zeros stay zeros."""
+    weights = phi(q) @ phi(k).mT
+    if causal:
+        weights = weights * causal_mask(*weights.shape[-2:])
+    total = weights.sum(dim=-1, keepdim=True)
+    return weights @ v / total.masked_fill(total == 0, 1.0)
+
+
+def assert_same(actual, expected, inputs):
+    assert_close(actual, expected)
+    g = torch.randn_like(expected)
+    for a, e in zip(
+        torch.autograd.grad(actual, inputs, g),
+        torch.autograd.grad(expected, inputs, g),
+        strict=True,
+    ):
+        assert_close(a, e)
+
+
+def some(n_q, n_k, axes=(2,)):
+    """Queries, keys and values, every axis another prime if n is."""
+    return tuple(
+        torch.randn(*axes, n, d).double().requires_grad_()
+        for n, d in ((n_q, 5), (n_k, 5), (n_k, 3))
+    )
+
+
+@pytest.mark.parametrize(("n_q", "n_k"), LENGTHS)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    "phi", [elu_plus_one, lambda x: F.elu(x) + 1, torch.exp, F.softplus]
+)
+def test_any_features_at_any_length(n_q, n_k, causal, phi):
+    """In value and gradient, also where some queries see nothing."""
+    inputs = some(n_q, n_k)
+    output = linear_attention(*inputs, causal=causal, feature_map=phi)
+    assert_same(output, quadratic(*inputs, causal=causal, phi=phi), inputs)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_features_may_be_more_or_fewer_and_may_be_trained(causal):
+    features = nn.Sequential(nn.Linear(5, 17), nn.Softplus()).double()
+    inputs = some(131, 131)
+    learned = (*inputs, *features.parameters())
+    output = linear_attention(*inputs, causal=causal, feature_map=features)
+    expected = quadratic(*inputs, causal=causal, phi=features)
+    assert_same(output, expected, learned)
+
+
+@pytest.mark.parametrize("phi", [elu_plus_one, F.softplus])
+def test_step_by_step_is_the_whole_at_once(phi):
+    """In value and gradient; and the memory stays as large as it was."""
+    q, k, v = some(131, 131, axes=(2, 3))
+    memory, outputs, sizes = None, [], set()
+    for token in zip(*(x.unbind(dim=-2) for x in (q, k, v)), strict=True):
+        output, memory = linear_attention_step(*token, memory, feature_map=phi)
+        outputs.append(output)
+        sizes.add((memory.pairs.shape, memory.total.shape))
+    assert sizes == {((2, 3, 5, 3), (2, 3, 1, 5))}
+    whole = linear_attention(q, k, v, causal=True, feature_map=phi)
+    assert_same(torch.stack(outputs, dim=-2), whole, (q, k, v))
+
+
+def test_a_step_leaves_the_memory_it_was_given_as_it_was():
+    q, k, v = (x[:, 0].detach() for x in some(1, 1))
+    _, memory = linear_attention_step(q, k, v)
+    before = Memory(*(x.clone() for x in memory))
+    again, _ = linear_attention_step(q, k, v, memory)
+    once_more, _ = linear_attention_step(q, k, v, memory)
+    assert torch.equal(again, once_more)
+    assert all(map(torch.equal, memory, before))
+
+
+def test_the_features_are_those_of_elu_and_stay_positive():
+    x = torch.linspace(-8, 8, 1001).double().requires_grad_()
+    assert_same(elu_plus_one(x), F.elu(x) + 1, [x])
+    low = torch.tensor([-20.0, -60.0])
+    assert not (F.elu(low) + 1).any()
+    assert_close(elu_plus_one(low), low.exp())
+    assert_close(elu_plus_one(torch.tensor([1e4])), torch.tensor([10001.0]))
+
+
+def test_the_slope_at_zero_is_one():
+    x = torch.zeros(3, requires_grad=True)
+    [slope] = torch.autograd.grad(elu_plus_one(x).sum(), x)
+    assert_close(slope, torch.ones(3))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_keys_that_are_all_far_below_zero_still_weigh(causal):
+    """F.elu(x) + 1 is zero there, and zero by zero is NaN."""
+    q, k, v = torch.randn(3, 131, 5)
+    output = linear_attention(q, k - 25, v, causal=causal)
+    expected = quadratic(
+        q.double(), k.double() - 25, v.double(), causal=causal
+    )
+    assert_close(output.double(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_no_weight_at_all_gives_zeros_and_finite_gradients(causal):
+    q, k, v = some(70, 70)
+    output = linear_attention(
+        -q.abs(), k, v, causal=causal, feature_map=F.relu
+    )
+    assert not output.any()
+    for grad in torch.autograd.grad(output.square().sum(), (q, k, v)):
+        assert grad.isfinite().all()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_derivatives_agree_with_finite_differences(causal, monkeypatch):
+    monkeypatch.setattr("selfattn.efficient.linear.CHUNK", 2)
+
+    def attend(q, k, v):
+        return linear_attention(q, k, v, causal=causal)
+
+    assert gradcheck(attend, some(5, 7))
+
+
+def test_heads_that_broadcast():
+    q = torch.randn(2, 1, 70, 5).double().requires_grad_()
+    k = torch.randn(3, 83, 5).double().requires_grad_()
+    v = torch.randn(1, 1, 83, 7).double().requires_grad_()
+    for causal in (False, True):
+        output = linear_attention(q, k, v, causal=causal)
+        assert_same(output, quadratic(q, k, v, causal=causal), (q, k, v))
+
+
+def test_no_queries_or_no_keys():
+    q, k, v = some(7, 11)
+    for causal in (False, True):
+        none = linear_attention(q[:, :0], k, v, causal=causal)
+        assert none.shape == (2, 0, 3)
+        nothing = linear_attention(q, k[:, :0], v[:, :0], causal=causal)
+        assert torch.equal(nothing, torch.zeros(2, 7, 3).double())
+
+
+def test_the_second_derivative_is_refused_not_wrong():
+    q, k, v = some(7, 7)
+    with pytest.raises(RuntimeError, match="can be differentiated once"):
+        torch.autograd.grad(
+            linear_attention(q, k, v).sum(), q, create_graph=True
+        )
+
+
+@pytest.mark.parametrize("phi", [elu_plus_one, F.softplus])
+def test_autocast_rounds_no_sum(phi):
+    inputs = [x.detach().float().requires_grad_() for x in some(131, 131)]
+    options = {"causal": True, "feature_map": phi}
+    expected = linear_attention(*inputs, **options)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = linear_attention(*inputs, **options)
+        assert_same(output, expected, inputs)
+
+
+@pytest.mark.parametrize("what", ["mask", "bias"])
+def test_a_table_is_refused_with_the_reason(what):
+    table = torch.ones(7, 7, dtype=torch.bool if what == "mask" else None)
+    with pytest.raises(ValueError, match=f"cannot use a {what}: it sums up"):
+        linear_attention(*some(7, 7), **{what: table})
+
+
+# What it costs
+
+
+def passes(n, *, causal, d=8):
+    """One call with its way back."""
+    inputs = torch.randn(3, 1, 2, n, d).requires_grad_().unbind()
+    g = torch.randn(1, 2, n, d)
+
+    def run():
+        output = linear_attention(*inputs, causal=causal)
+        return torch.autograd.grad(output, inputs, g)
+
+    return run
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_work_and_memory_are_linear_in_n_backwards_too(causal):
+    lengths = [256, 512, 1024, 2048, 4096]
+    runs = [passes(n, causal=causal) for n in lengths]
+    counted = [flops(run) for run in runs]
+    assert log_log_slope(lengths, counted) == pytest.approx(1, abs=1e-6)
+    assert log_log_slope(lengths, [peak_bytes(run) for run in runs]) < 1.02
+    assert largest_bytes(runs[-1]) < 4096 * 4096
+
+
+def test_causal_work_is_that_of_the_chunks_and_of_the_memory():
+    n, d = 1024, 8
+    run = passes(n, causal=True, d=d)
+    with torch.no_grad():
+        among = 2 * CHUNK * d  # both products within a chunk, a token each
+        memory = 2 * d * d  # to write to it, and to read from it
+        q, k, v = torch.randn(3, n, d)
+        forward = flops(lambda: linear_attention(q, k, v, causal=True))
+    assert forward == 2 * n * (among + memory)
+    assert math.isclose(flops(run) / forward, 2 * 3.5, rel_tol=0.15)

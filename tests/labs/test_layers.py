@@ -1,0 +1,109 @@
+"""The lab on layers: forward and back as the package and autograd do."""
+
+import itertools
+import random
+
+import pytest
+
+from selfattn.labs import esm
+from selfattn.labs.layers import LEAST, LayersLab, trace
+
+START = LayersLab().values()
+
+# A gradient through twelve blocks is a sum of products of some hundred
+# factors; where scores are in the hundreds, they cancel to a few digits less.
+CLOSE = 1e-7
+
+
+def every_setting():
+    """The full product of the lab's controls."""
+    for depth, residual, norm, work, draw in itertools.product(
+        range(1, 13),
+        (False, True),
+        ("none", "pre", "post"),
+        (False, True),
+        range(1, 9),
+    ):
+        yield {
+            "depth": depth,
+            "residual": residual,
+            "norm": norm,
+            "feed_forward": work,
+            "draw": draw,
+        }
+
+
+def compare(theirs, values):
+    """Raise AssertionError unless the page has what the package has."""
+    ours = trace(**values)
+    for name, numbers in ours._asdict().items():
+        assert theirs[name] == pytest.approx(numbers, rel=CLOSE, abs=LEAST)
+
+
+def test_the_page_computes_as_the_package_everywhere(in_node):
+    everywhere = list(every_setting())
+    assert len(everywhere) == 1152  # at most 20,000, so all of them
+    calls = [["compute", values] for values in everywhere]
+    for values, theirs in zip(
+        everywhere, in_node("layers", calls), strict=True
+    ):
+        compare(theirs, values)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("+ EPS", ""),
+        ("(u - shared - made[i][c] * along)", "(u - shared)"),
+        ("p * (pull[i][j] - whole) * scale", "p * pull[i][j] * scale"),
+        ("inner[i][c] > 0 ? u : 0", "u"),
+        ("residual ? plus(atSum, through)", "residual ? through"),
+        ("draw + 5", "draw + 4"),
+        (
+            'norm === "post" ? normalised(sum)',
+            'norm === "x" ? normalised(sum)',
+        ),
+    ],
+)
+def test_a_planted_mistake_is_seen(in_node, right, wrong):
+    text = esm.module_text("layers")
+    planted = text.replace(right, wrong)
+    assert planted != text
+    sample = random.Random(0).sample(list(every_setting()), 40)
+    calls = [["compute", values] for values in sample]
+    theirs = in_node("layers", calls, planted)
+    with pytest.raises(AssertionError):
+        for values, found in zip(sample, theirs, strict=True):
+            compare(found, values)
+
+
+def test_a_link_brings_every_setting_back(in_node):
+    rules = LayersLab().rules
+    many = random.Random(1).sample(list(every_setting()), 200)
+    links = in_node(
+        "layers", [["writeLink", "layers", rules, values] for values in many]
+    )
+    read = in_node(
+        "layers", [["readLink", link, "layers", rules] for link in links]
+    )
+    for values, link, back in zip(many, links, read, strict=True):
+        if link:
+            assert back == {"values": values, "complaint": ""}
+        else:
+            assert values == START
+
+
+def test_the_start_shows_the_collapse():
+    found = LayersLab().trace()
+    assert found.distinct[0] > 0.5 and max(found.distinct[7:]) < LEAST
+    kept = LayersLab(residual=True, norm="pre").trace()
+    assert min(kept.distinct) > 0.1 and min(kept.query) > 0.01
+
+
+def test_the_still_picture_and_its_words_are_of_this_setting():
+    lab = LayersLab(depth=3, residual=True, norm="pre")
+    assert repr(lab) == "LayersLab(depth=3, residual=True, norm='pre')"
+    assert "3 blocks with a residual path, pre-norm" in lab.describe()
+    left, right = lab.figure().axes
+    assert len(left.lines) == len(right.lines) == 2
+    assert len(left.lines[0].get_xdata()) == 4

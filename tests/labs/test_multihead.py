@@ -1,0 +1,191 @@
+"""The lab on heads: its numbers are those of the package's layer."""
+
+import itertools
+import random
+import re
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from selfattn import MultiHeadAttention
+from selfattn.labs import esm
+from selfattn.labs.multihead import CACHED, MultiheadLab, layer, table
+from selfattn.labs.settings import SettingError
+
+START = MultiheadLab().values()
+WIDTHS = [8, 12, 16, 24, 48, 64]
+
+# float64 carries 2.2e-16; scores of some tens, each a sum of 64 products of
+# sums of 64, and an exponential lose less than a thousand times that.
+CLOSE = 1e-12
+
+
+def every_setting():
+    """The full product of the controls that change a number."""
+    for d_model, heads, n in itertools.product(
+        WIDTHS, range(1, 13), range(1, 11)
+    ):
+        for kv in range(1, heads + 1):
+            yield {
+                "d_model": d_model,
+                "n_heads": heads,
+                "n_kv_heads": kv,
+                "n": n,
+                "head": 0,
+            }
+
+
+def compare(theirs, values):
+    """Raise AssertionError unless the page shows what the package has."""
+    ours = MultiheadLab(**values)
+    assert theirs["problem"] == ours.problem()
+    if ours.problem():
+        assert set(theirs) == {"problem"}
+        return
+    weights = torch.tensor(theirs["weights"], dtype=torch.float64)
+    assert_close(weights, ours.weights(), atol=CLOSE, rtol=0)
+    assert theirs["parameters"] == ours.parameters()
+    assert theirs["cacheBytes"] == ours.cache_bytes()
+    shapes = {name: tuple(x) for name, x in theirs["shapes"].items()}
+    assert shapes == ours.shapes()
+
+
+def test_the_page_computes_as_the_package_everywhere(in_node):
+    everywhere = list(every_setting())
+    assert len(everywhere) == 4680  # at most 20,000, so all of them
+    calls = [["compute", values] for values in everywhere]
+    for values, theirs in zip(
+        everywhere, in_node("multihead", calls), strict=True
+    ):
+        compare(theirs, values)
+
+
+def test_biases_are_counted_as_those_of_the_layer(in_node):
+    sizes = [(8, 2, 1), (24, 4, 4), (48, 12, 3), (64, 8, 2)]
+    calls = [
+        [
+            "compute",
+            START | {"d_model": d, "n_heads": h, "n_kv_heads": kv},
+        ]
+        for d, h, kv in sizes
+    ]
+    for (d, h, kv), theirs in zip(
+        sizes, in_node("multihead", calls), strict=True
+    ):
+        made = MultiHeadAttention(d, h, n_kv_heads=kv, projection_bias=True)
+        biases = sum(p.numel() for p in made.parameters() if p.ndim == 1)
+        assert theirs["biases"] == biases
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Math.floor(h / group)", "h % n_kv_heads"),
+        ("score / Math.sqrt(d)", "score / Math.sqrt(d_model)"),
+        ("row.slice(h * d, (h + 1) * d)", "row.slice(0, d)"),
+        ("2 * CACHED * n * d_kv", "2 * CACHED * n * d_model"),
+        ("2 * d_model * d_kv", "2 * d_model * d_model"),
+    ],
+)
+def test_a_planted_mistake_is_seen(in_node, right, wrong):
+    text = esm.module_text("multihead")
+    planted = text.replace(right, wrong)
+    assert planted != text
+    sample = random.Random(0).sample(list(every_setting()), 60)
+    shared = START | {"n_heads": 6, "n_kv_heads": 2}
+    calls = [["compute", values] for values in [shared, *sample]]
+    with pytest.raises(AssertionError):
+        for values, theirs in zip(
+            [shared, *sample],
+            in_node("multihead", calls, planted),
+            strict=True,
+        ):
+            compare(theirs, values)
+
+
+def test_a_link_brings_every_setting_back(in_node):
+    rules = MultiheadLab().rules
+    chance = random.Random(1)
+    many = [
+        values | {"head": chance.randrange(values["n_heads"])}
+        for values in chance.sample(list(every_setting()), 200)
+    ]
+    links = in_node(
+        "multihead",
+        [["writeLink", "multihead", rules, values] for values in many],
+    )
+    read = in_node(
+        "multihead",
+        [["readLink", link, "multihead", rules] for link in links],
+    )
+    for values, link, back in zip(many, links, read, strict=True):
+        if link:
+            assert back == {"values": values, "complaint": ""}
+        else:
+            assert values == START
+
+
+def test_fewer_heads_take_their_dependants_along():
+    some = MultiheadLab(n_heads=12, n_kv_heads=12, head=11)
+    some.n_heads = 3
+    assert (some.n_kv_heads, some.head) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ({"n_kv_heads": 5}, "n_kv_heads must lie between 1 and 4"),
+        ({"head": 4}, "head must lie between 0 and 3"),
+        ({"d_model": 20}, "d_model must be one of 8, 12, 16"),
+        ({"n": 0}, "n must lie between 1 and 10"),
+    ],
+)
+def test_a_bad_setting_is_refused_in_python(start, message):
+    with pytest.raises(SettingError, match=re.escape(message)):
+        MultiheadLab(**start)
+
+
+def test_a_layer_that_cannot_be_says_why():
+    some = MultiheadLab(n_heads=5)
+    assert some.problem().startswith("n_heads must divide d_model")
+    assert some.problem() in some.describe()
+    some.n_heads, some.n_kv_heads = 4, 3
+    assert some.problem().startswith("n_kv_heads must divide n_heads")
+    assert not some.figure().axes
+
+
+def test_the_cache_holds_keys_and_values_of_all_words():
+    some = MultiheadLab(d_model=48, n_heads=12, n_kv_heads=3, n=7)
+    assert some.cache_bytes() == CACHED * 2 * 7 * 3 * 4
+
+
+def test_the_fixed_numbers_have_variance_one():
+    many = torch.cat([table(kind, 64, 64) for kind in ("x", "W_q", "W_k")])
+    # Five standard errors of a mean and of a variance.
+    assert abs(many.mean()) < 5 / many.numel() ** 0.5
+    assert abs(many.var() - 1) < 5 * (2 / many.numel()) ** 0.5
+
+
+def test_query_heads_of_a_group_share_keys():
+    shared, own = layer(24, 4, 2), layer(24, 4, 4)
+    _, k, _ = shared.heads(table("x", 5, 24)[None])
+    assert torch.equal(k[0, 0], k[0, 1])
+    assert not torch.equal(k[0, 1], k[0, 2])
+    # Key head 0 is the same, however many others there are.
+    _, all_k, _ = own.heads(table("x", 5, 24)[None])
+    assert_close(k[0, 0], all_k[0, 0])
+
+
+def test_the_still_picture_has_a_map_for_each_head():
+    some = MultiheadLab(n_heads=8, n_kv_heads=2, d_model=16, n=3)
+    axes = [ax for ax in some.figure().axes if ax.get_visible()]
+    assert len(axes) == 8
+    for ax, weights in zip(axes, some.weights(), strict=True):
+        (image,) = ax.images
+        drawn = torch.tensor(image.get_array().tolist()).double()
+        assert_close(drawn, weights, atol=1e-6, rtol=0)
+    titles = [ax.get_title() for ax in axes]
+    assert titles[3] == "head 4, keys 1"
+    assert titles[4] == "head 5, keys 2"
+    assert len(some.describe().split(" → ")) == 9

@@ -1,0 +1,98 @@
+"""The built site, served on this machine, and a browser to look at it."""
+
+import contextlib
+import functools
+import http.server
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from browser import find_browser
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[2]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def copyfile(self, source, outputfile):
+        # A browser may go on to another page before it has the whole file.
+        with contextlib.suppress(ConnectionError):
+            super().copyfile(source, outputfile)
+
+
+def serve(folder):
+    """Serve a folder on a free port until it is shut down."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The folder of the site, built from what lies here now."""
+    command = [sys.executable, ROOT / "tools" / "site.py", "build"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ROOT / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def site_url(site):
+    """The site's address on this machine, with a slash at its end."""
+    server = serve(site)
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def serving():
+    """Serve folders for one test; the address of each."""
+    servers = []
+
+    def start(folder):
+        servers.append(serve(folder))
+        return f"http://127.0.0.1:{servers[-1].server_port}/"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser for the whole run."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def new_page(chromium):
+    """Make pages, each in a context of its own, with these options."""
+    contexts = []
+
+    def make(**options):
+        options.setdefault("viewport", {"width": 1280, "height": 900})
+        contexts.append(chromium.new_context(**options))
+        return contexts[-1].new_page()
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(new_page):
+    """One page in a window of the usual size."""
+    return new_page()

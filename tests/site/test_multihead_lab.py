@@ -1,0 +1,192 @@
+"""The lab on heads on its page, driven in a real browser."""
+
+import re
+import statistics
+
+import pytest
+import torch
+from guards import site_pages
+from playwright.sync_api import expect
+
+from selfattn.labs.multihead import MultiheadLab
+
+ADDRESS = "book/multihead.html"
+
+# Every number of the lab, as a reader finds it, and each picture's pixels.
+SHOWN = """(root) => {
+  const texts = (table) => Object.fromEntries([...table.tBodies[0].rows]
+    .map((row) => [row.cells[0].textContent, row.cells[1].textContent]));
+  const [heat, shapes, counts] = root.querySelectorAll("table");
+  const shown = [...root.querySelectorAll(".lab-words label")]
+    .filter((label) => !label.hidden);
+  return {
+    heat: [...heat.tBodies[0].rows].map((row) =>
+      [...row.cells].slice(1).map((cell) => Number(cell.textContent))),
+    shapes: texts(shapes), counts: texts(counts),
+    keys: shown.map((label) =>
+      label.querySelector(".lab-map-keys").textContent),
+    maps: shown.map((label) => {
+      const canvas = label.querySelector("canvas");
+      const { data } = canvas.getContext("2d")
+        .getImageData(0, 0, canvas.width, canvas.height);
+      return [...data].filter((_, i) => i % 4 === 3);
+    }),
+  };
+}"""
+
+# How long each of some moves takes, in milliseconds, its layout included.
+MOVE = """(root, moves) => {
+  const slider = root.querySelector("[data-setting=n_kv_heads]");
+  return Array.from({ length: moves }, (_, move) => {
+    slider.value = [12, 6, 4, 3, 2, 1][move % 6];
+    const start = performance.now();
+    slider.dispatchEvent(new Event("input"));
+    root.getBoundingClientRect();
+    return performance.now() - start;
+  });
+}"""
+
+
+@pytest.fixture
+def open_lab(new_page, site_url):
+    """Open the lab's page, with a fragment; the lab's element."""
+
+    def start(fragment="", **options):
+        page = new_page(**options)
+        page.goto(site_url + ADDRESS + fragment)
+        expect(page.locator(".lab-runs")).to_have_count(1)
+        return page.locator(".selfattn-lab")
+
+    return start
+
+
+def control(lab, setting):
+    return lab.locator(f"[data-setting={setting}]")
+
+
+def assert_shows(lab, **changed):
+    """All that the lab shows is what the package computes."""
+    mine = MultiheadLab(**changed)
+    shown = lab.evaluate(SHOWN)
+    weights = mine.weights()
+    heat = torch.tensor(shown["heat"], dtype=torch.float64)
+    assert (heat - weights[mine.head]).abs().max() <= 0.5001e-2
+    assert len(shown["maps"]) == mine.n_heads
+    pixels = torch.tensor(shown["maps"]).view_as(weights) / 255
+    assert (pixels - weights).abs().max() <= 0.51 / 255
+    group = mine.n_heads // mine.n_kv_heads
+    assert shown["keys"] == [
+        f"keys {head // group + 1}" for head in range(mine.n_heads)
+    ]
+    assert shown["shapes"] == {
+        name: str(shape) for name, shape in mine.shapes().items()
+    }
+    counts = {
+        name: int(text.replace(",", ""))
+        for name, text in shown["counts"].items()
+    }
+    assert counts["parameters"] == mine.parameters()
+    assert counts["bytes of the cache"] == mine.cache_bytes()
+    assert counts["the same, unshared"] == mine.cache_bytes() * group
+    assert counts["weights"] == weights.numel()
+
+
+def test_the_start_is_what_the_package_computes(open_lab):
+    assert_shows(open_lab())
+
+
+def test_every_control_answers_to_the_keyboard(open_lab):
+    lab = open_lab()
+    control(lab, "n").press("ArrowRight")
+    assert_shows(lab, n=7)
+    control(lab, "d_model").press("ArrowLeft")
+    assert_shows(lab, n=7, d_model=24)
+    control(lab, "n_kv_heads").press("Home")
+    assert_shows(lab, n=7, d_model=24, n_kv_heads=1)
+    control(lab, "n_heads").press("End")
+    now = {"n": 7, "d_model": 24, "n_kv_heads": 1, "n_heads": 12}
+    assert_shows(lab, **now)
+    control(lab, "head").first.press("ArrowLeft")  # round to the last
+    assert_shows(lab, **now, head=11)
+    lab.get_by_role("button", name="Back to the start").press("Enter")
+    assert_shows(lab)
+
+
+def test_every_control_answers_to_the_mouse(open_lab):
+    lab = open_lab()
+    for setting, changed in (("n", {"n": 10}), ("n_heads", {"n_heads": 12})):
+        box = control(lab, setting).bounding_box()
+        control(lab, setting).click(position={"x": box["width"] - 4, "y": 8})
+        assert_shows(lab, **{"n": 10} | {"n_kv_heads": 4} | changed)
+    lab.locator("label", has_text="head 5").click()
+    assert_shows(lab, n=10, n_heads=12, n_kv_heads=4, head=4)
+
+
+@pytest.mark.parametrize("d_model", [8, 12, 16, 24, 48, 64])
+def test_every_number_of_heads(open_lab, d_model):
+    lab = open_lab(f"#lab=multihead&d_model={d_model}&n_heads=1")
+    for n_heads in range(1, 13):
+        if n_heads > 1:
+            control(lab, "n_heads").press("ArrowRight")
+            control(lab, "n_kv_heads").press("End")
+        mine = {"d_model": d_model, "n_heads": n_heads, "n_kv_heads": n_heads}
+        problem = MultiheadLab(**mine).problem()
+        note = lab.locator(".lab-note")
+        if problem:
+            expect(note).to_have_text(f"{problem}.")
+            expect(lab.locator("table").first).to_be_hidden()
+            expect(lab.locator(".lab-words")).to_be_hidden()
+        else:
+            expect(note).to_have_text("")
+            assert_shows(lab, **mine)
+
+
+def test_numbers_are_told_on_hover_and_focus(open_lab):
+    lab = open_lab()
+    detail = lab.locator(".lab-detail")
+    weights = MultiheadLab().weights()
+    lab.locator(".lab-heat tbody td").nth(1).hover()
+    expect(detail).to_have_text(f"the → cat: weight {weights[0, 0, 1]:.3f}.")
+    control(lab, "head").nth(1).focus()
+    expect(detail).to_contain_text("Head 2, with keys 2, looks most from the")
+    expect(detail).to_contain_text(f"at on: {weights[1].max():.3f}.")
+
+
+def test_a_setting_travels_by_its_link(open_lab):
+    lab = open_lab()
+    control(lab, "n_kv_heads").press("Home")
+    lab.page.wait_for_url(re.compile("n_kv_heads=1"))
+    fragment = "#" + lab.page.url.partition("#")[2]
+    assert_shows(open_lab(fragment), n_kv_heads=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        {"viewport": {"width": 360, "height": 740}},
+        {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"},
+    ],
+    ids=["light", "dark", "narrow", "narrow-dark"],
+)
+@pytest.mark.parametrize("heads", ["12", "5"])
+def test_every_face_of_the_lab_is_clean(open_lab, options, heads):
+    lab = open_lab(f"#lab=multihead&n=10&n_heads={heads}", **options)
+    lab.page.wait_for_timeout(site_pages.SETTLED)
+    assert site_pages.inaccessible(lab.page) == []
+    assert site_pages.overflowing(lab.page) == []
+
+
+def test_a_move_takes_less_than_a_frame(open_lab):
+    lab = open_lab("#lab=multihead&n=10&n_heads=12&n_kv_heads=12")
+    # Another program's work can only lengthen a move, so the best of a few
+    # batches is the nearest to what the lab itself takes.
+    batches = [lab.evaluate(MOVE, 60) for _ in range(5)]
+    late, median = min(
+        (statistics.quantiles(times, n=20)[-1], statistics.median(times))
+        for times in batches
+    )
+    print(f"a move: median {median:.2f} ms, 95th percentile {late:.2f} ms")
+    assert median < 16
+    assert late < 16

@@ -1,0 +1,184 @@
+"""The lab on positions on its page, driven in a real browser."""
+
+import math
+import statistics
+
+import pytest
+from guards import site_pages
+from playwright.sync_api import expect
+
+from selfattn.labs.positions import PositionsLab
+
+ADDRESS = "book/positions.html"
+MOVES = 60
+WIDE, HIGH, EDGE = 480, 150, 12  # of the chart, in its own units
+
+# Every pixel, point and hand of the lab, as a reader finds them.
+SHOWN = """(root) => {
+  const canvas = root.querySelector("canvas");
+  const { data } = canvas.getContext("2d")
+    .getImageData(0, 0, canvas.width, canvas.height);
+  const points = (line) => line.getAttribute("points").split(" ")
+    .filter(Boolean).map((point) => point.split(",").map(Number));
+  const number = (node, name) => Number(node.getAttribute(name));
+  const dials = [...root.querySelectorAll(".lab-dials svg")]
+    .filter((dial) => dial.getClientRects().length > 0);
+  return {
+    size: [canvas.height, canvas.width],
+    shades: [...data].filter((_, i) => i % 4 === 3),
+    curves: [...root.querySelectorAll(".lab-curve")].map(points)
+      .filter((curve) => curve.length),
+    query: number(root.querySelector(".lab-plane .lab-query-line"), "x1"),
+    key: ["cx", "cy"].map((name) =>
+      number(root.querySelector(".lab-key-dot"), name)),
+    hands: dials.map((dial) => [...dial.querySelectorAll("line")]
+      .map((hand) => [number(hand, "x2"), number(hand, "y2")])),
+  };
+}"""
+
+MOVE = """(root, moves) => {
+  const input = root.querySelector("[data-setting=query]");
+  return Array.from({ length: moves }, (_, move) => {
+    const start = performance.now();
+    input.value = move % 64;
+    input.dispatchEvent(new Event("input"));
+    root.getBoundingClientRect();
+    return performance.now() - start;
+  });
+}"""
+
+
+@pytest.fixture
+def open_lab(new_page, site_url):
+    """Open the lab's page, with a fragment; the lab's element."""
+
+    def start(fragment="", **options):
+        page = new_page(**options)
+        page.goto(site_url + ADDRESS + fragment)
+        expect(page.locator(".lab-runs")).to_have_count(1)
+        return page.locator(".selfattn-lab")
+
+    return start
+
+
+def control(lab, setting):
+    return lab.locator(f"[data-setting={setting}]")
+
+
+def assert_shows(lab, **changed):
+    """Map, curves, marks and dials are those that the package computes."""
+    mine = PositionsLab(**changed)
+    ours, shown = mine.pictured(), lab.evaluate(SHOWN)
+    alibi = mine.encoding == "alibi"
+    assert shown["size"] == list(ours.rows.shape)
+    low = 0 if alibi else -1
+    shades = (255 * (ours.rows - low) / (1 - low)).flatten().tolist()
+    assert shown["shades"] == pytest.approx(shades, abs=0.501)
+    top = 0 if alibi else mine.d / 2
+    bottom = min(-1, ours.curves.min().item()) if alibi else -mine.d / 2
+
+    def place(p, value):
+        high = EDGE + (top - value) / (top - bottom) * (HIGH - 2 * EDGE)
+        return [(p + 0.5) * WIDE / mine.n, high]
+
+    assert len(shown["curves"]) == len(ours.curves)
+    for drawn, curve in zip(
+        shown["curves"], ours.curves.tolist(), strict=True
+    ):
+        for p, point in enumerate(drawn):
+            assert point == pytest.approx(place(p, curve[p]), abs=0.06)
+    value = ours.curves[0, mine.key].item()
+    assert shown["key"] == pytest.approx(place(mine.key, value), abs=0.06)
+    assert shown["query"] == pytest.approx(place(mine.query, 0)[0])
+    ahead = math.radians(mine.turn) if mine.encoding == "rope" else 0
+    assert len(shown["hands"]) == len(ours.turns)
+    for hands, w in zip(shown["hands"], ours.turns.tolist(), strict=True):
+        for (x, y), angle in zip(
+            hands, (mine.key * w + ahead, mine.query * w), strict=True
+        ):
+            assert x == pytest.approx(10 * math.cos(angle), abs=0.006)
+            assert y == pytest.approx(-10 * math.sin(angle), abs=0.006)
+
+
+def test_the_start_is_what_the_package_computes(open_lab):
+    assert_shows(open_lab())
+
+
+def test_every_control_answers_to_the_keyboard(open_lab):
+    lab = open_lab()
+    values = {}
+    for setting, key, value in (
+        ("n", "ArrowRight", 33),
+        ("d", "ArrowRight", 32),
+        ("base", "ArrowLeft", 1000),
+        ("query", "ArrowLeft", 19),
+        ("key", "ArrowRight", 13),
+        ("encoding", "ArrowDown", "rope"),
+        ("turn", "ArrowRight", 15),
+        ("encoding", "ArrowDown", "alibi"),
+        ("heads", "ArrowRight", 12),
+        ("n", "Home", 2),
+    ):
+        control(lab, setting).press(key)
+        values[setting] = value
+        if setting == "n" and value == 2:
+            values |= {"query": 1, "key": 1}
+        assert_shows(lab, **values)
+    lab.get_by_role("button", name="Back to the start").press("Enter")
+    assert_shows(lab)
+
+
+def test_numbers_are_told_where_the_pointer_or_the_focus_is(open_lab):
+    lab = open_lab()
+    rows = PositionsLab().pictured().rows
+    box = lab.locator("canvas").bounding_box()
+    lab.locator("canvas").hover(
+        position={
+            "x": box["width"] * 20.5 / 32,
+            "y": box["height"] * 3.5 / 16,
+        }
+    )
+    number = f"{rows[3, 20]:.3f}".replace("-", "−")
+    detail = lab.locator(".lab-detail")
+    expect(detail).to_have_text(
+        f"Feature 3, cosine of pair 1, position 20: {number}."
+    )
+    lab.locator(".lab-dials svg").nth(2).focus()
+    expect(detail).to_contain_text("Pair 2, once round in 62.8 positions")
+
+
+def test_a_setting_travels_by_its_link(open_lab):
+    lab = open_lab("#lab=positions&encoding=rope&d=8&n=40&query=39&turn=-45")
+    assert_shows(lab, encoding="rope", d=8, n=40, query=39, turn=-45)
+    expect(lab.get_by_role("alert")).to_be_hidden()
+    lab = open_lab("#lab=positions&query=40")
+    assert_shows(lab, query=31)
+    expect(lab.get_by_role("alert")).to_contain_text("query must lie between")
+
+
+@pytest.mark.parametrize("encoding", ["sinusoidal", "rope", "alibi"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        {"viewport": {"width": 360, "height": 740}},
+    ],
+    ids=["light", "dark", "narrow"],
+)
+def test_every_face_of_the_lab_is_clean(open_lab, options, encoding):
+    lab = open_lab(f"#lab=positions&n=64&d=64&encoding={encoding}", **options)
+    lab.page.wait_for_timeout(site_pages.SETTLED)
+    assert site_pages.inaccessible(lab.page) == []
+    assert site_pages.overflowing(lab.page) == []
+
+
+def test_a_move_takes_less_than_a_frame(open_lab):
+    lab = open_lab("#lab=positions&n=64&d=64")
+    # Another program's work can only lengthen a move: the best of a few.
+    late = min(
+        statistics.quantiles(lab.evaluate(MOVE, MOVES), n=20)[-1]
+        for _ in range(5)
+    )
+    print(f"a move: 95th percentile {late:.2f} ms")
+    assert late < 16

@@ -1,0 +1,136 @@
+"""The lab on the scale on its page, driven in a real browser."""
+
+import statistics
+
+import pytest
+from guards import site_pages
+from playwright.sync_api import expect
+
+from selfattn.labs.scaling import ScalingLab, counts
+
+ADDRESS = "book/scaling.html"
+MOVES = 60
+
+# Every number and every bar of the lab, as a reader finds them.
+SHOWN = """(root) => {
+  const [above, below] = [...root.querySelectorAll(".lab-plane svg")]
+    .map((svg) => [...svg.querySelectorAll(".lab-column")]
+      .map((bar) => Number(bar.getAttribute("height")) / 120));
+  const table = [...root.querySelectorAll("tbody td")]
+    .map((cell) => Number(cell.textContent));
+  return { above, below, table,
+    caption: root.querySelector("caption").textContent };
+}"""
+
+MOVE = """(root, moves) => {
+  const input = root.querySelector("[data-setting=query]");
+  return Array.from({ length: moves }, (_, move) => {
+    const start = performance.now();
+    input.value = move % 8;
+    input.dispatchEvent(new Event("input"));
+    root.getBoundingClientRect();
+    return performance.now() - start;
+  });
+}"""
+
+
+@pytest.fixture
+def open_lab(new_page, site_url):
+    """Open the lab's page, with a fragment; the lab's element."""
+
+    def start(fragment="", **options):
+        page = new_page(**options)
+        page.goto(site_url + ADDRESS + fragment)
+        expect(page.locator(".lab-runs")).to_have_count(1)
+        return page.locator(".selfattn-lab")
+
+    return start
+
+
+def control(lab, setting):
+    return lab.locator(f"[data-setting={setting}]")
+
+
+def assert_shows(lab, **changed):
+    """Bars and numbers are those that the package computes."""
+    mine = ScalingLab(**changed)
+    row, shown = mine.row(), lab.evaluate(SHOWN)
+    half = 0.5001e-3  # what rounding to three places may take
+    numbers = [row.deviation, row.peak, row.entropy, row.slope]
+    assert shown["table"] == pytest.approx(numbers, abs=half)
+    # Heights are written in hundredths of one of the picture's 120 units.
+    bars = [n / 64 for n in counts(row.scaled)]
+    assert shown["above"] == pytest.approx(bars, abs=1e-4)
+    assert shown["below"] == pytest.approx(row.weights.tolist(), abs=1e-4)
+    start = f"Query {mine.query + 1}, {mine.d_k} features"
+    assert shown["caption"].startswith(start)
+
+
+def test_the_start_is_what_the_package_computes(open_lab):
+    assert_shows(open_lab())
+
+
+def test_every_control_answers_to_the_keyboard(open_lab):
+    lab = open_lab()
+    for d_k in (128, 256, 512, 1024):
+        control(lab, "d_k").press("ArrowRight")
+        assert_shows(lab, d_k=d_k)
+    control(lab, "divisor").press("ArrowUp")
+    assert_shows(lab, d_k=1024, divisor="none")
+    control(lab, "query").press("ArrowRight")
+    assert_shows(lab, d_k=1024, divisor="none", query=1)
+    control(lab, "d_k").press("Home")
+    assert_shows(lab, d_k=1, divisor="none", query=1)
+    lab.get_by_role("button", name="Back to the start").press("Enter")
+    assert_shows(lab)
+
+
+def test_numbers_are_told_where_the_pointer_is(open_lab):
+    lab = open_lab()
+    weights = ScalingLab().row().weights
+    scores = ScalingLab().row().scaled
+    lab.locator(".lab-plane").nth(1).locator(".lab-reach").nth(9).hover()
+    expect(lab.locator(".lab-detail")).to_contain_text(
+        f"weight {weights[9]:.3f}"
+    )
+    lab.locator(".lab-plane").nth(0).locator(".lab-reach").nth(11).hover()
+    among = ((scores >= 0) & (scores < 1)).sum().item()
+    expect(lab.locator(".lab-detail")).to_have_text(
+        f"Scores from 0 to 1: {among} of 64."
+    )
+
+
+def test_a_setting_travels_by_its_link(open_lab):
+    lab = open_lab("#lab=scaling&d_k=256&divisor=none&query=6")
+    assert_shows(lab, d_k=256, divisor="none", query=6)
+    expect(lab.get_by_role("alert")).to_be_hidden()
+    lab = open_lab("#lab=scaling&d_k=200")
+    assert_shows(lab)
+    expect(lab.get_by_role("alert")).to_contain_text("d_k must be one of")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        {"viewport": {"width": 360, "height": 740}},
+    ],
+    ids=["light", "dark", "narrow"],
+)
+def test_every_face_of_the_lab_is_clean(open_lab, options):
+    lab = open_lab("#lab=scaling&d_k=1024&divisor=none", **options)
+    lab.page.wait_for_timeout(site_pages.SETTLED)
+    assert site_pages.inaccessible(lab.page) == []
+    assert site_pages.overflowing(lab.page) == []
+
+
+def test_a_move_takes_less_than_a_frame(open_lab):
+    lab = open_lab("#lab=scaling&d_k=1024")
+    # Another program's work can only lengthen a move: the best of a few.
+    late = min(
+        statistics.quantiles(lab.evaluate(MOVE, MOVES), n=20)[-1]
+        for _ in range(5)
+    )
+    print(f"a move: 95th percentile {late:.2f} ms")
+    assert late < 16

@@ -1,0 +1,309 @@
+"""The built site, page by page, and that each check can turn red."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+from guards import site_files, site_pages
+
+ROOT = Path(__file__).parents[2]
+MODES = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "narrow": {"viewport": {"width": 360, "height": 740}},
+}
+ALT = "A square of nine cells, the darkest one in the middle of the last row."
+
+
+def addresses(site):
+    """Every page's path, as a link from the site's address."""
+    return [site_files.name(page, site) for page in site_files.pages(site)]
+
+
+# --- The site as it is ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        site_files.fetched_elsewhere,
+        site_files.dead_links,
+        site_files.undescribed_figures,
+        site_files.left_overs,
+        site_files.undrawn_formulas,
+    ],
+    ids=lambda guard: guard.__name__,
+)
+def test_the_files_keep_the_rules(site, guard):
+    assert guard(site) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_page_is_clean(site, site_url, new_page, mode):
+    found = {}
+    for address in addresses(site):
+        page = new_page(**MODES[mode])
+        wrong = site_pages.visit(page, site_url + address)
+        for guard in site_pages.OPEN_PAGE:
+            wrong += guard(page)
+        page.context.close()
+        if wrong:
+            found[address] = wrong
+    assert found == {}
+
+
+def test_every_page_works_from_disk(site, new_page):
+    found = {}
+    for path in site_files.pages(site):
+        page = new_page()
+        if wrong := site_pages.visit(page, path.as_uri()):
+            found[path.name] = wrong
+        page.context.close()
+    assert found == {}
+
+
+def test_every_page_is_light(site, site_url, new_page):
+    found = []
+    for address in addresses(site):
+        page = new_page()
+        found += site_pages.overweight(page, site_url + address)
+        page.context.close()
+    assert found == []
+
+
+def test_formulas_need_no_script(site, site_url, new_page):
+    page = new_page(java_script_enabled=False)
+    page.goto(f"{site_url}book/dot_product.html")
+    assert page.locator(".katex").first.is_visible()
+
+
+@pytest.mark.parametrize("how", ["served", "from disk"])
+def test_search_finds_a_chapter(site, site_url, page, how):
+    home = site_url if how == "served" else f"{site.as_uri()}/"
+    page.goto(f"{home}search.html?q=softmax")
+    found = page.locator("#search-results a[href*='dot_product']").first
+    found.wait_for(timeout=10_000)
+
+
+def test_the_first_page_leads_to_the_book(site_url, page):
+    page.goto(site_url)
+    page.wait_for_url("**/book/intro.html")
+
+
+def test_the_skip_link_leads_past_the_menu(site_url, page):
+    page.goto(f"{site_url}book/intro.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.hash") == "#main-content"
+
+
+def test_the_readers_choice_of_colours_is_kept(site_url, new_page):
+    page = new_page(color_scheme="light")
+    page.goto(f"{site_url}book/intro.html")
+    page.locator(".theme-switch-button").click()
+    page.goto(f"{site_url}book/notation.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_figure_keeps_its_colours_in_the_dark(site_url, new_page):
+    page = new_page(color_scheme="dark")
+    page.goto(f"{site_url}book/dot_product.html")
+    figures = page.locator("main img")
+    styles = figures.evaluate_all(
+        "all => all.map(e => [getComputedStyle(e).filter,"
+        " getComputedStyle(e).backgroundColor])"
+    )
+    assert styles
+    assert set(map(tuple, styles)) == {("none", "rgb(255, 255, 255)")}
+
+
+def test_without_an_address_no_button_leads_to_a_repository(site):
+    for page in site_files.pages(site):
+        text = page.read_text("utf-8")
+        assert "colab" not in text and "btn-source-" not in text
+
+
+def test_the_browser_is_told_to_stay_here(site_url, page):
+    page.goto(f"{site_url}book/intro.html")
+    refused = page.evaluate(
+        "fetch('http://localhost:9/').then(() => '', e => e.message)"
+    )
+    policy = page.locator("meta[http-equiv=Content-Security-Policy]")
+    assert refused and "default-src 'self'" in policy.get_attribute("content")
+
+
+def test_the_same_sources_give_the_same_bytes(site, tmp_path):
+    """In another folder, too: no page holds a path of this machine."""
+    load_builder(ROOT).build()  # nothing to do, unless a source has changed
+    for name in ["_config.yml", "_toc.yml", "_build/katex/katex"]:
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place)
+        else:
+            shutil.copy(ROOT / name, place)
+    for name in ["book", "src", "tools"]:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    builder = load_builder(tmp_path)
+    marker = next((ROOT / "_build/katex").glob(".version-*"))
+    shutil.copy(marker, tmp_path / "_build/katex")
+    builder.build()
+    again = tmp_path / "_build" / "html"
+    assert builder.digest([again], again) == builder.digest([site], site)
+
+
+def load_builder(root):
+    """The module tools/site.py of this tree; `site` is Python's own."""
+    spec = importlib.util.spec_from_file_location(
+        "site_builder", root / "tools" / "site.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- Planted faults: each check must turn red -------------------------------
+
+
+def planted(folder, body, head=""):
+    """A site of one page."""
+    (folder / "index.html").write_text(
+        f"<!DOCTYPE html><html lang='en'><head><title>A page</title>{head}"
+        "<link rel='icon' href='data:,'></head>"
+        f"<body><main><h1 id='top-of-it'>A page</h1>{body}</main></body>"
+        "</html>"
+    )
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("guard", "body", "says"),
+    [
+        (
+            site_files.fetched_elsewhere,
+            "<script src='https://cdn.example/x.js'></script>",
+            "https://cdn.example/x.js",
+        ),
+        (
+            site_files.fetched_elsewhere,
+            "<img src='//cdn.example/x.png' alt=''>",
+            "//cdn.example/x.png",
+        ),
+        (site_files.dead_links, "<a href='gone.html'>x</a>", "gone.html"),
+        (site_files.dead_links, "<a href='#gone'>x</a>", "#gone"),
+        (site_files.dead_links, "<img src='gone.png'>", "gone.png"),
+        (
+            site_files.undescribed_figures,
+            "<img src='figure.png' alt=''>",
+            "says only ''",
+        ),
+        (site_files.undescribed_figures, "<img src='figure.png'>", "only ''"),
+        (
+            site_files.undescribed_figures,
+            "<img src='f.png' alt='_images/36cd719616f46ab296f238a73be2a7a9"
+            "7d43b7b7c5152d29cac4676154ad697e.png'>",
+            "a file's name",
+        ),
+        (
+            site_files.left_overs,
+            "<script>const THEBE_JS_URL = 1</script>",
+            "THEBE_JS_URL",
+        ),
+        (
+            site_files.undrawn_formulas,
+            "<span class='math'>\\(x\\)</span>",
+            "not drawn: \\(x\\)",
+        ),
+        (
+            site_files.undrawn_formulas,
+            "<span class='math'><span class='katex-error'>x</span></span>",
+            "not drawn: x",
+        ),
+    ],
+)
+def test_a_fault_in_a_file_is_found(tmp_path, guard, body, says):
+    assert guard(planted(tmp_path, "")) == []
+    (found,) = guard(planted(tmp_path, body))
+    assert says in found
+
+
+def test_a_file_that_should_not_be_published_is_found(tmp_path):
+    planted(tmp_path, "")
+    (tmp_path / "fontawesome.css").touch()
+    (found,) = site_files.left_overs(tmp_path)
+    assert "fontawesome.css" in found
+
+
+def test_a_style_sheet_that_fetches_is_found(tmp_path):
+    planted(tmp_path, "")
+    sheet = tmp_path / "a.css"
+    sheet.write_text("@import 'https://fonts.example/x.css';")
+    (found,) = site_files.fetched_elsewhere(tmp_path)
+    assert "fonts.example" in found
+    sheet.write_text("a { background: url(gone.svg) }")
+    (found,) = site_files.dead_links(tmp_path)
+    assert "gone.svg" in found
+
+
+def test_words_of_ones_own_are_enough(tmp_path):
+    (tmp_path / "figure.png").touch()
+    planted(tmp_path, f"<img src='figure.png' alt='{ALT}'>")
+    assert site_files.undescribed_figures(tmp_path) == []
+
+
+def test_a_dropped_description_turns_the_site_red(site, tmp_path):
+    copy = shutil.copytree(site, tmp_path / "html")
+    page = copy / "book" / "dot_product.html"
+    image = site_files.parse(page).select_one("main img")
+    text = page.read_text("utf-8")
+    page.write_text(text.replace(f'alt="{image["alt"]}"', 'alt=""'), "utf-8")
+    assert len(site_files.undescribed_figures(copy)) >= 1
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("<script src='http://cdn.invalid/x.js'></script>", "asks for"),
+        ("<script>throw new Error('no')</script>", "error: no"),
+        ("<script>console.error('oh')</script>", "error: oh"),
+        ("<img src='gone.png' alt='x'>", "404"),
+    ],
+)
+def test_a_fault_on_a_visit_is_found(tmp_path, page, serving, body, says):
+    address = serving(planted(tmp_path, body))
+    assert any(says in found for found in site_pages.visit(page, address))
+
+
+@pytest.mark.parametrize(
+    ("guard", "body", "says"),
+    [
+        (site_pages.inaccessible, "<img src='data:,'>", "image-alt"),
+        (
+            site_pages.inaccessible,
+            "<p style='color: #bbb; background: #fff'>pale</p>",
+            "color-contrast",
+        ),
+        (
+            site_pages.overflowing,
+            "<div class='wide' style='width: 4000px'>wide</div>",
+            "DIV.wide",
+        ),
+        (
+            site_pages.stray_glyphs,
+            "<style>i::before { content: '\\f002' }</style><i></i>",
+            "I.::before",
+        ),
+    ],
+)
+def test_a_fault_on_the_open_page_is_found(tmp_path, page, guard, body, says):
+    page.goto(planted(tmp_path, body).joinpath("index.html").as_uri())
+    assert any(says in found for found in guard(page))
+
+
+def test_a_heavy_page_is_found(tmp_path, page, serving):
+    noise = "".join(f"{i * i * 2654435761 % 2**32:x}" for i in range(90_000))
+    (tmp_path / "heavy.js").write_text(f"// {noise}")
+    address = serving(planted(tmp_path, "<script src='heavy.js'></script>"))
+    (found,) = site_pages.overweight(page, address)
+    assert "heavy.js" in found

@@ -1,0 +1,65 @@
+"""The races: whoever takes part is checked, and what is committed is whole."""
+
+from functools import partial
+
+import bench
+import pytest
+import torch
+
+from selfattn.cost import peak_bytes
+from selfattn.dot_product import attention
+from selfattn.measurements import measured
+
+
+def race(training, **candidates):
+    """A small race of attention against others."""
+    runners = {"attention": attention, **candidates}
+    fair = dict.fromkeys(runners, attention)
+    return bench.Race("small", 300, training, runners, fair)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_every_candidate_gets_a_line_with_its_ratios(training):
+    lines = list(bench.measure(race(training, same=attention), 0, 1))
+    assert [line["who"] for line in lines] == ["attention", "same"]
+    assert lines[0]["speed"] == lines[0]["memory"] == 1.0
+    assert lines[1]["memory"] == 1.0  # counted, so the same to the byte
+    for line in lines:
+        assert line["pass"] == ("training" if training else "forward")
+        assert line["ms"] > 0
+        assert line["error"] < 1e-5
+
+
+def test_a_candidate_that_computes_something_else_is_seen():
+    wrong = partial(attention, causal=True)
+    found = race(False, wrong=wrong)
+    given = bench.inputs(found)
+    assert bench.error(found, "attention", given) < 1e-5
+    assert bench.error(found, "wrong", given) > 0.1
+
+
+def test_what_nobody_can_check_is_not_called_right():
+    unchecked = race(False)._replace(expected={})
+    given = bench.inputs(unchecked)
+    assert bench.error(unchecked, "attention", given) is None
+
+
+def test_the_profiler_counts_what_the_tensors_hold():
+    x = torch.randn(1009, 13)
+
+    def run():
+        return x.exp() @ x.mT
+
+    assert bench.peak_bytes(run) == peak_bytes(run)
+
+
+@pytest.mark.parametrize("name", bench.BENCHES)
+def test_what_is_committed_is_whole_and_was_right(name):
+    ledger = measured(f"bench-{name}")
+    assert ledger["command"] == f"python tools/bench.py {name}"
+    where = ledger["provenance"]
+    assert {"commit", "torch", "threads", "processor", "load"} <= set(where)
+    assert where["threads"] == 1
+    for line in ledger["runs"]:
+        if line["who"] != "linear-attention-transformer":  # another kernel
+            assert line["error"] < 1e-5

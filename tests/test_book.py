@@ -1,0 +1,62 @@
+"""Guards on every page: "green, but nothing compared" cannot happen."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from guards import cells, contents, prose
+from notebooks import in_contents
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = in_contents(ROOT)
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def path(request):
+    return request.param
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        cells.not_executed,
+        cells.unexpected_errors,
+        cells.machine_traces,
+        cells.holes,
+        cells.badly_written,
+        cells.hidden_without_need,
+        cells.undescribed_figures,
+        cells.stored_modules,
+        cells.odd_metadata,
+        prose.unheld_numbers,
+        prose.dead_markup,
+    ],
+    ids=lambda guard: guard.__name__,
+)
+def test_a_notebook_keeps_the_rules(path, guard):
+    assert guard(read(path)) == []
+
+
+def test_a_notebook_is_written_by_the_one_command(path):
+    assert cells.not_as_written(path) == []
+
+
+def test_nearly_every_output_is_compared():
+    assert cells.too_many_ignored([read(path) for path in NOTEBOOKS]) == []
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [contents.orphans, contents.three_places],
+    ids=lambda guard: guard.__name__,
+)
+def test_the_tree_keeps_the_rules(guard):
+    assert guard(ROOT) == []
+
+
+def test_there_is_a_notebook():
+    assert NOTEBOOKS

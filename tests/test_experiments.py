@@ -1,0 +1,87 @@
+"""The experiments give what is committed: one seed is trained anew."""
+
+import json
+import re
+
+import experiments
+import pytest
+
+from selfattn.measurements import measured
+
+CHAPTERS = experiments.chapters()
+
+
+@pytest.fixture(params=CHAPTERS)
+def chapter(request):
+    return request.param
+
+
+@pytest.fixture
+def experiment(chapter):
+    return experiments.load(chapter)
+
+
+def expected_keys(experiment):
+    """Every run that there must be, as a sorted list of its settings."""
+    return sorted(
+        json.dumps({"seed": seed, **setting}, sort_keys=True)
+        for setting in experiment.SETTINGS
+        for seed in experiment.SEEDS
+    )
+
+
+def test_there_is_an_experiment():
+    assert "dot_product" in CHAPTERS
+
+
+def test_every_setting_was_run_with_every_seed(chapter, experiment):
+    assert len(experiment.SEEDS) >= 5
+    names = {"seed"} | experiment.SETTINGS[0].keys()
+    runs = [
+        json.dumps({n: run[n] for n in names}, sort_keys=True)
+        for run in measured(chapter)["runs"]
+    ]
+    assert sorted(runs) == expected_keys(experiment)
+
+
+def test_a_measurement_says_where_it_comes_from(chapter, experiment):
+    result = measured(chapter)
+    assert result["about"] == experiment.ABOUT
+    assert result["command"] == f"python tools/experiments.py {chapter}"
+    assert re.fullmatch("[0-9a-f]{40}", result["provenance"]["commit"])
+    assert {"torch", "python", "threads"} <= result["provenance"].keys()
+
+
+def test_one_seed_trained_anew_gives_the_committed_numbers(
+    chapter, experiment
+):
+    seed, setting = experiment.SEEDS[0], experiment.SMALLEST
+    assert setting in experiment.SETTINGS
+    (committed,) = [
+        run
+        for run in measured(chapter)["runs"]
+        if {"seed": seed, **setting}.items() <= run.items()
+    ]
+    for name, number in experiment.run(seed, **setting).items():
+        assert number == pytest.approx(
+            committed[name], abs=experiment.TOLERANCE
+        )
+
+
+def test_another_seed_is_another_run():
+    experiment = experiments.load("dot_product")
+    setting = experiment.SMALLEST
+    one, other = experiment.run(0, **setting), experiment.run(1, **setting)
+    assert one != other
+
+
+def test_the_file_holds_one_run_a_line_and_can_be_read_back():
+    result = {"about": "…", "runs": [{"seed": 0, "x": 0.5}, {"seed": 1}]}
+    text = experiments.as_json(result)
+    assert json.loads(text) == result
+    assert '\n  {"seed": 0, "x": 0.5},\n' in text
+
+
+def test_an_unknown_chapter_is_told_which_there_are():
+    with pytest.raises(ValueError, match=r"dot_product.*not for 'nothing'"):
+        experiments.load("nothing")

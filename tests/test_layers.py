@@ -1,0 +1,198 @@
+"""Layers against PyTorch's own, in value and gradient."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+
+from selfattn.layers import (
+    AddNorm,
+    FeedForward,
+    LayerNorm,
+    RMSNorm,
+    SwiGLU,
+    gelu,
+    relu,
+    swish,
+)
+
+SHAPES = [(7,), (3, 7), (2, 3, 7)]
+
+
+def with_gain(norm, theirs):
+    """Both with the same gain (and shift), none of them one or zero."""
+    torch.nn.init.normal_(norm.gain)
+    theirs.weight.data.copy_(norm.gain)
+    if hasattr(norm, "shift"):
+        torch.nn.init.normal_(norm.shift)
+        theirs.bias.data.copy_(norm.shift)
+    return norm, theirs
+
+
+def both_norms(eps, dtype, device):
+    """Ours beside PyTorch's."""
+    to = {"dtype": dtype, "device": device}
+    yield with_gain(
+        LayerNorm(7, eps=eps).to(**to), nn.LayerNorm(7, eps=eps).to(**to)
+    )
+    yield with_gain(
+        RMSNorm(7, eps=eps).to(**to), nn.RMSNorm(7, eps=eps).to(**to)
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("eps", [1e-5, 0.1])
+def test_norms_are_those_of_torch_in_value_and_gradient(shape, eps, device):
+    for ours, theirs in both_norms(eps, torch.float64, device):
+        x = torch.randn(shape, dtype=torch.float64, device=device)
+        x.requires_grad_()
+        assert_close(ours(x), theirs(x))
+        up = torch.randn_like(x)
+        mine = torch.autograd.grad(ours(x), [x, *ours.parameters()], up)
+        other = torch.autograd.grad(theirs(x), [x, *theirs.parameters()], up)
+        for a, b in zip(mine, other, strict=True):
+            assert_close(a, b)
+
+
+def test_eps_stands_under_the_root():
+    """A token of deviation 1e-4: (σ + ε) would make it 29 times too large.
+
+    With ε = 1e-5, √(1e-8 + 1e-5) is 3.2e-3, but 1e-4 + 1e-5 is 1.1e-4.
+    """
+    x = torch.tensor([[-1e-4, 1e-4]], dtype=torch.float64)
+    norm = LayerNorm(2).double()
+    assert norm(x)[0, 1].item() == pytest.approx(1e-4 / 1.001e-5**0.5)
+    outside = 1e-4 / (1e-4 + 1e-5)
+    assert outside / norm(x)[0, 1].item() == pytest.approx(28.8, abs=0.1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_norms_in_half_precision_err_at_most_twice_as_much_as_torch(dtype):
+    """Values near 1e3, whose squares float16 cannot hold."""
+    for ours, theirs in both_norms(1e-5, dtype, "cpu"):
+        x = (900 + 50 * torch.randn(5, 7)).to(dtype)
+        exact = theirs.double()(x.double())
+        room = 2 * (theirs.to(dtype)(x).double() - exact).abs().max()
+        assert ours(x).dtype == dtype
+        assert (ours(x).double() - exact).abs().max() <= room
+
+
+def test_norms_touch_one_token_at_a_time():
+    for norm in (LayerNorm(7), RMSNorm(7)):
+        x = torch.randn(3, 7)
+        changed = x.clone()
+        changed[1] += 5 * torch.randn(7)
+        same = norm(x)[[0, 2]] == norm(changed)[[0, 2]]
+        assert same.all()
+        assert not torch.equal(norm(x)[1], norm(changed)[1])
+
+
+@pytest.mark.parametrize("norm", [LayerNorm(7), RMSNorm(7)])
+def test_norms_refuse_another_width(norm):
+    with pytest.raises(ValueError, match=r"7 features, but x is \(3, 5\)"):
+        norm(torch.randn(3, 5))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(relu, F.relu), (gelu, F.gelu), (swish, F.silu)]
+)
+def test_activations_are_those_of_torch(ours, theirs):
+    x = torch.linspace(-6, 6, 101, dtype=torch.float64, requires_grad=True)
+    assert_close(ours(x), theirs(x))
+    mine = torch.autograd.grad(ours(x).sum(), x)[0]
+    other = torch.autograd.grad(theirs(x).sum(), x)[0]
+    away = x.detach().abs() > 1e-9  # relu's slope at 0 is a convention
+    assert_close(mine[away], other[away])
+
+
+def test_feed_forward_is_two_maps_with_a_bend():
+    ours = FeedForward(5, 11, activation=gelu)
+    theirs = nn.Sequential(nn.Linear(5, 11), nn.GELU(), nn.Linear(11, 5))
+    theirs[0].load_state_dict(ours.W_in.state_dict())
+    theirs[2].load_state_dict(ours.W_out.state_dict())
+    x = torch.randn(2, 3, 5)
+    assert_close(ours(x), theirs(x))
+    assert FeedForward(5, 11).activation is relu
+    assert (
+        sum(p.numel() for p in FeedForward(5, 11, bias=False).parameters())
+        == 110
+    )
+
+
+def test_feed_forward_works_on_each_token_alone():
+    for layer in (FeedForward(5, 11), SwiGLU(5, 11)):
+        x = torch.randn(2, 3, 5)
+        alone = torch.stack([layer(x[:, i]) for i in range(3)], dim=1)
+        assert_close(layer(x), alone)
+
+
+def test_feed_forward_drops_in_training_only():
+    layer = FeedForward(5, 1000, dropout=0.5)
+    x = torch.randn(3, 5)
+    assert not torch.equal(layer(x), layer(x))
+    layer.eval()
+    assert torch.equal(layer(x), layer(x))
+
+
+def test_swiglu_gates_one_map_with_another():
+    layer = SwiGLU(5, 11).double()
+    x = torch.randn(2, 5, dtype=torch.float64)
+    gate = x @ layer.W_gate.weight.T
+    inner = gate / (1 + (-gate).exp()) * (x @ layer.W_in.weight.T)
+    assert_close(layer(x), inner @ layer.W_out.weight.T)
+    assert sum(p.numel() for p in layer.parameters()) == 3 * 5 * 11
+
+
+@pytest.mark.parametrize("norm", [nn.LayerNorm, LayerNorm, RMSNorm])
+def test_add_norm_pre_and_post(norm):
+    sublayer = nn.Linear(7, 7)
+    x = torch.randn(2, 3, 7)
+    pre = AddNorm(7, pre=True, norm=norm)
+    post = AddNorm(7, pre=False, norm=norm)
+    assert_close(pre(x, sublayer), x + sublayer(pre.norm(x)))
+    assert_close(post(x, sublayer), post.norm(x + sublayer(x)))
+
+
+def test_two_add_norms_are_a_torch_encoder_layer():
+    """The sublayers are PyTorch's; the paths around them are ours."""
+    for pre in (True, False):
+        theirs = nn.TransformerEncoderLayer(
+            12, 3, 20, batch_first=True, norm_first=pre, dropout=0.0
+        )
+        paths = [AddNorm(12, pre=pre) for _ in range(2)]
+        for path, norm in zip(
+            paths, (theirs.norm1, theirs.norm2), strict=True
+        ):
+            torch.nn.init.normal_(norm.weight)
+            path.norm.gain.data.copy_(norm.weight)
+        x = torch.randn(2, 5, 12)
+        h = paths[0](x, lambda t: theirs.self_attn(t, t, t)[0])  # noqa: B023
+        ours = paths[1](
+            h,
+            lambda t: theirs.linear2(F.relu(theirs.linear1(t))),  # noqa: B023
+        )
+        assert_close(ours, theirs(x))
+
+
+def test_the_pre_path_carries_a_gradient_of_one_past_a_dead_sublayer():
+    x = torch.randn(3, 7, requires_grad=True)
+    up = torch.randn(3, 7)
+    pre = AddNorm(7, pre=True)(x, torch.zeros_like)
+    assert torch.equal(torch.autograd.grad(pre, x, up)[0], up)
+    post = AddNorm(7, pre=False)(x, torch.zeros_like)
+    assert not torch.allclose(torch.autograd.grad(post, x, up)[0], up)
+
+
+def test_add_norm_drops_what_the_sublayer_made_not_the_path():
+    layer = AddNorm(1000, pre=True, dropout=0.5)
+    x = torch.full((1, 1000), 3.0)
+    added = layer(x, torch.ones_like) - x
+    assert set(added.unique().tolist()) == {0.0, 2.0}
+    layer.eval()
+    assert torch.equal(layer(x, torch.ones_like), x + 1)
+
+
+def test_add_norm_refuses_a_sublayer_that_changes_the_shape():
+    with pytest.raises(ValueError, match=r"\(3, 7\) and it made \(3, 1\)"):
+        AddNorm(7, pre=True)(torch.randn(3, 7), lambda t: t[:, :1])

@@ -1,0 +1,64 @@
+"""The style sheet, held by tests: how long, how named, who imports whom."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+import torch
+from guards import source
+
+import selfattn
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "selfattn"
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        source.too_long,
+        source.asserts,
+        source.undocumented,
+        source.named_badly,
+        source.imports_backwards,
+        source.without_header,
+    ],
+    ids=lambda guard: guard.__name__,
+)
+def test_the_package_keeps_its_style(guard):
+    assert guard(PACKAGE) == []
+
+
+def test_no_test_is_weak():
+    assert source.weak_tests(ROOT / "tests") == []
+
+
+def mechanisms():
+    """The public mechanisms: what takes q, k, v, or holds such a call."""
+    for name in selfattn.__all__:
+        thing = getattr(selfattn, name)
+        if name.endswith("_attention") or name == "attention":
+            yield name, thing
+        elif (
+            name.endswith("Attention")
+            and isinstance(thing, type)
+            and issubclass(thing, torch.nn.Module)
+            and "q" in inspect.signature(thing.forward).parameters
+        ):
+            yield name, thing.forward
+
+
+@pytest.mark.parametrize(
+    "attend", [pytest.param(f, id=name) for name, f in mechanisms()]
+)
+def test_every_mechanism_is_called_alike(attend):
+    parameters = dict(inspect.signature(attend).parameters)
+    parameters.pop("self", None)
+    names = list(parameters)
+    assert names[:3] == ["q", "k", "v"]
+    assert all(
+        parameters[n].kind is inspect.Parameter.KEYWORD_ONLY for n in names[3:]
+    )
+    assert parameters["mask"].default is None
+    assert parameters["bias"].default is None
+    assert parameters["causal"].default is False

@@ -1,0 +1,82 @@
+"""The order of the verification: it goes on after red, and ends red."""
+
+import sys
+
+import pytest
+import verify
+
+
+@pytest.fixture
+def two_stages(monkeypatch, tmp_path):
+    """A red stage and then a green one that leaves a trace."""
+    trace = tmp_path / "ran"
+    monkeypatch.setattr(
+        verify,
+        "stages",
+        lambda: {
+            "first": ["-c", "raise SystemExit(3)"],
+            "second": ["-c", f"open({str(trace)!r}, 'w').close()"],
+        },
+    )
+    monkeypatch.setattr(verify, "REPORT", tmp_path / "report.xml")
+    return trace
+
+
+def test_a_red_stage_makes_all_red_and_stops_none(
+    two_stages, monkeypatch, capfd
+):
+    monkeypatch.setattr(sys, "argv", ["verify.py"])
+    assert verify.main() == 1
+    assert two_stages.exists()
+    assert capfd.readouterr().out.splitlines()[-1] == "red: first"
+
+
+def test_a_stage_can_be_run_alone(two_stages, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["verify.py", "second"])
+    assert verify.main() == 0
+    out = capfd.readouterr().out
+    assert out.splitlines()[-1] == "every stage is green"
+    assert "first" not in out
+
+
+def test_a_stage_that_does_not_exist_is_refused(
+    two_stages, monkeypatch, capfd
+):
+    monkeypatch.setattr(sys, "argv", ["verify.py", "third"])
+    with pytest.raises(SystemExit, match="2"):
+        verify.main()
+    assert "no such stage: third" in capfd.readouterr().err
+
+
+def test_notebooks_are_compared_strictly_and_by_name():
+    arguments = verify.notebooks()
+    assert arguments[:2] == ["--nbval", "--nbval-current-env"]
+    assert "--nbval-lax" not in arguments
+    paths = [a for a in arguments if not a.startswith("-")]
+    assert "book/dot_product.ipynb" in paths
+    assert [p for p in paths if not p.startswith("book/")] == []
+
+
+def test_without_a_notebook_pytest_is_not_let_loose_on_everything(
+    monkeypatch,
+):
+    import notebooks
+
+    monkeypatch.setattr(notebooks, "in_contents", lambda root: [])
+    (nothing,) = [a for a in verify.notebooks() if not a.startswith("-")]
+    assert not (verify.ROOT / nothing).exists()
+
+
+def test_every_kind_of_check_has_its_stage():
+    known = verify.stages()
+    assert list(known) == [
+        "style",
+        "format",
+        "types",
+        "spelling",
+        "tests",
+        "notebooks",
+        "slowest",
+    ]
+    assert {"tests", "src", "README.md"} <= set(known["tests"])
+    assert "--doctest-glob=*.md" in known["tests"]

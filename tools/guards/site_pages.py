@@ -1,0 +1,144 @@
+"""Guards on the built site that look at its pages in a browser.
+
+Each takes a page of Playwright's and an address, and returns what is wrong.
+"""
+
+import gzip
+from collections.abc import Callable
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, Request, Response
+
+HEAVIEST = 250_000  # bytes, compressed, without pictures
+SETTLED = 400  # ms: the theme sets its tab stops 300 ms after the load
+
+# Characters of an icon font that is not there show as empty boxes.
+STRAY_GLYPHS = """() => {
+  const found = [];
+  const stray = /[\\uE000-\\uF8FF]/;
+  for (const element of document.body.querySelectorAll("*")) {
+    for (const part of ["::before", "::after"]) {
+      const style = getComputedStyle(element, part);
+      if (style.display !== "none" && stray.test(style.content))
+        found.push(`${element.tagName}.${element.className}${part}`);
+    }
+  }
+  return found;
+}"""
+
+# What sticks out to the right, unless something around it scrolls.
+TOO_WIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  return [...document.querySelectorAll("main *")]
+    .filter((e) => e.getBoundingClientRect().right > width + 1)
+    .filter((e) => !e.closest("pre, .katex-display, table"))
+    .slice(0, 5)
+    .map((e) => `${e.tagName}.${e.className}`);
+}"""
+
+
+def visit(page: Page, address: str) -> list[str]:
+    """Open a page and say what it asked for in vain, or should not have.
+
+    Args:
+        page: a fresh page of the browser.
+        address: http or file; every request must stay under the same origin
+            (for a file: in the file system).
+    """
+    found: list[str] = []
+    home = "file:///" if address.startswith("file:") else origin(address)
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith((home, "data:", "blob:")):
+            found.append(f"asks for {request.url}")
+
+    def answered(response: Response) -> None:
+        if response.status >= 400:
+            found.append(f"{response.status} for {response.url}")
+
+    def failed(request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # the page led elsewhere
+            found.append(f"no {request.url}: {request.failure}")
+
+    page.on("request", asked)
+    page.on("response", answered)
+    page.on("requestfailed", failed)
+    page.on("pageerror", lambda error: found.append(f"error: {error}"))
+    page.on(
+        "console",
+        lambda it: (
+            found.append(f"{it.type}: {it.text}")
+            if it.type in ("error", "warning")
+            else None
+        ),
+    )
+    page.goto(address, wait_until="networkidle")
+    page.wait_for_timeout(SETTLED)
+    return list(found)  # what comes later is not the page's own doing
+
+
+def origin(address: str) -> str:
+    """Scheme, host and port."""
+    return "/".join(address.split("/")[:3]) + "/"
+
+
+def weigh(page: Page, address: str) -> dict[str, int]:
+    """A page and all that it loads but pictures: compressed bytes each."""
+    asked: set[str] = set()
+
+    def answered(response: Response) -> None:
+        url, kind = response.url, response.request.resource_type
+        if response.ok and kind != "image" and url.startswith("http"):
+            asked.add(url)
+
+    page.on("response", answered)
+    page.goto(address, wait_until="networkidle")
+    sizes = {}
+    for url in asked:
+        body = page.request.get(url).body()
+        sizes[url] = min(len(body), len(gzip.compress(body, mtime=0)))
+    return sizes
+
+
+def overweight(page: Page, address: str, limit: int = HEAVIEST) -> list[str]:
+    """A page is light enough for a slow connection."""
+    sizes = weigh(page, address)
+    total = sum(sizes.values())
+    if total <= limit:
+        return []
+    worst = sorted(sizes, key=lambda url: -sizes[url])[:3]
+    parts = ", ".join(f"{url} {sizes[url]:,}" for url in worst)
+    return [f"weighs {total:,} bytes of {limit:,}; most of it: {parts}"]
+
+
+def inaccessible(page: Page) -> list[str]:
+    """What axe finds on the open page."""
+    results = Axe().run(page)
+    return [
+        f"{violation['id']}: {violation['nodes'][0]['html'][:160]}"
+        f" ({len(violation['nodes'])} of them)"
+        for violation in results.response["violations"]
+    ]
+
+
+def overflowing(page: Page) -> list[str]:
+    """The open page is no wider than its window."""
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    window = page.evaluate("document.documentElement.clientWidth")
+    if wide <= window:
+        return []
+    parts = ", ".join(page.evaluate(TOO_WIDE))
+    return [f"{wide} pixels wide in a window of {window}: {parts}"]
+
+
+def stray_glyphs(page: Page) -> list[str]:
+    """No icon font is missing from the open page."""
+    return [f"a missing glyph: {at}" for at in page.evaluate(STRAY_GLYPHS)]
+
+
+OPEN_PAGE: list[Callable[[Page], list[str]]] = [
+    inaccessible,
+    overflowing,
+    stray_glyphs,
+]

@@ -1,0 +1,52 @@
+"""Which notebooks took longest, from the report that nbval's run has left.
+
+    python tools/slowest.py report.xml
+
+Names the slowest five, and fails if one took longer than a reader should
+wait for a page's results, or all of them longer than the whole suite may.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+LONGEST_ONE = 60.0  # seconds
+LONGEST_ALL = 480.0
+
+
+def seconds(report: Path) -> Counter[str]:
+    """Seconds each notebook took, by its name in pytest's XML report."""
+    took: Counter[str] = Counter()
+    for case in ElementTree.parse(report).iter("testcase"):
+        took[case.attrib["classname"]] += float(case.attrib["time"])
+    return took
+
+
+def too_slow(took: Counter[str]) -> list[str]:
+    """What is over its limit, one sentence each."""
+    over = [
+        f"{name} took {time:.0f} s; one notebook may take {LONGEST_ONE:.0f} s"
+        for name, time in took.items()
+        if time > LONGEST_ONE
+    ]
+    if took.total() > LONGEST_ALL:
+        over.append(
+            f"the notebooks took {took.total():.0f} s; together they may take "
+            f"{LONGEST_ALL:.0f} s"
+        )
+    return over
+
+
+def main() -> int:
+    """Print the slowest five and what is too slow."""
+    took = seconds(Path(sys.argv[1]))
+    for name, time in took.most_common(5):
+        print(f"{time:6.1f} s  {name}")
+    over = too_slow(took)
+    print("\n".join(over))
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Verify all that a reader sees, stage by stage; red if any stage is red.
+
+    .venv/bin/python tools/verify.py              every stage
+    .venv/bin/python tools/verify.py style types  the stages that are named
+
+Makefile, README and the workflows all come here, so that they agree.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORT = Path("_build", "notebooks.xml")  # how long each notebook took
+
+
+def stages() -> dict[str, list[str]]:
+    """What each stage hands to Python, the quick ones first."""
+    return {
+        "style": ["-m", "ruff", "check"],
+        "format": ["-m", "ruff", "format", "--check"],
+        "types": ["-m", "mypy"],
+        "spelling": ["-m", "codespell_lib"],
+        "tests": ["-m", "pytest", "tests", "src", *pages()],
+        "notebooks": ["-m", "pytest", *notebooks()],
+        "slowest": ["tools/slowest.py", str(REPORT)],
+    }
+
+
+def pages() -> list[str]:
+    """The texts whose examples are run: the README and the book's pages."""
+    book = sorted(path.relative_to(ROOT) for path in ROOT.glob("book/**/*.md"))
+    return ["--doctest-glob=*.md", "README.md", *map(str, book)]
+
+
+def notebooks() -> list[str]:
+    """Strict nbval on the notebooks of the table of contents, and no other.
+
+    Named one by one: a folder would also give it copies, and none at all
+    would make it look everywhere.
+    """
+    from notebooks import in_contents  # reads the contents with PyYAML
+
+    paths = [str(path.relative_to(ROOT)) for path in in_contents(ROOT)]
+    return [
+        "--nbval",
+        "--nbval-current-env",
+        "--nbval-cell-timeout=60",
+        f"--junit-xml={REPORT}",
+        *(paths or ["no-notebook-in-_toc.yml"]),
+    ]
+
+
+def run(stage: str, arguments: list[str]) -> tuple[bool, float]:
+    """Run one stage; whether it is green, and its seconds."""
+    print(f"\n== {stage}: python {' '.join(arguments)}", flush=True)
+    start = time.perf_counter()
+    code = subprocess.call(
+        [sys.executable, *arguments], cwd=ROOT, stdin=subprocess.DEVNULL
+    )
+    return code == 0, time.perf_counter() - start
+
+
+def main() -> int:
+    """Run the stages, all of them even after a red one, and sum up."""
+    known = stages()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("stage", nargs="*", help=", ".join(known))
+    named = parser.parse_args().stage
+    if unknown := set(named) - set(known):
+        parser.error(f"no such stage: {', '.join(sorted(unknown))}")
+    if not named or "notebooks" in named:
+        (ROOT / REPORT).unlink(missing_ok=True)
+
+    results = {name: run(name, known[name]) for name in named or known}
+    print("\n== summary")
+    for name, (green, seconds) in results.items():
+        print(f"{'green' if green else 'RED':5} {seconds:6.1f} s  {name}")
+    red = [name for name, (green, _) in results.items() if not green]
+    print(f"red: {', '.join(red)}" if red else "every stage is green")
+    return 1 if red else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
