@@ -149,7 +149,7 @@ def test_it_computes_as_the_package_everywhere(in_node):
         ("fused: 4 * rows", "fused: word * rows"),
         ("8 * numbers * d_model", "6 * numbers * d_model"),
         ("start + BLOCK + WINDOW", "start + WINDOW"),
-        ("d_model / n_heads + 1", "d_model / n_heads"),
+        ("(n * d_model) / n_heads", "n * d_model"),
         ("plan.bytes <= gb * 1e9", "plan.bytes <= gb * 2 ** 30"),
         ("bfloat16: 2 }", "bfloat16: 4 }"),
     ],

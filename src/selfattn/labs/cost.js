@@ -42,7 +42,7 @@ function planOf({ n, d_model, n_heads, batch, dtype, mechanism }) {
     naive: () => n * n,
     fused: () => n * n,
     window: () => windowPairs(n),
-    linear: () => n * (d_model / n_heads + 1),
+    linear: () => (n * d_model) / n_heads,
   }[mechanism]();
   const extra = {
     naive: 2 * rows * n * word, // scores, and weights
