@@ -74,6 +74,7 @@ def test_every_kind_of_check_has_its_stage():
         "format",
         "types",
         "spelling",
+        "site",
         "tests",
         "notebooks",
         "slowest",

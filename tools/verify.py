@@ -7,6 +7,7 @@ Makefile, README and the workflows all come here, so that they agree.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = Path("_build", "notebooks.xml")  # how long each notebook took
+# More workers than this would each wait for one long test that is left.
+WORKERS = min(4, os.cpu_count() or 1)
 
 
 def stages() -> dict[str, list[str]]:
@@ -23,10 +26,19 @@ def stages() -> dict[str, list[str]]:
         "format": ["-m", "ruff", "format", "--check"],
         "types": ["-m", "mypy"],
         "spelling": ["-m", "codespell_lib"],
-        "tests": ["-m", "pytest", "tests", "src", *pages()],
+        "site": ["tools/site.py", "build"],
+        "tests": ["-m", "pytest", *side_by_side(), "tests", "src", *pages()],
         "notebooks": ["-m", "pytest", *notebooks()],
         "slowest": ["tools/slowest.py", str(REPORT)],
     }
+
+
+def side_by_side() -> list[str]:
+    """Tests in several processes; one that is done takes from the others.
+
+    They find the site built, so that no two build it at once.
+    """
+    return [f"--numprocesses={WORKERS}", "--dist=worksteal"]
 
 
 def pages() -> list[str]:
@@ -54,11 +66,19 @@ def notebooks() -> list[str]:
 
 
 def run(stage: str, arguments: list[str]) -> tuple[bool, float]:
-    """Run one stage; whether it is green, and its seconds."""
+    """Run one stage; whether it is green, and its seconds.
+
+    Where processes share the cores, each has one thread, unless the caller
+    says otherwise: as many again for each would only wait for each other.
+    """
     print(f"\n== {stage}: python {' '.join(arguments)}", flush=True)
+    threads = {"OMP_NUM_THREADS": "1"} if stage == "tests" else {}
     start = time.perf_counter()
     code = subprocess.call(
-        [sys.executable, *arguments], cwd=ROOT, stdin=subprocess.DEVNULL
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        env=threads | os.environ,
     )
     return code == 0, time.perf_counter() - start
 
