@@ -428,7 +428,7 @@ def test_shared_keys_are_rotated_once_and_then_shared():
     layer = rotating(2)
     layer.rotate = watch
     layer(tokens(N_Q, 24), tokens(N_K, 24))
-    assert seen == [(6, N_K - N_Q), (2, 0)]
+    assert sorted(seen) == [(2, 0), (6, N_K - N_Q)]
 
 
 @pytest.mark.parametrize("n_kv_heads", [2, 6])
@@ -443,6 +443,28 @@ def test_new_tokens_on_old_ones_give_the_last_rows_of_the_whole(
     window = torch.arange(N_K) >= 4
     kept = layer(x[:, -new:], x[:, 4:], causal=True)
     assert_close(kept, layer(x, causal=True, mask=window[None])[:, -new:])
+
+
+@pytest.mark.parametrize("n_kv_heads", [2, 6])
+def test_keys_and_values_kept_are_those_made_anew(n_kv_heads):
+    """Piece by piece, with a rotation that goes on where it stopped."""
+    layer, x = rotating(n_kv_heads), tokens(N_K, 24)
+    kept = layer.keys_values(x[:, :5])
+    first = [part.clone() for part in kept]
+    longer = layer.keys_values(x[:, 5:], kept)
+    assert longer.k.shape == longer.v.shape == (BATCH, n_kv_heads, N_K, 4)
+    assert_close(longer, layer.keys_values(x))
+    assert all(map(torch.equal, kept, first))  # the past can be used again
+    asked = x[:, -3:]
+    whole = layer(x, causal=True)[:, -3:]
+    assert_close(layer(asked, longer, causal=True), whole)
+    shown = layer.weights(asked, longer, causal=True)
+    assert_close(shown, layer.weights(x, causal=True)[:, :, -3:])
+
+
+def test_keys_are_refused_of_another_width():
+    with pytest.raises(ValueError, match=r"24 features.*\(2, 7, 23\)"):
+        rotating(2).keys_values(tokens(N_Q, 23))
 
 
 def test_rotation_is_in_the_weights_shown():

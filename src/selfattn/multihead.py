@@ -8,8 +8,9 @@ own, and joins what they bring back.
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -21,8 +22,16 @@ from selfattn.dot_product import (
     fused_attention,
 )
 
+
+class KeysValues(NamedTuple):
+    """Keys and values made once, (batch, n_kv_heads, n_k, d_head), to keep."""
+
+    k: Tensor
+    v: Tensor
+
+
 Tokens = Float[Tensor, "batch n_q d_model"]
-Context = Float[Tensor, "batch n_k d_context"] | None
+Context = Float[Tensor, "batch n_k d_context"] | KeysValues | None
 Mask = Bool[Tensor, "..."] | None
 Bias = Float[Tensor, "..."] | None
 Rotate = Callable[..., Tensor] | None
@@ -108,18 +117,49 @@ class MultiHeadAttention(nn.Module):
         """
         context = x if context is None else context
         check_width("x", x, self.W_q)
-        check_width("the context (without one, x)", context, self.W_k)
+        if not isinstance(context, KeysValues):
+            context = self.keys_values(context)
         q = split_heads(self.W_q(x), self.n_heads)
-        k = split_heads(self.W_k(context), self.n_kv_heads)
-        v = split_heads(self.W_v(context), self.n_kv_heads)
+        k, v = context
         if self.rotate is not None:
             q = self.rotate(q, offset=k.shape[-2] - q.shape[-2])
-            k = self.rotate(k, offset=0)
         group = self.n_heads // self.n_kv_heads
         if group > 1:  # repeating once would still copy
             k = k.repeat_interleave(group, dim=-3)
             v = v.repeat_interleave(group, dim=-3)
         return q, k, v
+
+    def keys_values(
+        self, context: Tokens, past: KeysValues | None = None
+    ) -> KeysValues:
+        """Keys and values of a context, to ask again without making them.
+
+        Args:
+            context: what is asked, (batch, n, d_context).
+            past: what this returned for the tokens before it; it is left as
+                it is, and what is new goes behind a copy of it.
+
+        Returns:
+            Keys, rotated if the layer does so, and values, of all tokens so
+            far, (batch, n_kv_heads, n_k, d_head): a context for `forward`.
+
+        Raises:
+            ValueError: if the context has another width than the layer.
+
+        >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
+        >>> kept = layer.keys_values(x[:, 4:], layer.keys_values(x[:, :4]))
+        >>> new = layer(x[:, 4:], kept, causal=True)
+        >>> torch.allclose(new, layer(x, causal=True)[:, 4:], atol=1e-6)
+        True
+        """
+        check_width("the context (without one, x)", context, self.W_k)
+        k = split_heads(self.W_k(context), self.n_kv_heads)
+        v = split_heads(self.W_v(context), self.n_kv_heads)
+        if self.rotate is not None:
+            k = self.rotate(k, offset=past.k.shape[-2] if past else 0)
+        if past is not None:
+            k, v = torch.cat((past.k, k), -2), torch.cat((past.v, v), -2)
+        return KeysValues(k, v)
 
     def forward(
         self,
@@ -134,7 +174,8 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             x: what asks, (batch, n_q, d_model).
-            context: what is asked, (batch, n_k, d_context).
+            context: what is asked, (batch, n_k, d_context), or the keys and
+                values that `keys_values` made of it.
             mask: True where a query may attend: (n_q, n_k), or four axes
                 that broadcast to (batch, n_heads, n_q, n_k).
             bias: added to the scaled scores; shapes as for the mask.
@@ -266,18 +307,12 @@ def pair_up(
     if torchs.in_proj_weight is not None:
         inward = torchs.in_proj_weight.chunk(3)
     else:
-        inward = (
-            torchs.q_proj_weight,
-            torchs.k_proj_weight,
-            torchs.v_proj_weight,
-        )
+        inward = [getattr(torchs, f"{x}_proj_weight") for x in "qkv"]
     pairs = [(p.weight, w) for p, w in zip(projections, inward, strict=True)]
     pairs.append((ours.W_o.weight, torchs.out_proj.weight))
     if ours.W_q.bias is not None:
-        biases = torchs.in_proj_bias.chunk(3)
-        pairs += [
-            (p.bias, b) for p, b in zip(projections, biases, strict=True)
-        ]
+        own = (p.bias for p in projections)
+        pairs += zip(own, torchs.in_proj_bias.chunk(3), strict=True)
         pairs.append((ours.W_o.bias, torchs.out_proj.bias))
     return pairs
 
