@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from browser import find_browser
-from playwright.sync_api import sync_playwright
+from guards.site_pages import LAB
+from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,3 +97,18 @@ def new_page(chromium):
 def page(new_page):
     """One page in a window of the usual size."""
     return new_page()
+
+
+@pytest.fixture
+def open_lab(request, new_page, site_url):
+    """Open the page that a module of tests names ADDRESS; the lab on it."""
+
+    def start(
+        fragment="", address=site_url + request.module.ADDRESS, **options
+    ):
+        page = new_page(**options)
+        page.goto(address + fragment)
+        expect(page.locator(".lab-runs")).to_have_count(1)
+        return page.locator(LAB)
+
+    return start

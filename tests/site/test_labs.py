@@ -8,6 +8,7 @@ import statistics
 import pytest
 import torch
 from guards import site_pages
+from guards.site_pages import LAB, control
 from playwright.sync_api import expect
 
 from selfattn.labs.dot_product import VALUES, WORDS, DotProductLab, steps
@@ -53,19 +54,6 @@ MOVE = """(root, moves) => {
 }"""
 
 
-@pytest.fixture
-def open_lab(new_page, site_url):
-    """Open the lab's page, with a fragment; the lab's element."""
-
-    def start(fragment="", address=site_url + ADDRESS, **options):
-        page = new_page(**options)
-        page.goto(address + fragment)
-        expect(page.locator(".lab-runs")).to_have_count(1)
-        return page.locator(".selfattn-lab")
-
-    return start
-
-
 def assert_shows(lab, **changed):
     """All that the lab shows is what torch computes for these settings."""
     values = START | changed
@@ -107,10 +95,6 @@ def assert_drawn(shown, output, n):
     ):
         assert left == pytest.approx((x + 3.6) * unit)
         assert top == pytest.approx((3.6 - y) * unit)
-
-
-def control(lab, setting):
-    return lab.locator(f"[data-setting={setting}]")
 
 
 def test_the_start_is_what_torch_computes(open_lab):
@@ -308,7 +292,7 @@ def test_without_scripts_the_picture_stands_there(new_page, site_url):
     expect(still(page)).to_be_visible()
     words = still(page).get_attribute("alt")
     assert all(weight in words for weight in (".306", ".620", ".074"))
-    expect(page.locator(".selfattn-lab")).to_have_count(0)
+    expect(page.locator(LAB)).to_have_count(0)
 
 
 def test_in_print_the_picture_stands_there(open_lab):
@@ -362,7 +346,7 @@ def test_a_lab_that_breaks_later_gives_way_too(copied_page, page):
     assert planted != whole
     script.write_text(planted, "utf-8")
     page.goto(copied_page.as_uri())
-    lab = page.locator(".selfattn-lab")
+    lab = page.locator(LAB)
     control(lab, "n").press("ArrowRight")
     expect(page.locator(".lab-failed")).to_be_visible()
     expect(still(page)).to_be_visible()
@@ -405,13 +389,22 @@ def test_every_face_of_the_lab_is_clean(open_lab, options):
         "#lab=dot_product&n=10&d_k=64&mask=window&window=3&n=x", **options
     )
     lab.page.wait_for_timeout(site_pages.SETTLED)
-    assert site_pages.inaccessible(lab.page) == []
+    assert site_pages.inaccessible(lab.page, LAB) == []
     assert site_pages.overflowing(lab.page) == []
     inner = lab.evaluate("""(root) => [...root.querySelectorAll("*")]
         .filter((e) => e instanceof HTMLElement && e.clientWidth > 9)
         .filter((e) => e.scrollWidth > e.clientWidth + 1)
         .map((e) => `${e.tagName}.${e.className}`)""")
     assert inner == []
+
+
+def test_a_barrier_in_the_lab_is_seen_and_one_elsewhere_is_not(open_lab):
+    lab = open_lab()
+    picture = "(root) => root.append(document.createElement('img'))"
+    lab.page.locator("main").evaluate(picture)
+    assert site_pages.inaccessible(lab.page, LAB) == []
+    lab.evaluate(picture)
+    assert "image-alt" in site_pages.inaccessible(lab.page, LAB)[0]
 
 
 def test_dark_readers_get_lighter_colours(open_lab):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from guards import site_pages
+from guards.site_pages import LAB, control
 from playwright.sync_api import expect
 
 from selfattn.labs.masks import MasksLab
@@ -20,23 +21,6 @@ SHOWN = """(root) => [...root.querySelectorAll("canvas")].map((canvas) => {
     (_, j) => pen.getImageData(
       (j + 0.2) * side, (i + 0.2) * side, 1, 1).data[3] > 0));
 })"""
-
-
-@pytest.fixture
-def open_lab(new_page, site_url):
-    """Open the lab's page, with a fragment; the lab's element."""
-
-    def start(fragment="", **options):
-        page = new_page(**options)
-        page.goto(site_url + ADDRESS + fragment)
-        expect(page.locator(".lab-runs")).to_have_count(1)
-        return page.locator(".selfattn-lab")
-
-    return start
-
-
-def control(lab, setting):
-    return lab.locator(f"[data-setting={setting}]")
 
 
 def assert_shows(lab, **changed):
@@ -139,7 +123,7 @@ def test_every_face_of_the_lab_is_clean(open_lab, options):
     fragment = "#lab=masks&kind=documents&n_q=5&padded=3&flipped=1.1,9.9,x"
     lab = open_lab(fragment, **options)
     lab.page.wait_for_timeout(site_pages.SETTLED)
-    assert site_pages.inaccessible(lab.page) == []
+    assert site_pages.inaccessible(lab.page, LAB) == []
     assert site_pages.overflowing(lab.page) == []
 
 

@@ -4,6 +4,7 @@ import statistics
 
 import pytest
 from guards import site_pages
+from guards.site_pages import LAB, control
 from playwright.sync_api import expect
 
 from selfattn.labs.scaling import ScalingLab, counts
@@ -32,23 +33,6 @@ MOVE = """(root, moves) => {
     return performance.now() - start;
   });
 }"""
-
-
-@pytest.fixture
-def open_lab(new_page, site_url):
-    """Open the lab's page, with a fragment; the lab's element."""
-
-    def start(fragment="", **options):
-        page = new_page(**options)
-        page.goto(site_url + ADDRESS + fragment)
-        expect(page.locator(".lab-runs")).to_have_count(1)
-        return page.locator(".selfattn-lab")
-
-    return start
-
-
-def control(lab, setting):
-    return lab.locator(f"[data-setting={setting}]")
 
 
 def assert_shows(lab, **changed):
@@ -121,7 +105,7 @@ def test_a_setting_travels_by_its_link(open_lab):
 def test_every_face_of_the_lab_is_clean(open_lab, options):
     lab = open_lab("#lab=scaling&d_k=1024&divisor=none", **options)
     lab.page.wait_for_timeout(site_pages.SETTLED)
-    assert site_pages.inaccessible(lab.page) == []
+    assert site_pages.inaccessible(lab.page, LAB) == []
     assert site_pages.overflowing(lab.page) == []
 
 

@@ -13,6 +13,7 @@ MODES = {
     "dark": {"color_scheme": "dark"},
     "narrow": {"viewport": {"width": 360, "height": 740}},
 }
+SHARES = 5  # of the pages, so that several workers look at them
 ALT = "A square of nine cells, the darkest one in the middle of the last row."
 
 
@@ -40,9 +41,10 @@ def test_the_files_keep_the_rules(site, guard):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_page_is_clean(site, site_url, new_page, mode):
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_page_is_clean(site, site_url, new_page, mode, share):
     found = {}
-    for address in addresses(site):
+    for address in addresses(site)[share::SHARES]:
         page = new_page(**MODES[mode])
         wrong = site_pages.visit(page, site_url + address)
         for guard in site_pages.OPEN_PAGE:

@@ -7,10 +7,12 @@ import gzip
 from collections.abc import Callable
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, Request, Response
+from playwright.sync_api import Locator, Page, Request, Response
 
 HEAVIEST = 250_000  # bytes, compressed, without pictures
 SETTLED = 400  # ms: the theme sets its tab stops 300 ms after the load
+
+LAB = ".selfattn-lab"
 
 # Characters of an icon font that is not there show as empty boxes.
 STRAY_GLYPHS = """() => {
@@ -36,6 +38,11 @@ TOO_WIDE = """() => {
     .slice(0, 5)
     .map((e) => `${e.tagName}.${e.className}`);
 }"""
+
+
+def control(lab: Locator, setting: str) -> Locator:
+    """What a lab is set with: one input, or several of one name."""
+    return lab.locator(f"[data-setting={setting}]")
 
 
 def visit(page: Page, address: str) -> list[str]:
@@ -112,9 +119,9 @@ def overweight(page: Page, address: str, limit: int = HEAVIEST) -> list[str]:
     return [f"weighs {total:,} bytes of {limit:,}; most of it: {parts}"]
 
 
-def inaccessible(page: Page) -> list[str]:
-    """What axe finds on the open page."""
-    results = Axe().run(page)
+def inaccessible(page: Page, within: str | None = None) -> list[str]:
+    """What axe finds on the open page, or within what a selector names."""
+    results = Axe().run(page, context=within)
     return [
         f"{violation['id']}: {violation['nodes'][0]['html'][:160]}"
         f" ({len(violation['nodes'])} of them)"
