@@ -1,0 +1,182 @@
+"""Linformer: look at a few mixtures of the keys instead of at every key.
+
+Computes:  an estimate of `attention`, the same where nothing is mixed
+Time:      O(n_q m d + n_k m d)  Memory: O(n d), and m mixtures of d numbers
+Supports:  neither mask, bias nor causal: a mixture holds tokens of all times
+Reference: Wang et al. (2020), section 4
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from selfattn.checks import check_shapes
+from selfattn.dot_product import (
+    Bias,
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    fused_attention,
+    refuse,
+)
+
+# From (..., n, d) to (..., m, d): m mixtures of the tokens.
+Projection = Callable[[Tensor], Tensor]
+
+
+class LinformerAttention(nn.Module):
+    """Attention to mixtures of the keys and values, few for any length.
+
+    Args:
+        project: mixes the keys along the length, (..., n_k, d) to
+            (..., m, d), and the values, too. A `LearnedProjection`, as in the
+            paper; or whatever does as much, like `MeanPooling`. With
+            ``nn.Identity()`` this is exactly `attention`.
+        project_values: mixes the values instead, if they are not to share.
+
+    Reference: Wang et al. (2020), section 4, equation 7.
+
+    >>> q, k, v = torch.randn(3, 100, 8)
+    >>> attend = LinformerAttention(LearnedProjection(128, 16))
+    >>> attend(q, k, v).shape
+    torch.Size([100, 8])
+    >>> from selfattn.dot_product import attention
+    >>> exact = LinformerAttention(nn.Identity())
+    >>> torch.allclose(exact(q, k, v), attention(q, k, v), atol=1e-6)
+    True
+    """
+
+    def __init__(
+        self, project: Projection, project_values: Projection | None = None
+    ) -> None:
+        super().__init__()
+        self.project = project
+        self.project_values = project_values or project
+
+    def forward(
+        self,
+        q: Queries,
+        k: Keys,
+        v: Values,
+        *,
+        mask: Mask = None,
+        bias: Bias = None,
+        causal: bool = False,
+    ) -> Output:
+        """Mix the keys, mix the values, and attend to what came out.
+
+        Args:
+            q: queries, (..., n_q, d).
+            k: keys, (..., n_k, d).
+            v: values, (..., n_k, d_v).
+            mask: refused: every key is in every mixture.
+            bias: refused, likewise.
+            causal: refused: a mixture holds keys of the future, too.
+
+        Returns:
+            The output, (..., n_q, d_v); zeros if there is no key.
+
+        Raises:
+            ValueError: if shapes do not fit together, there are more keys
+                than a learned projection knows, keys and values are not
+                mixed into equally many, or a mask, a bias or ``causal`` is
+                given.
+        """
+        check_shapes(q, k, v)
+        why = "each key it looks at is a mixture of many"
+        refuse("LinformerAttention", why, mask, bias)
+        if causal:
+            raise ValueError(
+                "LinformerAttention cannot be causal: each key it looks at is "
+                "a mixture of many, those of the future among them"
+            )
+        if k.shape[-2] == 0:  # a mixture of nothing is no key
+            return fused_attention(q, k, v)
+        return fused_attention(q, self.project(k), self.project_values(v))
+
+
+class LearnedProjection(nn.Module):
+    """m mixtures of up to n tokens, with weights to be trained.
+
+    Args:
+        n: how many tokens there can be; fewer use the first weights.
+        m: how many mixtures to make of them.
+
+    Reference: Wang et al. (2020), section 4. The weights start as in its
+    theorem 2: normal, with variance 1/m, which keeps dot products on average.
+
+    >>> mix = LearnedProjection(100, 16)
+    >>> mix(torch.randn(2, 3, 90, 8)).shape
+    torch.Size([2, 3, 16, 8])
+    """
+
+    def __init__(self, n: int, m: int) -> None:
+        super().__init__()
+        check_counts(m, n=n)
+        self.weight = nn.Parameter(torch.randn(m, n) / math.sqrt(m))
+
+    def forward(
+        self, x: Float[Tensor, "*batch n d"]
+    ) -> Float[Tensor, "*batch m d"]:
+        """Mix the tokens, all features and heads in one product.
+
+        Raises:
+            ValueError: if there are more tokens than weights.
+        """
+        n = x.shape[-2]
+        if n > self.weight.shape[1]:
+            raise ValueError(
+                "a learned projection has weights for so many tokens and no "
+                f"more, but there are {n} and weights for "
+                f"{self.weight.shape[1]}"
+            )
+        # Autograd would else make a gradient of the weights for each head.
+        columns = x.movedim(-2, 0)
+        mixed = self.weight[:, :n].to(x.dtype) @ columns.flatten(1)
+        return mixed.unflatten(1, columns.shape[1:]).movedim(0, -2)
+
+
+class MeanPooling(nn.Module):
+    """m mixtures of any number of tokens: means of neighbours, none learned.
+
+    Args:
+        m: how many mixtures to make. Token t of n goes into mixture ⌊t m/n⌋
+            or, where a border cuts through it, into both; if there are fewer
+            than m tokens, each stays alone.
+
+    Reference: Wang et al. (2020), section 4, "general projections".
+
+    >>> MeanPooling(2)(torch.tensor([[1.0], [3.0], [5.0], [7.0]]))
+    tensor([[2.],
+            [6.]])
+    """
+
+    def __init__(self, m: int) -> None:
+        super().__init__()
+        check_counts(m)
+        self.m = m
+
+    def forward(
+        self, x: Float[Tensor, "*batch n d"]
+    ) -> Float[Tensor, "*batch m d"]:
+        """The means."""
+        flat = x.flatten(0, -3) if x.ndim > 2 else x[None]
+        m = min(self.m, x.shape[-2])
+        means = F.adaptive_avg_pool1d(flat.mT, m).mT
+        return means.reshape(*x.shape[:-2], m, x.shape[-1])
+
+
+def check_counts(m: int, **tokens: int) -> None:
+    """Raise unless there is at least one of each."""
+    counts = {"m": m, **tokens}
+    if min(counts.values()) < 1:
+        told = ", ".join(f"{name}={n}" for name, n in counts.items())
+        raise ValueError(
+            f"there must be at least 1 token and 1 mixture, but {told}"
+        )

@@ -1,0 +1,266 @@
+"""Longformer: a window for all, and a few tokens that see and are seen by all.
+
+Computes:  exactly `attention` with `longformer_mask`
+Time:      O(n (w + g) d)       Memory: O(n d), and one band of scores
+Supports:  causal
+Reference: Beltagy et al. (2020), section 3.1
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool
+from torch import Tensor
+
+from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.dot_product import (
+    Bias,
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    refuse,
+    widen,
+)
+from selfattn.masks import indices, window_mask
+
+BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
+
+
+def longformer_mask(
+    n_q: int,
+    n_k: int,
+    window: int,
+    *,
+    global_at: Sequence[int] = (0,),
+    device: torch.device | str | None = None,
+) -> Bool[Tensor, "n_q n_k"]:
+    """`window_mask`, and some positions that see all and are seen by all.
+
+    Args:
+        n_q: number of queries.
+        n_k: number of keys; the last query sits on the last key.
+        window: how many keys to each side, the query's own counted; at
+            least 1.
+        global_at: positions of the global tokens, counted from the first
+            key.
+        device: where to make the mask.
+
+    Returns:
+        A mask, (n_q, n_k).
+
+    Raises:
+        ValueError: if the window is smaller than 1, or a global token is at
+            no key, or named twice.
+
+    Reference: Beltagy et al. (2020), section 3.1, figure 2d.
+
+    >>> from selfattn.masks import draw
+    >>> print(draw(longformer_mask(6, 6, window=2, global_at=[1])))
+    ■ ■ · · · ·
+    ■ ■ ■ ■ ■ ■
+    · ■ ■ ■ · ·
+    · ■ ■ ■ ■ ·
+    · ■ · ■ ■ ■
+    · ■ · · ■ ■
+    """
+    check_global(global_at, n_k)
+    near = window_mask(n_q, n_k, window, device=device)
+    i, j = indices(n_q, n_k, device=device)
+    at = torch.tensor(global_at, dtype=torch.long, device=device)
+    return near | torch.isin(i, at) | torch.isin(j, at)
+
+
+def longformer_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    window: int,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    global_at: Sequence[int] = (0,),
+) -> Output:
+    """Attend to the near keys and the global ones; global queries, to all.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+        window: how many keys to each side, the query's own counted; at
+            least 1. The last query sits on the last key.
+        mask: refused: use `flash_attention` with
+            ``longformer_mask(...) & mask``.
+        bias: refused, likewise.
+        causal: hide from each query the keys after it, from global ones too.
+        global_at: positions of the global tokens, counted from the first
+            key; by default the first, where classifiers have their own.
+
+    Returns:
+        The output, (..., n_q, d_v). A query that may see no key gets zeros.
+        It can be differentiated once, not twice.
+
+    Raises:
+        ValueError: if shapes do not fit together, the window is smaller than
+            1, a global token is at no key or named twice, or a mask or bias
+            is given.
+
+    Reference: Beltagy et al. (2020), section 3.1. There, the global tokens
+    have projections of their own; here they share those of the layer.
+
+    >>> from selfattn.dot_product import attention
+    >>> q, k, v = torch.randn(3, 100, 8)
+    >>> few = longformer_attention(q, k, v, window=5, global_at=(0, 40))
+    >>> published = longformer_mask(100, 100, 5, global_at=(0, 40))
+    >>> same = attention(q, k, v, mask=published)
+    >>> torch.allclose(few, same, atol=1e-6)
+    True
+    """
+    check_shapes(q, k, v)
+    why = "it makes no table of scores to put it on"
+    refuse("longformer_attention", why, mask, bias)
+    if window < 1:
+        raise ValueError(
+            "a window counts the query's own position, so it must be at "
+            f"least 1, but window={window}"
+        )
+    check_global(global_at, k.shape[-2])
+    batch = batch_shape(q, k, v)
+    flat = (
+        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
+        for x in (q, k, v)
+    )
+    at = torch.tensor(sorted(global_at), dtype=torch.long, device=q.device)
+    at = at[: k.shape[-2]]  # without keys, there is no first one either
+    output = Longformer.apply(*flat, at, window, causal)
+    return output.reshape(*batch, *output.shape[-2:])
+
+
+def check_global(global_at: Sequence[int], n_k: int) -> None:
+    """Raise unless each global token is at a key of its own."""
+    outside = any(not 0 <= at < max(n_k, 1) for at in global_at)
+    if outside or len(set(global_at)) < len(global_at):
+        raise ValueError(
+            "each global token must be at a key of its own, but "
+            f"global_at={list(global_at)} and n_k={n_k}"
+        )
+
+
+class Band(NamedTuple):
+    """Some queries, and the keys near them; the global keys come besides."""
+
+    rows: slice | Tensor
+    keys: slice
+    seen: Tensor  # (rows, global keys and keys)
+
+
+def bands(
+    q: Tensor, k: Tensor, at: Tensor, window: int, causal: bool
+) -> Iterator[Band]:
+    """The bands of the window, and then the global queries with all keys.
+
+    In the bands the global keys are hidden, which come besides, and the
+    global queries see nothing: their turn is at the end.
+    """
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    first = n_k - n_q  # where the first query sits
+    i, j = indices(n_q, n_k, device=q.device)
+    sees_all, seen_by_all = torch.isin(i, at), torch.isin(j, at)
+
+    def band(rows: slice | Tensor, keys: slice, near: Tensor) -> Band:
+        everywhere = near.new_ones(len(near), len(at))
+        seen = torch.cat([everywhere, near & ~seen_by_all[:, keys]], dim=-1)
+        if causal:
+            seen &= torch.cat([at, j[0, keys]]) <= i[rows]
+        return Band(rows, keys, seen)
+
+    for start in range(0, n_q, BLOCK):
+        rows = slice(start, min(start + BLOCK, n_q))
+        begin = max(0, start + first - window + 1)
+        end = rows.stop + first + (0 if causal else window - 1)
+        keys = slice(begin, max(begin, min(end, n_k)))
+        near = (i[rows] - j[:, keys]).abs() < window
+        of_window = band(rows, keys, near)
+        yield of_window._replace(seen=of_window.seen & ~sees_all[rows])
+    for some in (at[at >= first] - first).split(BLOCK):
+        if len(some):
+            near = torch.ones_like(seen_by_all).expand(len(some), n_k)
+            yield band(some, slice(0, n_k), near)
+
+
+class Longformer(torch.autograd.Function):
+    """Both passes by hand, on (batch, n, d), as for the window alone.
+
+    Autograd would fill a gradient as long as k and v for every band, which
+    is quadratic. Here each band adds to its own rows of one gradient.
+    Autocast is off in both: it would round what many bands add up to.
+    """
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def forward(ctx: Any, q, k, v, at, window, causal):
+        """Attend band by band, writing into one output."""
+        output = q.new_empty(*q.shape[:-1], v.shape[-1])
+        for rows, keys, seen in bands(q, k, at, window, causal):
+            # PyTorch's fused kernel wants four axes.
+            output[:, rows] = F.scaled_dot_product_attention(
+                q[None, :, rows],
+                with_global(k, at, keys)[None],
+                with_global(v, at, keys)[None],
+                attn_mask=unless(seen, q),
+            )[0]
+        ctx.save_for_backward(q, k, v, at, output)
+        ctx.window, ctx.causal = window, causal
+        return output
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def backward(ctx: Any, grad_output):
+        """Make each band's weights anew, and add up what they pass back."""
+        check_once("longformer_attention")
+        q, k, v, at, output = ctx.saved_tensors
+        grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
+        scale = 1 / math.sqrt(q.shape[-1])
+        for rows, keys, seen in bands(q, k, at, ctx.window, ctx.causal):
+            queries, near, values, grad = widen(
+                q[:, rows],
+                with_global(k, at, keys),
+                with_global(v, at, keys),
+                grad_output[:, rows],
+            )
+            queries = queries * scale
+            scores = (queries @ near.mT).add_(unless(seen, queries))
+            # A row of -inf is NaN to softmax; and it must pass nothing back.
+            empty = ~seen.any(dim=-1, keepdim=True)
+            weights = scores.softmax(dim=-1).masked_fill_(empty, 0.0)
+            add_global(grad_v, at, keys, weights.mT @ grad)
+            dots = (grad * output[:, rows]).sum(dim=-1, keepdim=True)
+            grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
+            grad_q[:, rows] += grad_scores @ near * scale
+            add_global(grad_k, at, keys, grad_scores.mT @ queries)
+        grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
+        return *grads, None, None, None
+
+
+def unless(seen: Tensor, like: Tensor) -> Tensor:
+    """What to add to scores: 0 where a key is seen, -inf where not."""
+    hidden = like.new_zeros(seen.shape)
+    return hidden.masked_fill_(~seen, -math.inf)
+
+
+def with_global(x: Tensor, at: Tensor, keys: slice) -> Tensor:
+    """The global tokens' rows, and then those of a band."""
+    return torch.cat([x[:, at], x[:, keys]], dim=-2)
+
+
+def add_global(grad: Tensor, at: Tensor, keys: slice, part: Tensor) -> None:
+    """Add to the rows that `with_global` took."""
+    grad[:, at] += part[:, : len(at)]
+    grad[:, keys] += part[:, len(at) :]

@@ -1,0 +1,382 @@
+"""The Sparse Transformer's patterns: near keys, and a few from everywhere.
+
+Computes:  exactly `attention` with `strided_mask` or `fixed_mask`
+Time:      O(n √n d), stride √n  Memory: O(n d), and one piece of scores
+Supports:  causal
+Reference: Child et al. (2019), sections 4.2 and 4.3
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.dot_product import (
+    Bias,
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    refuse,
+    widen,
+)
+from selfattn.masks import indices
+
+BLOCK = 64  # queries at a time, at least: smaller products are slower
+
+
+def strided_mask(
+    n_q: int,
+    n_k: int,
+    stride: int,
+    *,
+    device: torch.device | str | None = None,
+) -> Bool[Tensor, "n_q n_k"]:
+    """The keys less than a stride away, and every stride-th from there on.
+
+    Args:
+        n_q: number of queries.
+        n_k: number of keys; the last query sits on the last key.
+        stride: how far from one key to the next; at least 1.
+        device: where to make the mask.
+
+    Returns:
+        A mask, (n_q, n_k). Any token reaches any other in two steps.
+
+    Raises:
+        ValueError: if the stride is smaller than 1.
+
+    Reference: Child et al. (2019), section 4.3, figure 3b.
+
+    >>> from selfattn.masks import causal_mask, draw
+    >>> print(draw(strided_mask(7, 7, stride=3) & causal_mask(7, 7)))
+    ■ · · · · · ·
+    ■ ■ · · · · ·
+    ■ ■ ■ · · · ·
+    ■ ■ ■ ■ · · ·
+    · ■ ■ ■ ■ · ·
+    · · ■ ■ ■ ■ ·
+    ■ · · ■ ■ ■ ■
+    """
+    check_stride(stride)
+    i, j = indices(n_q, n_k, device=device)
+    return ((i - j).abs() < stride) | ((i - j) % stride == 0)
+
+
+def fixed_mask(
+    n_q: int,
+    n_k: int,
+    stride: int,
+    *,
+    n_summaries: int = 1,
+    device: torch.device | str | None = None,
+) -> Bool[Tensor, "n_q n_k"]:
+    """The keys of the query's own block, and the last of every other block.
+
+    Args:
+        n_q: number of queries.
+        n_k: number of keys; the last query sits on the last key.
+        stride: how many keys a block has, counted from the first key.
+        n_summaries: how many keys at a block's end every query sees.
+        device: where to make the mask.
+
+    Returns:
+        A mask, (n_q, n_k).
+
+    Raises:
+        ValueError: if the stride is smaller than 1, or a block has fewer
+            keys than summaries.
+
+    Reference: Child et al. (2019), section 4.3, figure 3c.
+
+    >>> from selfattn.masks import causal_mask, draw
+    >>> print(draw(fixed_mask(7, 7, stride=3) & causal_mask(7, 7)))
+    ■ · · · · · ·
+    ■ ■ · · · · ·
+    ■ ■ ■ · · · ·
+    · · ■ ■ · · ·
+    · · ■ ■ ■ · ·
+    · · ■ ■ ■ ■ ·
+    · · ■ · · ■ ■
+    """
+    check_stride(stride, n_summaries)
+    i, j = indices(n_q, n_k, device=device)
+    return (i // stride == j // stride) | (j % stride >= stride - n_summaries)
+
+
+def strided_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    stride: int | None = None,
+) -> Output:
+    """Attend to the keys that `strided_mask` allows, and to no others.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+        mask: refused: use `flash_attention` with ``strided_mask(...) & mask``.
+        bias: refused, likewise.
+        causal: hide from each query the keys after it; the last query sits
+            on the last key.
+        stride: how far from one key to the next; √n_k, rounded down, if None.
+
+    Returns:
+        The output, (..., n_q, d_v). A query that may see no key gets zeros.
+        It can be differentiated once, not twice.
+
+    Raises:
+        ValueError: if shapes do not fit together, the stride is smaller than
+            1, or a mask or bias is given.
+
+    Reference: Child et al. (2019), section 4.3.
+
+    >>> from selfattn.dot_product import attention
+    >>> q, k, v = torch.randn(3, 100, 8)
+    >>> few = strided_attention(q, k, v, stride=7)
+    >>> same = attention(q, k, v, mask=strided_mask(100, 100, 7))
+    >>> torch.allclose(few, same, atol=1e-6)
+    True
+    """
+    check_shapes(q, k, v)
+    why = "it makes no table of scores to put it on"
+    refuse("strided_attention", why, mask, bias)
+    stride = check_stride(default_stride(stride, k))
+    return in_pieces(q, k, v, partial(strided, stride=stride, causal=causal))
+
+
+def fixed_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    stride: int | None = None,
+    n_summaries: int = 1,
+) -> Output:
+    """Attend to the keys that `fixed_mask` allows, and to no others.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+        mask: refused: use `flash_attention` with ``fixed_mask(...) & mask``.
+        bias: refused, likewise.
+        causal: hide from each query the keys after it; the last query sits
+            on the last key.
+        stride: how many keys a block has; √n_k, rounded down, if None.
+        n_summaries: how many keys at a block's end every query sees.
+
+    Returns:
+        The output, (..., n_q, d_v). A query that may see no key gets zeros.
+        It can be differentiated once, not twice.
+
+    Raises:
+        ValueError: if shapes do not fit together, the stride is smaller than
+            1 or than n_summaries, or a mask or bias is given.
+
+    Reference: Child et al. (2019), section 4.3.
+
+    >>> from selfattn.dot_product import attention
+    >>> q, k, v = torch.randn(3, 100, 8)
+    >>> few = fixed_attention(q, k, v, stride=7)
+    >>> same = attention(q, k, v, mask=fixed_mask(100, 100, 7))
+    >>> torch.allclose(few, same, atol=1e-6)
+    True
+    """
+    check_shapes(q, k, v)
+    why = "it makes no table of scores to put it on"
+    refuse("fixed_attention", why, mask, bias)
+    stride = check_stride(default_stride(stride, k), n_summaries)
+    cut = partial(fixed, stride=stride, n_last=n_summaries, causal=causal)
+    return in_pieces(q, k, v, cut)
+
+
+def default_stride(stride: int | None, k: Tensor) -> int:
+    """The stride, or the root of the length: both halves then cost alike."""
+    return max(1, math.isqrt(k.shape[-2])) if stride is None else stride
+
+
+def check_stride(stride: int, n_summaries: int = 1) -> int:
+    """The stride, if there can be one like this."""
+    if stride < 1:
+        raise ValueError(f"a stride must be at least 1, but stride={stride}")
+    if not 1 <= n_summaries <= stride:
+        raise ValueError(
+            "a block must have at least 1 summary and no more than keys, but "
+            f"n_summaries={n_summaries} and stride={stride}"
+        )
+    return stride
+
+
+class Piece(NamedTuple):
+    """Some queries and some keys; a query meets a key in one piece at most."""
+
+    rows: slice
+    keys: slice
+    hidden: Tensor  # (rows, keys): True where a query may not look
+
+
+Cut = Callable[[Tensor, Tensor], Iterator[Piece]]
+
+
+def strided(
+    i: Tensor, j: Tensor, stride: int, causal: bool
+) -> Iterator[Piece]:
+    """The band around the diagonal; then what lies whole strides away.
+
+    Tokens that are whole strides apart are one class. Each class is a short
+    sequence, and attention in it is a product of two slices.
+    """
+    n_q, n_k = len(i), j.shape[-1]
+    first = n_k - n_q  # where the first query sits
+    for rows in blocks(0, n_q, max(stride, BLOCK)):
+        stop = rows.stop + first + (0 if causal else stride - 1)
+        keys = within(rows.start + first - stride + 1, stop, n_k)
+        hidden = (i[rows] - j[:, keys]).abs() >= stride
+        yield Piece(rows, keys, unless_past(hidden, i, j, rows, keys, causal))
+    for remainder in range(min(stride, n_k)):
+        start = (remainder - first) % stride
+        for rows in blocks(start, n_q, stride * 2 * BLOCK, stride):
+            stop = rows.stop + first if causal else n_k
+            keys = slice(remainder, min(max(0, stop), n_k), stride)
+            hidden = i[rows] == j[:, keys]  # it is in the band
+            hidden = unless_past(hidden, i, j, rows, keys, causal)
+            yield Piece(rows, keys, hidden)
+
+
+def fixed(
+    i: Tensor, j: Tensor, stride: int, n_last: int, causal: bool
+) -> Iterator[Piece]:
+    """Each block by itself; then everyone with the last of each block."""
+    n_q, n_k = len(i), j.shape[-1]
+    first = n_k - n_q
+    for block in blocks(first // stride * stride, n_k, stride):
+        begin = max(0, block.start - first)
+        for rows in blocks(begin, block.start + stride - first, 2 * BLOCK):
+            rows = slice(rows.start, min(rows.stop, n_q))
+            stop = rows.stop + first if causal else block.start + stride
+            keys = within(block.start, stop, n_k)
+            hidden = torch.zeros_like(i[rows] < j[:, keys])
+            hidden = unless_past(hidden, i, j, rows, keys, causal)
+            yield Piece(rows, keys, hidden)
+    for rows in blocks(0, n_q, 8 * BLOCK):
+        stop = min(rows.stop + first, n_k) if causal else n_k
+        for last in range(stride - n_last, stride):
+            keys = slice(last, max(0, stop), stride)
+            hidden = i[rows] // stride == j[:, keys] // stride
+            hidden = unless_past(hidden, i, j, rows, keys, causal)
+            yield Piece(rows, keys, hidden)
+
+
+def unless_past(
+    hidden: Tensor, i: Tensor, j: Tensor, rows: slice, keys: slice, causal
+) -> Tensor:
+    """Hide the future, too, if causal."""
+    return hidden | (j[:, keys] > i[rows]) if causal else hidden
+
+
+def within(start: int, stop: int, n: int) -> slice:
+    """From start to stop, but nothing before 0 nor after n."""
+    return slice(max(0, start), max(0, min(stop, n)))
+
+
+def blocks(start: int, stop: int, size: int, step: int = 1) -> Iterator[slice]:
+    """From start to stop, ``size`` at a time; the last may be shorter."""
+    for begin in range(start, stop, size):
+        yield slice(begin, min(begin + size, stop), step)
+
+
+def in_pieces(q: Tensor, k: Tensor, v: Tensor, cut: Cut) -> Tensor:
+    """Attend piece by piece, on any number of axes before the tokens."""
+    batch = batch_shape(q, k, v)
+    flat = (
+        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
+        for x in (q, k, v)
+    )
+    output = Pieces.apply(*flat, cut)
+    return output.reshape(*batch, *output.shape[-2:])
+
+
+class Pieces(torch.autograd.Function):
+    """Both passes by hand, on (batch, n, d): one softmax over many pieces.
+
+    A new piece rescales what the earlier ones left, as FlashAttention does.
+    On the way back each piece makes its weights anew. Exponentials are
+    powers of two: on a CPU, ``exp`` is slow where it rounds to zero.
+    Autocast is off in both: it would round what many pieces add up to.
+    """
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def forward(ctx: Any, q, k, v, cut):
+        """Add each piece to the output of its queries."""
+        n_q, n_k = q.shape[-2], k.shape[-2]
+        [output] = widen(q.new_zeros(*q.shape[:-1], v.shape[-1]))
+        sums = output.new_full((*q.shape[:-1], 1), -math.inf)
+        lowest = torch.finfo(sums.dtype).min  # as -inf - -inf is NaN
+        for rows, keys, hidden in cut(*indices(n_q, n_k, device=q.device)):
+            scores, _, _, values = scored(q, k, v, rows, keys, hidden)
+            before = sums[:, rows]
+            top = before.clamp(min=lowest)
+            if scores.numel():
+                top = torch.maximum(top, scores.amax(dim=-1, keepdim=True))
+            weights = scores.sub_(top).exp2_()
+            shrunk = (before - top).exp2_()
+            total = weights.sum(dim=-1, keepdim=True) + shrunk
+            sums[:, rows] = top + total.log2()
+            total.masked_fill_(total == 0, 1.0)
+            summed = torch.baddbmm(output[:, rows] * shrunk, weights, values)
+            output[:, rows] = summed.div_(total)
+        output = output.to(q.dtype)
+        ctx.save_for_backward(q, k, v, output, sums)
+        ctx.cut = cut
+        return output
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def backward(ctx: Any, grad_output):
+        """Visit the same pieces, and add up what they pass back."""
+        check_once("attention in pieces")
+        q, k, v, output, sums = ctx.saved_tensors
+        grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
+        where = indices(q.shape[-2], k.shape[-2], device=q.device)
+        for rows, keys, hidden in ctx.cut(*where):
+            scores, queries, near, values = scored(q, k, v, rows, keys, hidden)
+            # A query that saw nothing: exp2(-inf - 0) = 0.
+            total = sums[:, rows]
+            total = total.masked_fill(total == -math.inf, 0.0)
+            weights = scores.sub_(total).exp2_()
+            [grad] = widen(grad_output[:, rows])
+            grad_v[:, keys] += weights.mT @ grad
+            dots = (grad * output[:, rows]).sum(dim=-1, keepdim=True)
+            grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
+            grad_q[:, rows] += grad_scores @ near
+            # The queries were scaled, and by 1/log 2 too much for gradients.
+            grad_k[:, keys] += grad_scores.mT @ queries.mul_(math.log(2))
+        grad_q /= math.sqrt(q.shape[-1])
+        grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
+        return *grads, None
+
+
+def scored(q, k, v, rows: slice, keys: slice, hidden: Tensor):
+    """A piece's scores, in powers of two, and the tensors it was made of."""
+    queries, near, values = widen(q[:, rows], k[:, keys], v[:, keys])
+    queries = queries * (1 / (math.log(2) * math.sqrt(q.shape[-1])))
+    scores = (queries @ near.mT).masked_fill_(hidden, -math.inf)
+    return scores, queries, near, values
