@@ -10,9 +10,12 @@ from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.multihead import MultiHeadAttention
+from selfattn.origins import AdditiveAttention, MultiplicativeAttention
 
 __all__ = [
+    "AdditiveAttention",
     "MultiHeadAttention",
+    "MultiplicativeAttention",
     "attention",
     "attention_steps",
     "attention_weights",

@@ -1,0 +1,182 @@
+"""The first scores: a small network's (Bahdanau), and a product's (Luong).
+
+Both mechanisms are called as every other of this book, with queries and keys
+that may differ in width.
+"""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from selfattn.checks import check_shapes
+from selfattn.dot_product import (
+    attention,
+    attention_weights,
+    masked_softmax,
+    with_causal,
+)
+
+Queries = Float[Tensor, "*#batch n_q d_q"]
+Keys = Float[Tensor, "*#batch n_k d_k"]
+Values = Float[Tensor, "*#batch n_k d_v"]
+Table = Float[Tensor, "... n_q n_k"]
+Output = Float[Tensor, "... n_q d_v"]
+Mask = Bool[Tensor, "..."] | None
+Bias = Float[Tensor, "..."] | None
+
+
+class AdditiveAttention(nn.Module):
+    """Attention whose scores come from a network with one hidden layer.
+
+    score(q, k) = w · tanh(W_q q + W_k k). Luong's *concat* is the same
+    function: a matrix times q and k put together, [W_q W_k] [q; k], is the
+    sum of two products.
+
+    Args:
+        d_q: features of queries.
+        d_k: features of keys.
+        d_hidden: width of the hidden layer. It is made for every pair, so
+            memory grows as n_q n_k d_hidden.
+
+    References: Bahdanau et al. (2015), appendix A.1.2; Luong et al. (2015),
+    section 3.1, "concat".
+
+    >>> import torch
+    >>> attend = AdditiveAttention(d_q=3, d_k=5, d_hidden=4)
+    >>> q, k, v = torch.ones(2, 3), torch.ones(7, 5), torch.ones(7, 6)
+    >>> attend(q, k, v).shape
+    torch.Size([2, 6])
+    """
+
+    def __init__(self, d_q: int, d_k: int, d_hidden: int):
+        """Make the two matrices and the vector of the score."""
+        super().__init__()
+        self.W_q = nn.Linear(d_q, d_hidden, bias=False)
+        self.W_k = nn.Linear(d_k, d_hidden, bias=False)
+        self.w = nn.Linear(d_hidden, 1, bias=False)
+
+    def weights(
+        self,
+        q: Queries,
+        k: Keys,
+        *,
+        mask: Mask = None,
+        bias: Bias = None,
+        causal: bool = False,
+    ) -> Table:
+        """The attention weights, (..., n_q, n_k).
+
+        Raises:
+            ValueError: if shapes do not fit each other or the layer.
+        """
+        check_features("queries", q, self.W_q.in_features)
+        check_features("keys", k, self.W_k.in_features)
+        asked, told = self.W_q(q), self.W_k(k)
+        check_shapes(asked, told, told, mask, bias)
+        pairs = asked[..., :, None, :] + told[..., None, :, :]
+        scores = self.w(pairs.tanh()).squeeze(-1)  # (..., n_q, n_k)
+        biased = scores if bias is None else scores + bias
+        return masked_softmax(biased, with_causal(mask, causal, q, k))
+
+    def forward(
+        self,
+        q: Queries,
+        k: Keys,
+        v: Values,
+        *,
+        mask: Mask = None,
+        bias: Bias = None,
+        causal: bool = False,
+    ) -> Output:
+        """Attend, (..., n_q, d_v); arguments as for `attention`."""
+        check_one_value(k, v)
+        return self.weights(q, k, mask=mask, bias=bias, causal=causal) @ v
+
+
+class MultiplicativeAttention(nn.Module):
+    """Attention whose scores are products, divided by nothing.
+
+    Luong's *general*, score(q, k) = q · W k, where W also lets queries and
+    keys have different widths; and without widths his *dot*, q · k.
+
+    Args:
+        d_q: features of queries; None for no matrix.
+        d_k: features of keys; None for no matrix.
+
+    Raises:
+        ValueError: if only one of the two widths is given.
+
+    Reference: Luong et al. (2015), section 3.1, equation 8.
+
+    >>> import torch
+    >>> q, k = torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 1.0]])
+    >>> MultiplicativeAttention()(q, k, torch.tensor([[5.0]]))
+    tensor([[5.]])
+    """
+
+    def __init__(self, d_q: int | None = None, d_k: int | None = None):
+        """Make the matrix of the score, if it has one."""
+        super().__init__()
+        if (d_q is None) != (d_k is None):
+            raise ValueError(
+                "a matrix needs both widths, and a plain product neither, "
+                f"but d_q={d_q} and d_k={d_k}"
+            )
+        self.W = None
+        if d_q is not None and d_k is not None:
+            self.W = nn.Linear(d_k, d_q, bias=False)
+
+    def keys(self, k: Keys) -> Float[Tensor, "*#batch n_k d_q"]:
+        """The keys as the queries meet them: W k."""
+        if self.W is None:
+            return k
+        check_features("keys", k, self.W.in_features)
+        return self.W(k)
+
+    def weights(
+        self,
+        q: Queries,
+        k: Keys,
+        *,
+        mask: Mask = None,
+        bias: Bias = None,
+        causal: bool = False,
+    ) -> Table:
+        """The attention weights, (..., n_q, n_k)."""
+        k = self.keys(k)
+        return attention_weights(
+            q, k, mask=mask, bias=bias, causal=causal, scale=1.0
+        )
+
+    def forward(
+        self,
+        q: Queries,
+        k: Keys,
+        v: Values,
+        *,
+        mask: Mask = None,
+        bias: Bias = None,
+        causal: bool = False,
+    ) -> Output:
+        """Attend, (..., n_q, d_v); arguments as for `attention`."""
+        k = self.keys(k)
+        return attention(
+            q, k, v, mask=mask, bias=bias, causal=causal, scale=1.0
+        )
+
+
+def check_features(name: str, x: Tensor, width: int) -> None:
+    """Raise unless x has as many features as the layer takes."""
+    if x.shape[-1] != width:
+        raise ValueError(
+            f"{name} must have {width} features, (..., tokens, {width}), "
+            f"but they are {tuple(x.shape)}"
+        )
+
+
+def check_one_value(k: Tensor, v: Tensor) -> None:
+    """Raise unless there is one value per key."""
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            "there must be one value per key, "
+            f"but k is {tuple(k.shape)} and v is {tuple(v.shape)}"
+        )
