@@ -47,7 +47,8 @@ solution.
 '''
 
 from selfattn.doctor.audit import complaints, survival
-from selfattn.doctor.diagnosis import check, diagnose, examine
+from selfattn.doctor.diagnosis import diagnose
+from selfattn.doctor.examination import check, examine
 from selfattn.doctor.exercise import Exercise, Mistake, prediction
 from selfattn.doctor.exercises import names
 from selfattn.doctor.probes import Probe

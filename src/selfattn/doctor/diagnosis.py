@@ -2,15 +2,16 @@
 
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from selfattn.doctor.comparison import Difference, difference
 from selfattn.doctor.exercise import Exercise, Mistake
-from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.outcome import Outcome, observe
+from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Probe
-from selfattn.doctor.report import Finding, Report, snippet
+from selfattn.doctor.report import Finding, Report
+from selfattn.doctor.snippets import snippet, snippet_of_calls
 
 
 class Seen(NamedTuple):
@@ -18,66 +19,128 @@ class Seen(NamedTuple):
 
     probe: Probe
     outcome: Outcome
+    rule: Mistake | None = None  # the convention it is held to, if not ours
 
 
-def check(answer: Any, *, exercise: str) -> None:
-    """Print what is wrong with an answer to an exercise, or that nothing is.
-
-    Args:
-        answer: what the exercise asks for: the function itself, or, if it
-            asks for a prediction, the value.
-        exercise: its name, "<chapter>/<name>".
-    """
-    try:
-        print(examine(answer, exercise=exercise))
-    except LookupError:
-        print(unknown(exercise))
-
-
-def examine(answer: Any, *, exercise: str) -> Report:
-    """What is wrong with an answer to an exercise, as a `Report`.
+def diagnose(
+    answer: Any,
+    exercise: Exercise,
+    *,
+    said: Mapping[str, str] | None = None,
+    takes: Sequence[str] = (),
+    lacks: Mapping[str, str] | None = None,
+) -> Report:
+    """Compare an answer with a solution and with its named mistakes.
 
     Args:
-        answer: what the exercise asks for.
-        exercise: its name, "<chapter>/<name>".
-
-    Raises:
-        LookupError: if there is no such exercise; it lists those there are.
+        answer: what is to be judged.
+        exercise: the solution, the probes and the mistakes.
+        said: for each convention that is to be kept, which.
+        takes: what of the exercise's ``optional`` it must do, and not refuse.
+        lacks: what of it is not to be asked, with the reason.
     """
-    return diagnose(answer, find(exercise))
-
-
-def diagnose(answer: Any, exercise: Exercise) -> Report:
-    """Compare an answer with a solution and with its named mistakes."""
-    seen = [Seen(p, observe(exercise, answer, p)) for p in exercise.probes]
-    findings = [
-        Finding(probe, wrong)
-        for probe, outcome in seen
-        if (wrong := unlike(exercise, None, probe, outcome))
-    ]
+    lacks = dict(lacks or {})
+    asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
+    seen = [Seen(p, observe(exercise, answer, p)) for p in asked]
     name, n = exercise.name, len(seen)
-    if all(outcome.stub for _, outcome in seen):
+    if all(one.outcome.stub for one in seen):
         return Report(name, n, unanswered=why_unanswered(answer))
-    if not findings:
-        return Report(name, n)
-    # Whoever fails everywhere is like all who do, which says nothing.
-    if any(outcome.error is None for _, outcome in seen):
-        for mistake in exercise.mistakes:
-            if all(agrees(exercise, mistake, *one) for one in seen):
-                return Report(name, n, tuple(findings), mistake=mistake)
+    counted, remarks = without_conventions(exercise, seen, said or {})
+    findings = wrong(exercise, counted)
+    mistake = named(exercise, counted) if findings else None
+    refused: dict[str, str] = {}
+    if findings and mistake is None:
+        refused = refusals(exercise, counted, takes)
+        counted = [s for s in counted if not refused.keys() & s.probe.needs]
+        findings, lacks = wrong(exercise, counted), lacks | refused
+        mistake = named(exercise, counted) if refused and findings else None
+        n = len([p for p in asked if not refused.keys() & p.needs])
+    report = Report(
+        name, n, remarks=remarks, not_asked=lacks, refused=tuple(refused)
+    )
+    if mistake is not None or not findings:
+        return report.with_(findings=tuple(findings), mistake=mistake)
+    return unnamed(answer, exercise, counted, report)
+
+
+def unnamed(
+    answer: Any, exercise: Exercise, seen: Sequence[Seen], so_far: Report
+) -> Report:
+    """What to say of a mistake that is not in the bank."""
+    findings = wrong(exercise, seen)
     likeness, told = most_alike(exercise, seen, findings)
     # What the likeness explains is told; what it leaves is to be shown.
     rest = [finding for finding in findings if finding.probe not in told]
     first, code = smallest_failure(answer, exercise, rest or findings)
     others = (f for f in findings if f.probe is not first.probe)
-    return Report(
-        name,
-        n,
-        (first, *others),
+    return so_far.with_(
+        findings=(first, *others),
         likeness=likeness,
         agrees=len(told),
         snippet=code,
     )
+
+
+def wrong(exercise: Exercise, seen: Sequence[Seen]) -> list[Finding]:
+    """The probes on which an answer is not what the solution is."""
+    return [
+        Finding(probe, found, rule)
+        for probe, outcome, rule in seen
+        if (found := unlike(exercise, rule, probe, outcome))
+    ]
+
+
+def named(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
+    """The mistake that an answer agrees with on every probe."""
+    # Whoever fails everywhere is like all who do, which says nothing.
+    if all(one.outcome.error is not None for one in seen):
+        return None
+    for mistake in exercise.mistakes:
+        if agrees_on(exercise, mistake, seen):
+            return mistake
+    return None
+
+
+def without_conventions(
+    exercise: Exercise, seen: Sequence[Seen], said: Mapping[str, str]
+) -> tuple[list[Seen], tuple[Mistake, ...]]:
+    """Set aside the probes on which a convention is kept, but not ours.
+
+    Returns:
+        The probes that are left, and the mistakes that are conventions of
+        the answer. Where a convention was said, no other one will do.
+    """
+    left, kept = list(seen), []
+    for fact, ways in exercise.conventions.items():
+        asked = [one for one in seen if one.probe.convention == fact]
+        known = [m for m in exercise.mistakes if m.name in ways.values()]
+        if fact in said:
+            rules = [m for m in known if m.name == ways[said[fact]]]
+            rule = rules[0] if rules else None
+            held = {one.probe: one._replace(rule=rule) for one in asked}
+            left = [held.get(one.probe, one) for one in left]
+        elif wrong(exercise, asked):
+            found = [m for m in known if agrees_on(exercise, m, asked)]
+            if found:
+                kept.append(found[0])
+                left = [one for one in left if one not in asked]
+    return left, tuple(kept)
+
+
+def refusals(
+    exercise: Exercise, seen: Sequence[Seen], takes: Sequence[str]
+) -> dict[str, str]:
+    """What an answer refuses: it raises wherever a probe needs it."""
+    refused: dict[str, str] = {}
+    for need in exercise.optional:
+        needing = [s.outcome for s in seen if need in s.probe.needs]
+        raised = [o.error or o.gradient_error for o in needing]
+        if needing and all(raised) and need not in takes:
+            refused[need] = f"it raises {raised[0]}"
+    others = [s for s in seen if not refused.keys() & s.probe.needs]
+    if all(one.outcome.error for one in others):
+        return {}  # it raises whatever it is asked
+    return refused
 
 
 def unlike(
@@ -88,6 +151,13 @@ def unlike(
     return difference(outcome, expected, probe.tolerance)
 
 
+def agrees_on(
+    exercise: Exercise, mistake: Mistake, seen: Sequence[Seen]
+) -> bool:
+    """Whether an answer did what a mistake does on all of these probes."""
+    return all(agrees(exercise, mistake, *one[:2]) for one in seen)
+
+
 def agrees(
     exercise: Exercise, mistake: Mistake, probe: Probe, outcome: Outcome
 ) -> bool:
@@ -95,7 +165,7 @@ def agrees(
     return unlike(exercise, mistake, probe, outcome) is None
 
 
-@functools.lru_cache(maxsize=10_000)
+@functools.lru_cache(maxsize=20_000)
 def observe_known(
     exercise: Exercise, known: Mistake | None, probe: Probe
 ) -> Outcome:
@@ -117,9 +187,9 @@ def most_alike(
     best: Mistake | None = None
     most: list[Probe] = []
     for mistake in exercise.mistakes:
-        alike = [one.probe for one in seen if agrees(exercise, mistake, *one)]
+        alike = [s.probe for s in seen if agrees(exercise, mistake, *s[:2])]
         told = [probe for probe in alike if probe in wrong]
-        failed = [p for p, o in seen if o.error is not None and p in told]
+        failed = [s.probe for s in seen if s.outcome.error and s.probe in told]
         agrees_elsewhere = len(alike) - len(told) == len(seen) - len(wrong)
         if failed or not agrees_elsewhere or 2 * len(told) < len(wrong):
             continue
@@ -138,8 +208,8 @@ def smallest_failure(
         inputs = finding.probe.make(**sizes)
         count = sum(getattr(x, "nbytes", 0) for x in inputs.values())
         if best is None or count < best[0]:
-            code = snippet(inputs, exercise.by_name, name_of(answer), found)
-            best = count, Finding(finding.probe, found), code
+            code = as_snippet(answer, exercise, finding.probe, sizes, found)
+            best = count, finding._replace(difference=found), code
     if best is None:
         raise ValueError("there must be a failure to shrink, but none is")
     return best[1:]
@@ -149,20 +219,38 @@ def shrink(
     answer: Any, exercise: Exercise, finding: Finding
 ) -> tuple[dict[str, int], Difference]:
     """Make axes shorter, one by one, as long as it fails in the same way."""
-    probe, found = finding.probe, finding.difference
+    probe, found, rule = finding
+    right = exercise.solution if rule is None else rule.answer
     sizes = probe.axes()
     for axis, full in sizes.items():
         for size in range(1, full):
             smaller = sizes | {axis: size}
             still = difference(
                 observe(exercise, answer, probe, **smaller),
-                observe(exercise, exercise.solution, probe, **smaller),
+                observe(exercise, right, probe, **smaller),
                 probe.tolerance,
             )
             if still is not None and still.kind == found.kind:
                 sizes, found = smaller, still
                 break
     return sizes, found
+
+
+def as_snippet(
+    answer: Any,
+    exercise: Exercise,
+    probe: Probe,
+    sizes: dict[str, int],
+    found: Difference,
+) -> str:
+    """Code to copy that shows a failure, in the answer's own terms."""
+    if isinstance(answer, Patient):
+        recorded, calls = answer.recorded()
+        observe(exercise, recorded, probe, **sizes)
+        return snippet_of_calls(calls, name_of(answer.thing), found)
+    return snippet(
+        probe.make(**sizes), exercise.by_name, name_of(answer), found
+    )
 
 
 def why_unanswered(answer: Any) -> str:

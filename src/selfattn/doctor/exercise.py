@@ -1,6 +1,6 @@
 """What an exercise is: a solution, probes, and a bank of named mistakes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import cleandoc
 from typing import Any, TypeVar
@@ -26,6 +26,8 @@ class Mistake:
     symptom: str
     cause: str
     cure: str
+    chapter: str = ""  # of the book, where it is explained
+    thread: str = ""  # where it was reported of code that people use
 
     def __str__(self) -> str:
         """The three sentences, one after the other."""
@@ -34,7 +36,13 @@ class Mistake:
 
 @dataclass(eq=False)
 class Exercise:
-    """One exercise. See the package's docstring for how to write one."""
+    """One exercise. See the package's docstring for how to write one.
+
+    ``optional`` tells, in words, what probes may need and a right answer
+    may lack. ``conventions`` tells of each fact by which more than one
+    outcome is right which there are: the first is the solution's, and every
+    other has the name of the mistake that does so.
+    """
 
     name: str  # "<chapter>/<name>"
     asks: str  # what the answer shall be, in a few words
@@ -44,6 +52,8 @@ class Exercise:
     use: Callable[[Any, Inputs], object] | None = None  # calls it when None
     predicted: bool = False  # the answer is a value, not a function
     mistakes: list[Mistake] = field(default_factory=list)
+    optional: Mapping[str, str] = field(default_factory=dict)
+    conventions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def mistake(self, function: Function) -> Function:
         """Add a wrong answer to the bank. For use as a decorator.
@@ -61,12 +71,13 @@ class Exercise:
         It has the name and the docstring of ``known``, a mistake that is
         written out elsewhere, so that one slip has one name and one cure.
         """
-        symptom, cause, cure = read_docstring(known.__doc__ or "")
+        words = {"chapter": chapter_of(known.__module__)}
+        words |= read_docstring(known.__doc__ or "")
         name = known.__name__.replace("_", " ")
 
         def add(function: Function) -> Function:
             answer = function() if self.predicted else function
-            self.mistakes.append(Mistake(name, answer, symptom, cause, cure))
+            self.mistakes.append(Mistake(name, answer, **words))
             return function
 
         return add
@@ -115,20 +126,32 @@ def read_prediction(answer: Any, inputs: Inputs) -> object:
         ) from None
 
 
-def read_docstring(text: str) -> tuple[str, str, str]:
-    r"""Split a mistake's docstring into symptom, cause and cure.
+def read_docstring(text: str) -> dict[str, str]:
+    r"""Split a mistake's docstring into what a `Mistake` has to say.
 
     >>> read_docstring("It is wrong.\n\nCause: A slip.\nCure: Care.")
-    ('It is wrong.', 'A slip.', 'Care.')
+    {'symptom': 'It is wrong.', 'cause': 'A slip.', 'cure': 'Care.'}
     """
-    parts = {"Symptom": "", "Cause": "", "Cure": ""}
-    part = "Symptom"
+    heads = ("symptom", "cause", "cure", "chapter", "thread")
+    parts = dict.fromkeys(heads, "")
+    part = "symptom"
     for line in cleandoc(text).splitlines():
         head, colon, rest = line.partition(":")
-        if colon and head in parts:
-            part, line = head, rest
+        if colon and head.lower() in parts:
+            part, line = head.lower(), rest
         parts[part] = f"{parts[part]} {line.strip()}".strip()
-    return parts["Symptom"], parts["Cause"], parts["Cure"]
+    optional = heads[3:]
+    return {k: v for k, v in parts.items() if v or k not in optional}
+
+
+def chapter_of(module: str) -> str:
+    """The chapter whose exercise a module holds, or nothing.
+
+    >>> chapter_of("selfattn.doctor.exercises.masks.causal")
+    'masks'
+    """
+    _, _, rest = module.partition(".exercises.")
+    return rest.partition(".")[0]
 
 
 def describe(thing: object) -> str:

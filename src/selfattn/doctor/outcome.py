@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.exercise import Exercise, UnusableError
+from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs, Probe, numbers
 
 
@@ -35,7 +36,7 @@ def observe(
     outcome = Outcome()
     try:
         with undisturbed():
-            outcome.value = exercise.run(answer, inputs)
+            outcome.value = run(exercise, answer, probe, inputs)
         outcome.stub = is_stub(outcome.value)
     except (Exception, SystemExit) as error:
         outcome.error = in_words(error)
@@ -48,7 +49,7 @@ def observe(
         try:
             with undisturbed():
                 fresh = probe.make(**smaller)
-                outcome.gradients = gradients(exercise, answer, fresh)
+                outcome.gradients = gradients(exercise, answer, probe, fresh)
         except (Exception, SystemExit) as error:
             outcome.gradient_error = in_words(error)
     return outcome
@@ -70,8 +71,19 @@ def undisturbed() -> Iterator[None]:
         yield
 
 
+def run(
+    exercise: Exercise, answer: Any, probe: Probe, inputs: Inputs
+) -> object:
+    """Put the inputs to an answer, as its exercise or the probe does."""
+    if isinstance(answer, Patient):
+        answer.watch(probe.asks)
+    if probe.experiment is None:
+        return exercise.run(answer, inputs)
+    return probe.experiment(answer, inputs)
+
+
 def gradients(
-    exercise: Exercise, answer: Any, inputs: Inputs
+    exercise: Exercise, answer: Any, probe: Probe, inputs: Inputs
 ) -> dict[str, Tensor | None]:
     """Gradients of a weighted sum of the output, by the inputs' names."""
     leaves = {
@@ -79,7 +91,7 @@ def gradients(
         for name, x in inputs.items()
         if differentiable(x)
     }
-    value = exercise.run(answer, inputs)
+    value = run(exercise, answer, probe, inputs)
     if not isinstance(value, Tensor) or not value.requires_grad:
         return dict.fromkeys(leaves)
     # A plain sum would not do: the gradient of weights that sum to one is 0.

@@ -33,7 +33,12 @@ SQUARE = dict.fromkeys(SIZES, 5)  # where a transposed axis goes unnoticed
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """One input, and the property of a right answer that it asks about."""
+    """One input, and the property of a right answer that it asks about.
+
+    An ``experiment`` calls the answer as often as it likes and returns what
+    it saw, such as which outputs move with which inputs. Without one, the
+    answer is called once, and its output is what is compared.
+    """
 
     asks: str  # a sentence that is true of right answers, without its stop
     inputs: Mapping[str, Any]  # a recipe's name, or a function of the sizes
@@ -42,6 +47,9 @@ class Probe:
     change: Callable[[Inputs], object] | None = None  # a last touch, in place
     gradient: bool = False  # compare gradients, too
     tolerance: float | None = None  # that of the number type when None
+    needs: tuple[str, ...] = ()  # what not every right answer can do
+    convention: str = ""  # the fact that more than one outcome is right by
+    experiment: Callable[[Callable[..., Any], Inputs], object] | None = None
 
     def axes(self) -> dict[str, int]:
         """The size of every axis that the inputs name."""

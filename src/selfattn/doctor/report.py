@@ -1,33 +1,31 @@
 """The report: what was found, and how it reads."""
 
 import textwrap
-from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from selfattn.doctor.comparison import Difference
 from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.probes import Inputs, Probe
+from selfattn.doctor.probes import Probe
 
 WIDTH = 78
-MAX_SHOWN = 60  # numbers; a snippet with more is no help
 NUMERIC = {"value", "nan", "gradient"}  # of the right form, but wrong
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A probe on which the answer is wrong, and how."""
 
     probe: Probe
     difference: Difference
+    rule: Mistake | None = None  # the convention it is held to, if not ours
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
     """What the doctor has to say about one answer."""
 
-    exercise: str
+    exercise: str  # or kind
     probes: int  # how many were tried
     findings: tuple[Finding, ...] = ()  # those that failed
     unanswered: str = ""  # why it looks like a stub, if it does
@@ -35,14 +33,30 @@ class Report:
     likeness: Mistake | None = None  # or with this one, on some of them
     agrees: int = 0  # on so many of those that failed
     snippet: str = ""  # the smallest failing input
+    patient: str = ""  # what was examined, if it is no answer to an exercise
+    facts: Mapping[str, Any] = field(default_factory=dict)  # found out
+    assumed: Mapping[str, Any] = field(default_factory=dict)  # for want of it
+    remarks: tuple[Mistake, ...] = ()  # where its conventions are not ours
+    not_asked: Mapping[str, str] = field(default_factory=dict)  # and why
+    refused: tuple[str, ...] = ()  # those of them at which it raises
+    question: str = ""  # which fact is needed, if one is
+    trouble: str = ""  # why nothing could be found out
 
     @property
     def passed(self) -> bool:
         """Whether the answer equals the solution on every probe."""
-        return not self.findings and not self.unanswered
+        return not (
+            self.findings or self.unanswered or self.question or self.trouble
+        )
+
+    def with_(self, **changes: Any) -> "Report":
+        """The same report, with something changed."""
+        return replace(self, **changes)
 
     def __repr__(self) -> str:
         """The report as text: what a cell that ends in it shows."""
+        if self.patient:
+            return "\n".join(about_patient(self))
         if self.unanswered:
             return f"○ {self.exercise}: {self.unanswered}"
         if self.passed:
@@ -77,59 +91,64 @@ class Report:
         return lines
 
 
+def about_patient(report: Report) -> list[str]:
+    """The lines of a report on what is no answer to an exercise."""
+    who = f"{report.patient} ({report.exercise})"
+    said = [f"{mark(report)} {who}: {headline(report)}"]
+    if report.question or report.trouble:
+        said.append(indent(report.question or report.trouble))
+    elif report.mistake is not None:
+        said.append(indent(str(report.mistake)))
+        said += sources(report.mistake)
+    elif report.findings:
+        said += report._unnamed()[1:]
+    for mistake in report.remarks:
+        said.append(indent(f"A convention, not ours: {mistake}"))
+    for what, why in report.not_asked.items():
+        said.append(indent(f"Not asked: {what}; {why}."))
+    for verb, facts in (("Found", report.facts), ("Took", report.assumed)):
+        if facts:
+            listed = ", ".join(f"{n}={x!r}" for n, x in facts.items())
+            said.append(
+                indent(f"{verb}: {listed}. Say otherwise to override.")
+            )
+    return said
+
+
+def mark(report: Report) -> str:
+    """One sign for a verdict."""
+    if report.unanswered or report.question:
+        return "○"
+    return "✓" if report.passed else "✗"
+
+
+def headline(report: Report) -> str:
+    """A verdict in a few words."""
+    if report.unanswered:
+        return report.unanswered
+    if report.question:
+        return "tell me more"
+    if report.trouble:
+        return "it could not be examined"
+    if report.passed:
+        return f"healthy, on {report.probes} probes"
+    if report.mistake is not None:
+        return report.mistake.name
+    return f"wrong on {len(report.findings)} of {report.probes} probes"
+
+
+def sources(mistake: Mistake) -> list[str]:
+    """Where a mistake is explained, and where it was met."""
+    said = []
+    if mistake.chapter:
+        said.append(indent(f"Explained in the chapter “{mistake.chapter}”."))
+    if mistake.thread:
+        said.append(indent(f"Seen in {mistake.thread}"))
+    return said
+
+
 def indent(text: str) -> str:
     """A paragraph, wrapped and set in by two spaces."""
     return textwrap.fill(
         text, WIDTH, initial_indent="  ", subsequent_indent="  "
     )
-
-
-def snippet(
-    inputs: Inputs, by_name: tuple[str, ...], name: str, found: Difference
-) -> str:
-    """Code to copy that shows a failure; nothing if it would be too long."""
-    tensors = [x for x in inputs.values() if isinstance(x, Tensor)]
-    if not inputs or sum(x.numel() for x in tensors) > MAX_SHOWN:
-        return ""
-    lines = [f"{key} = {as_code(x)}" for key, x in inputs.items()]
-    arguments = (f"{n}={n}" if n in by_name else n for n in inputs)
-    lines.append(f"{name}({', '.join(arguments)})")
-    short = found.expected is not None and found.expected.numel() <= MAX_SHOWN
-    if found.yours is not None and found.expected is not None and short:
-        what = "gradient" if found.kind == "gradient" else "yours"
-        lines.append(f"# {what}: {rounded(found.yours)}")
-        lines.append(f"# expected: {rounded(found.expected)}")
-    else:
-        lines.append(f"# {found.sentence}")
-    return "\n".join(
-        textwrap.fill(
-            line,
-            WIDTH,
-            initial_indent="    ",
-            subsequent_indent="    # " if line[0] == "#" else " " * 8,
-        )
-        for line in lines
-    )
-
-
-def as_code(x: object) -> str:
-    """Code that makes an input.
-
-    >>> as_code(torch.tensor([[1.0, 0.5]]))
-    'torch.tensor([[1.0, 0.5]])'
-    """
-    if not isinstance(x, Tensor):
-        return repr(x)
-    dtype = f", dtype={x.dtype}" if x.dtype == torch.float64 else ""
-    if not x.is_contiguous() and x.mT.is_contiguous():
-        return f"torch.tensor({x.mT.tolist()}{dtype}).mT"
-    return f"torch.tensor({x.tolist()}{dtype})"
-
-
-def rounded(x: Tensor) -> str:
-    """The numbers of a tensor, to four places.
-
-    >>> rounded(torch.tensor([1 / 3, -1e-9]))
-    '[0.3333, 0.0]'
-    """
-    return str((x.double().round(decimals=4) + 0.0).tolist())

@@ -1,0 +1,173 @@
+"""Examine anything: an answer to an exercise, or a thing of some kind."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from selfattn.doctor.diagnosis import diagnose, name_of
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercises import find, unknown
+from selfattn.doctor.kind import Kind, UnclearError
+from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.patient import Facts, Patient
+from selfattn.doctor.report import Report
+
+
+def check(answer: Any, *, exercise: str) -> None:
+    """Print what is wrong with an answer to an exercise, or that nothing is.
+
+    Args:
+        answer: what the exercise asks for: the function itself, or, if it
+            asks for a prediction, the value.
+        exercise: its name, "<chapter>/<name>".
+    """
+    try:
+        print(examine(answer, exercise=exercise))
+    except LookupError:
+        print(unknown(exercise))
+
+
+def examine(
+    thing: Any,
+    *,
+    kind: str | None = None,
+    exercise: str | None = None,
+    time_limit: float | None = 20.0,
+    **facts: Any,
+) -> Report:
+    """What is wrong with a thing, as a `Report`.
+
+    Args:
+        thing: what is examined: a function, a module or a class.
+        kind: what it should be, such as "attention" or "self-attention";
+            `kinds` lists them all.
+        exercise: or the exercise it answers, "<chapter>/<name>".
+        time_limit: seconds after which it is given up. None examines it in
+            this process, and waits for ever.
+        facts: what is known of it. Each kind has its own facts; those that
+            are not told are found out, if the probes decide them.
+
+    Raises:
+        LookupError: if there is no such kind or exercise; it lists those
+            there are.
+        ValueError: if neither or both are named, or if a fact is none of
+            this kind's.
+    """
+    if (kind is None) == (exercise is None):
+        raise ValueError(
+            "a patient is examined as one kind or one exercise, but "
+            f"kind={kind!r} and exercise={exercise!r}"
+        )
+    if exercise is not None:
+        return diagnose(thing, find(exercise))
+    found = find_kind(str(kind))
+    found.check(facts)
+    return examine_here(thing, found, facts)
+
+
+def examine_here(thing: Any, kind: Kind, said: Facts) -> Report:
+    """Examine in this process: read the thing in every way, keep the best."""
+    about = Report(kind.name, 0, patient=name_of(thing))
+    try:
+        seen = kind.look(thing, said)
+        reports = list(read(thing, kind, said, seen))
+    except UnclearError as unclear:
+        return about.with_(question=str(unclear))
+    except (Exception, SystemExit) as error:
+        return about.with_(trouble=f"{type(error).__name__}: {error}")
+    return decide(reports, kind)
+
+
+def read(thing: Any, kind: Kind, said: Facts, seen: Facts) -> Iterator[Report]:
+    """The reports on a thing, one for each way to read it until one fits."""
+    for facts in kind.readings(said, seen):
+        prepared = kind.prepare(thing, facts)
+        exercise = kind.exercise(prepared, facts)
+        takes = facts.get("takes")
+        report = diagnose(
+            Patient(prepared, facts, kind.adapt),
+            exercise,
+            said={n: said[n] for n in exercise.conventions if n in said},
+            takes=[*(takes or ()), *facts.get("has", ())],
+            lacks=lacking(exercise, facts),
+        )
+        yield report.with_(
+            exercise=kind.name,
+            patient=name_of(thing),
+            facts={
+                name: facts[name]
+                for name, fact in kind.facts.items()
+                if fact.options and name in facts and name not in said
+            },
+            not_asked={
+                exercise.optional[need]: why
+                for need, why in report.not_asked.items()
+            },
+        )
+        if report.passed and not report.refused:
+            return
+
+
+def lacking(exercise: Exercise, facts: Facts) -> dict[str, str]:
+    """What of an exercise's ``optional`` is not asked, and why."""
+    if facts.get("takes") is None:
+        return dict(facts.get("lacks", {}))
+    return {
+        need: "it was not said to take it"
+        for need in exercise.optional
+        if need not in facts["takes"]
+    }
+
+
+def decide(reports: Sequence[Report], kind: Kind) -> Report:
+    """The report of the one reading that makes sense of a thing.
+
+    A reading under which it is healthy makes most sense, one under which its
+    mistake has a name makes more than one under which it has none. Of those,
+    the one counts under which most is right. Where several are left that do
+    not say the same, a fact is asked for.
+    """
+    healthy = [report for report in reports if report.passed]
+    if healthy:
+        return min(healthy, key=lambda report: len(report.refused))
+    likely = [r for r in reports if r.mistake is not None] or reports
+    most = max(rightness(report) for report in likely)
+    likely = [report for report in likely if rightness(report) == most]
+    first = likely[0]
+    open_facts = {
+        name: value
+        for name, value in first.facts.items()
+        if any(report.facts[name] != value for report in likely)
+    }
+    if len({verdict(report) for report in likely}) > 1:
+        return first.with_(
+            findings=(), mistake=None, question=ask(open_facts, kind)
+        )
+    decided = {n: x for n, x in first.facts.items() if n not in open_facts}
+    return first.with_(facts=decided, assumed=open_facts)
+
+
+def rightness(report: Report) -> int:
+    """On how many probes a patient is right."""
+    return report.probes - len(report.findings)
+
+
+def verdict(report: Report) -> tuple[object, ...]:
+    """What a report says, so that two can be compared."""
+    if report.mistake is not None:
+        return (report.mistake.name,)
+    return tuple((f.probe.asks, f.difference.kind) for f in report.findings)
+
+
+def ask(facts: Facts, kind: Kind) -> str:
+    """Which fact is needed, and what it may be."""
+    wanted = [
+        f"{name}, {kind.facts[name].says}: "
+        + " or ".join(
+            f"{x!r} ({w})" for x, w in kind.facts[name].options.items()
+        )
+        for name in facts
+    ]
+    return (
+        "It fails, and how depends on how it is to be called. Say "
+        f"{'; and '.join(wanted)}."
+    )

@@ -1,0 +1,100 @@
+"""A kind of patient: what a right one does, and how one is called."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.patient import Facts, directly
+
+
+class UnclearError(Exception):
+    """A fact is needed that nobody told and no probe decides."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """Something that may be said of a patient, so that none need guess it.
+
+    ``options`` holds what it may be, each with a few words on what that
+    means; where there are none, it may be anything. When nobody says which,
+    and it cannot be read off, the options are ``tried`` one after the other;
+    if they are not to be, it stays unsaid.
+    """
+
+    says: str
+    options: Mapping[Any, str] = field(default_factory=dict)
+    tried: bool = True
+
+
+TAKES = Fact("names of what it can do; all else is not asked")
+
+
+def nothing(thing: Any, said: Facts) -> dict[str, Any]:
+    """What can be read off a thing of which nothing can be read off."""
+    return {}
+
+
+def as_it_is(thing: Any, facts: Facts) -> Any:
+    """The thing itself: it needs no preparation."""
+    return thing
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """One kind of thing that can be examined.
+
+    Args:
+        name: what it is called by.
+        asks: what things of this kind do, in a few words.
+        exercise: from thing and facts, the reference, probes and mistakes.
+        facts: what may be said of such a thing.
+        look: what can be read off a thing without calling it: further facts,
+            and under "lacks" those of the exercise's ``optional`` that it
+            does not take, each with the reason.
+        prepare: make of the thing what is called, such as an object of a
+            class or a copy that may be changed.
+        adapt: see `Patient`.
+    """
+
+    name: str
+    asks: str
+    exercise: Callable[[Any, Facts], Exercise]
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    look: Callable[[Any, Facts], dict[str, Any]] = nothing
+    prepare: Callable[[Any, Facts], Any] = as_it_is
+    adapt: Callable[[Any, Facts], Callable[..., object]] = directly
+
+    def check(self, said: Facts) -> None:
+        """Raise a `ValueError` unless the facts are facts of this kind."""
+        known = {**self.facts, "takes": TAKES}
+        for name, value in said.items():
+            if name not in known:
+                raise ValueError(
+                    f"what is said of a patient must be a fact of its kind, "
+                    f"but {self.name!r} has no {name!r}; it has "
+                    f"{', '.join(known)}"
+                )
+            options = known[name].options
+            if options and value not in options:
+                raise ValueError(
+                    f"{name} must be one of "
+                    f"{', '.join(map(repr, options))}, but it is {value!r}"
+                )
+
+    def readings(self, said: Facts, seen: Facts) -> Iterator[dict[str, Any]]:
+        """Every way to read a patient that is not ruled out by the facts.
+
+        Args:
+            said: the facts that were told.
+            seen: those that were read off the thing.
+        """
+        tried = {
+            name: list(fact.options)
+            for name, fact in self.facts.items()
+            if fact.tried and fact.options and name not in {**said, **seen}
+        }
+        for chosen in product(*tried.values()):
+            one = dict(zip(tried, chosen, strict=True))
+            yield {**one, **seen, **said}

@@ -1,0 +1,181 @@
+"""Functions `attend(q, k, v, …)`, under whatever names and in any layout."""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.kind import Fact, Kind, UnclearError
+from selfattn.doctor.kinds.attention_bank import REFERENCE
+from selfattn.doctor.patient import Facts
+
+WORDS = {  # what others call the arguments, the most common first
+    "mask": ("mask", "attn_mask", "attention_mask", "key_mask", "att_mask"),
+    "causal": ("causal", "is_causal"),
+}
+
+FACTS = {
+    "layout": Fact(
+        "the axes of q, k and v",
+        {
+            "...ND": "any axes, tokens, features",
+            "BHND": "batch, heads, tokens, features",
+            "BNHD": "batch, tokens, heads, features",
+            "BND": "batch, tokens, features",
+        },
+    ),
+    "mask": Fact(
+        "what a mask says",
+        {
+            "keep": "True allows",
+            "block": "True forbids",
+            "add": "it is added to the scores",
+        },
+    ),
+    "mask_axes": Fact(
+        "which axes a mask has",
+        {
+            "any": "any that broadcast to the scores",
+            "all": "all those of the scores",
+        },
+    ),
+    "names": Fact("its names for q, k, v, mask and causal, as a dict"),
+    "empty_row": Fact(
+        "what a query gets that may see nothing",
+        {
+            "zeros": "zeros",
+            "nan": "NaN",
+            "average": "the average of all values",
+            "everything": "what it would get without a mask",
+        },
+        tried=False,
+    ),
+    "alignment": Fact(
+        "the key on which, if causal, the last or first query sits",
+        {"last": "the last on the last", "first": "the first on the first"},
+        tried=False,
+    ),
+}
+
+
+def look(thing: Any, said: Facts) -> dict[str, Any]:
+    """The names of its arguments, and what it has none for."""
+    if not callable(thing):
+        raise UnclearError("A function is asked for: hand over itself.")
+    names = argument_names(thing) | dict(said.get("names") or {})
+    flags = {"mask", "causal"} & names.keys()
+    wanted = {"mask": {"mask"}, "causal": {"causal"}}
+    wanted["both"] = {"mask", "causal"}
+    lacks = {
+        need: "it has no argument for it"
+        for need, flags_of_it in wanted.items()
+        if not flags_of_it <= flags
+    }
+    has = [need for need in ("mask", "causal") if need in names]
+    seen: dict[str, Any] = {"names": names, "lacks": lacks, "has": has}
+    if "mask" in lacks:
+        seen |= {"mask": "keep", "mask_axes": "any"}
+    return seen
+
+
+def argument_names(thing: Any) -> dict[str, str | None]:
+    """Ours → theirs; None for an argument that is known by its place."""
+    listed = parameters(thing)
+    names: dict[str, str | None] = {"q": None, "k": None, "v": None}
+    first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
+    if sorted(first) == ["k", "q", "v"]:  # in whatever order
+        names |= first
+    for ours, theirs in WORDS.items():
+        found = [name for name in theirs if name in listed]
+        if found:
+            names[ours] = found[0]
+    return names
+
+
+def parameters(thing: Any) -> list[str]:
+    """The names of a callable's parameters, in their order."""
+    try:
+        listed = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):  # it is written in C: see what it says
+        words = re.search(r"\(([^()]*)\)", getattr(thing, "__doc__", "") or "")
+        said = words[1].split(",") if words else []
+        return [re.split("[=:]", word)[0].strip() for word in said]
+    return [p.name for p in listed if p.kind is not p.VAR_KEYWORD]
+
+
+def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
+    """Call it with (…, n, d), a mask that is True where one may look."""
+
+    def attend(
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+    ) -> object:
+        layout, names = facts["layout"], facts["names"]
+        front = q.shape[:-2]
+        given = {
+            n: laid_out(x, layout) for n, x in (("q", q), ("k", k), ("v", v))
+        }
+        if mask is not None:
+            if facts["mask_axes"] == "all" or layout == "BND":
+                shape = (*front, q.shape[-2], k.shape[-2])
+                mask = mask.expand(shape)
+            if layout == "BND" and mask.ndim != 3:
+                mask = mask.reshape(-1, *mask.shape[-2:])
+            given["mask"] = as_meant(mask, facts["mask"], q.dtype)
+        if causal:
+            given["causal"] = True
+        by_name = {names[n]: x for n, x in given.items() if names[n]}
+        in_order = [x for n, x in given.items() if not names[n]]
+        return laid_back(thing(*in_order, **by_name), layout, front)
+
+    return attend
+
+
+def laid_out(x: Tensor, layout: str) -> Tensor:
+    """A tensor (…, n, d) in another layout."""
+    if layout == "...ND":
+        return x
+    if layout == "BND":
+        return x.reshape(-1, *x.shape[-2:]) if x.ndim != 3 else x
+    four = x[(None,) * (4 - x.ndim)]
+    return four.transpose(1, 2) if layout == "BNHD" else four
+
+
+def laid_back(value: object, layout: str, front: torch.Size) -> object:
+    """An output as (…, n, d) again; of an output with weights, the output."""
+    if isinstance(value, tuple) and 1 < len(value) < 4:
+        value = value[0]
+    if layout == "...ND" or not isinstance(value, Tensor) or value.ndim < 3:
+        return value
+    if layout == "BNHD" and value.ndim == 4:
+        value = value.transpose(1, 2)
+    try:
+        return value.reshape(*front, *value.shape[-2:])
+    except RuntimeError:
+        return value  # of a wrong size, which shall be seen
+
+
+def as_meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
+    """A mask that is True where one may look, as others would say it."""
+    if meaning == "keep":
+        return mask
+    if meaning == "block":
+        return ~mask
+    added = torch.zeros(mask.shape, dtype=dtype)
+    return added.masked_fill(~mask, -torch.inf)
+
+
+KIND = Kind(
+    "attention",
+    asks=REFERENCE.asks,
+    exercise=lambda thing, facts: REFERENCE,
+    facts=FACTS,
+    look=look,
+    adapt=adapt,
+)

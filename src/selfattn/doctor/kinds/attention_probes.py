@@ -1,0 +1,183 @@
+"""The probes of the kind `attention`, and its reference.
+
+Those of the exercise, to which come causality as a flag, half precision, and
+tables that are square: not every function takes values of another width than
+keys, or more keys than queries.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import torch
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercises.dot_product.attention import (
+    ATTENTION,
+    QKV_BATCH,
+    QKV_HEADS,
+)
+from selfattn.doctor.probes import (
+    SIZES,
+    Inputs,
+    Probe,
+    loud_first_key,
+    no_keys_for_the_first,
+    other_keys,
+    past_keys,
+    real_keys,
+    some_keys,
+)
+from selfattn.dot_product import attention
+from selfattn.masks import causal_mask
+
+OPTIONAL = {
+    "mask": "a mask",
+    "causal": "a causal flag",
+    "both": "a mask and the causal flag together",
+    "width": "values of another width than keys",
+    "length": "another number of keys than of queries",
+    "single": "one sequence without a batch",
+    "heads": "axes for batch and heads",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float64": "float64",
+}
+ALIKE = {"n_k": SIZES["n_q"], "d_v": SIZES["d"]}
+MORE_KEYS, WIDER = {"d_v": SIZES["d"]}, {"n_k": SIZES["n_q"]}
+
+
+def needs(probe: Probe) -> tuple[str, ...]:
+    """What a probe asks for that not every attention can do."""
+    sizes = {**SIZES, **probe.sizes}
+    axes = len(str(probe.inputs["q"]).split())
+    asked = {
+        "mask": "mask" in probe.inputs,
+        "causal": "causal" in probe.inputs,
+        "both": {"mask", "causal"} <= probe.inputs.keys(),
+        "width": sizes["d"] != sizes["d_v"],
+        "length": sizes["n_q"] != sizes["n_k"],
+        "single": axes == 2,
+        "heads": axes == 4,
+        str(probe.dtype).removeprefix("torch."): True,
+    }
+    return tuple(need for need in OPTIONAL if asked.get(need))
+
+
+def flag(sizes: object) -> bool:
+    """The causal flag, up."""
+    return True
+
+
+def expanded(inputs: Inputs) -> None:
+    """One key head for all query heads, of which no copies are made."""
+    for name in "kv":
+        inputs[name] = inputs[name][:, :1].expand_as(inputs[name])
+
+
+def empty_rows(probe: Probe) -> str:
+    """The convention of which a probe of the exercise asks."""
+    return "empty_row" if "may see nothing" in probe.asks else ""
+
+
+MASK = "a query sees the keys that its row of the mask allows, and no others"
+LATER = "the causal flag hides later keys"
+PROBES = (
+    *ATTENTION.probes,
+    Probe("as many keys as queries", QKV_HEADS, ALIKE, gradient=True),
+    Probe("more keys than queries", QKV_BATCH, MORE_KEYS),
+    Probe("values that are wider than keys", QKV_BATCH, WIDER),
+    Probe(
+        f"{MASK}, of a batch",
+        {**QKV_BATCH, "mask": some_keys},
+        ALIKE,
+        gradient=True,
+    ),
+    Probe(f"{MASK}, in each head", {**QKV_HEADS, "mask": some_keys}, ALIKE),
+    Probe(
+        "padded keys are not seen",
+        {**QKV_BATCH, "mask": real_keys},
+        ALIKE,
+    ),
+    Probe(
+        "padded keys have no influence, however large",
+        {**QKV_BATCH, "mask": other_keys},
+        ALIKE,
+        change=loud_first_key,
+    ),
+    Probe(
+        "in a batch, a query that may see nothing gets zeros",
+        {**QKV_BATCH, "mask": no_keys_for_the_first},
+        ALIKE,
+    ),
+    Probe(
+        "float16 stays float16, under a mask",
+        {**QKV_BATCH, "mask": some_keys},
+        ALIKE,
+        dtype=torch.float16,
+        tolerance=0.02,  # scores near 4 are off by 0.004 in float16
+    ),
+    Probe(
+        "bfloat16 stays bfloat16",
+        QKV_BATCH,
+        ALIKE,
+        dtype=torch.bfloat16,
+        tolerance=0.15,  # and by 0.03 in bfloat16
+    ),
+    Probe("keys and values may be expanded", QKV_HEADS, change=expanded),
+    Probe(LATER, {**QKV_BATCH, "causal": flag}, ALIKE, gradient=True),
+    Probe(f"{LATER}, in each head", {**QKV_HEADS, "causal": flag}, ALIKE),
+    Probe(
+        "the last query sits on the last key",
+        {**QKV_BATCH, "causal": flag},
+        MORE_KEYS,
+        convention="alignment",
+    ),
+    Probe(
+        "mask and causal flag count together",
+        {**QKV_BATCH, "mask": past_keys, "causal": flag},
+        ALIKE,
+    ),
+)
+
+
+def under_a_flag(answer: Callable[..., object]) -> Callable[..., object]:
+    """A wrong answer of the exercise, with a causal flag."""
+
+    def attend(q, k, v, mask=None, causal=False):
+        if causal:
+            past = causal_mask(q.shape[-2], k.shape[-2])
+            mask = past if mask is None else mask & past
+        return answer(q, k, v, mask=mask)
+
+    return attend
+
+
+REFERENCE = Exercise(
+    "attention",
+    asks="softmax(q kᵀ / √d) v, under a mask or a causal flag",
+    solution=attention,
+    by_name=("mask", "causal"),
+    probes=tuple(
+        dataclasses.replace(
+            probe,
+            needs=needs(probe),
+            convention=probe.convention or empty_rows(probe),
+        )
+        for probe in PROBES
+    ),
+    mistakes=[
+        dataclasses.replace(mistake, answer=under_a_flag(mistake.answer))
+        for mistake in ATTENTION.mistakes
+        if mistake.name != "empty row gives the average"
+    ],
+    optional=OPTIONAL,
+    conventions={
+        "empty_row": {
+            "zeros": "",
+            "nan": "empty row gives nan",
+            "average": "empty row gives the average",
+            "everything": "ten thousand subtracted",
+        },
+        "alignment": {"last": "", "first": "first on first"},
+    },
+)

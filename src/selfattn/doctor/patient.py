@@ -1,0 +1,73 @@
+"""A patient: what is examined, called as the reference of its kind is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+Facts = Mapping[str, Any]
+
+
+class Call(NamedTuple):
+    """One call of a patient: what it was given, each thing on its own."""
+
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+def directly(thing: Any, facts: Facts) -> Callable[..., object]:
+    """Call a thing just as the reference is called."""
+    called: Callable[..., object] = thing
+    return called
+
+
+def unseen(asks: str) -> None:
+    """Nobody looks on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patient:
+    """A thing in its kind's clothes: called like the reference, it answers.
+
+    ``adapt(thing, facts)`` makes the callable that takes what the reference
+    takes, hands it to the thing in the thing's own layout and under its own
+    names, and gives back what the reference would give.
+    """
+
+    thing: Any
+    facts: Facts
+    adapt: Callable[[Any, Facts], Callable[..., object]] = directly
+    watch: Callable[[str], object] = unseen  # is told each probe beforehand
+
+    def __call__(self, *arguments: Any, **named: Any) -> object:
+        """Call the thing in the way that its facts tell."""
+        return self.adapt(self.thing, self.facts)(*arguments, **named)
+
+    def recorded(self) -> tuple["Patient", list[Call]]:
+        """The same patient, and a list that fills with the calls it gets."""
+        calls: list[Call] = []
+        return replace(self, thing=Recorder(self.thing, calls)), calls
+
+
+class Recorder:
+    """A thing that keeps what it was called with, before it can change it."""
+
+    def __init__(self, thing: Any, calls: list[Call]):
+        """Stand before a thing."""
+        self.thing, self.calls = thing, calls
+
+    def __call__(self, *arguments: Any, **named: Any) -> object:
+        """Note the call, and make it."""
+        kept = tuple(copied(x) for x in arguments)
+        self.calls.append(Call(kept, {n: copied(x) for n, x in named.items()}))
+        return self.thing(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the thing has."""
+        return getattr(self.thing, name)
+
+
+def copied(x: Any) -> Any:
+    """A tensor of one's own, in the same order of memory."""
+    return x.detach().clone() if isinstance(x, Tensor) else x

@@ -1,0 +1,97 @@
+"""Code to copy and run: the smallest input on which an answer fails."""
+
+import textwrap
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.comparison import Difference
+from selfattn.doctor.patient import Call
+from selfattn.doctor.probes import Inputs
+
+WIDTH = 78
+MAX_SHOWN = 60  # numbers; a snippet with more is no help
+
+
+def snippet(
+    inputs: Inputs, by_name: tuple[str, ...], name: str, found: Difference
+) -> str:
+    """Code to copy that shows a failure; nothing if it would be too long."""
+    if not inputs:
+        return ""
+    plain = tuple(n for n in inputs if n not in by_name)
+    named = {n: x for n, x in inputs.items() if n in by_name}
+    call = Call(tuple(inputs[n] for n in plain), named)
+    return snippet_of_calls([call], name, found, plain)
+
+
+def snippet_of_calls(
+    calls: Sequence[Call],
+    name: str,
+    found: Difference,
+    plain: Sequence[str] = (),
+) -> str:
+    """The same, of every call that was made; ``plain`` names its arguments."""
+    plain = plain or ("x",)
+    lines: list[str] = []
+    for call in calls:
+        names = [*plain, *(f"x{i}" for i in range(len(call.arguments)))]
+        inputs = dict(zip(names, call.arguments, strict=False))
+        written = {n: as_code(x) for n, x in (inputs | call.named).items()}
+        if None in written.values():
+            return ""
+        lines += [f"{key} = {code}" for key, code in written.items()]
+        arguments = [*inputs, *(f"{n}={n}" for n in call.named)]
+        lines.append(f"{name}({', '.join(arguments)})")
+    return "\n".join(wrapped(line) for line in lines + result(found))
+
+
+def result(found: Difference) -> list[str]:
+    """What comes out and what should, as comments."""
+    short = found.expected is not None and found.expected.numel() <= MAX_SHOWN
+    if found.yours is None or found.expected is None or not short:
+        return [f"# {found.sentence}"]
+    what = "gradient" if found.kind == "gradient" else "yours"
+    return [
+        f"# {what}: {rounded(found.yours)}",
+        f"# expected: {rounded(found.expected)}",
+    ]
+
+
+def wrapped(line: str) -> str:
+    """A line of code or a comment, set in, and broken where it is long."""
+    return textwrap.fill(
+        line,
+        WIDTH,
+        initial_indent="    ",
+        subsequent_indent="    # " if line[0] == "#" else " " * 8,
+    )
+
+
+def as_code(x: object) -> str | None:
+    """Code that makes an input; None if it would be too long.
+
+    >>> as_code(torch.tensor([[1.0, 0.5]]))
+    'torch.tensor([[1.0, 0.5]])'
+    """
+    if not isinstance(x, Tensor):
+        return repr(x)
+    if x.numel() > MAX_SHOWN:
+        return None
+    plain = x.dtype in (torch.float32, torch.bool, torch.int64)
+    dtype = "" if plain else f", dtype={x.dtype}"
+    turned = not x.is_contiguous() and x.mT.is_contiguous()
+    listed = str((x.mT if turned else x).tolist())
+    for word in ("inf", "nan"):
+        listed = listed.replace(word, f"torch.{word}")
+    return f"torch.tensor({listed}{dtype}){'.mT' * turned}"
+
+
+def rounded(x: Tensor) -> str:
+    """The numbers of a tensor, to four places.
+
+    >>> rounded(torch.tensor([1 / 3, -1e-9]))
+    '[0.3333, 0.0]'
+    """
+    return str((x.double().round(decimals=4) + 0.0).tolist())
