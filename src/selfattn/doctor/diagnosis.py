@@ -1,14 +1,17 @@
 """From an answer to its diagnosis: run, compare, match, find a small input."""
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from selfattn.doctor.comparison import Difference, difference
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.outcome import Outcome, observe
-from selfattn.doctor.patient import Patient
+from selfattn.doctor.patient import Patient, parameters
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Finding, Report
 from selfattn.doctor.snippets import snippet, snippet_of_calls
@@ -206,13 +209,20 @@ def smallest_failure(
     for finding in findings:
         sizes, found = shrink(answer, exercise, finding)
         inputs = finding.probe.make(**sizes)
-        count = sum(getattr(x, "nbytes", 0) for x in inputs.values())
+        count = sum(size_of(x) for x in inputs.values())
         if best is None or count < best[0]:
             code = as_snippet(answer, exercise, finding.probe, sizes, found)
             best = count, finding._replace(difference=found), code
     if best is None:
         raise ValueError("there must be a failure to shrink, but none is")
     return best[1:]
+
+
+def size_of(x: object) -> int:
+    """The bytes of an input; what is half as long is no easier to read."""
+    if not isinstance(x, Tensor):
+        return 0
+    return x.numel() * max(4, x.element_size())
 
 
 def shrink(
@@ -246,8 +256,10 @@ def as_snippet(
     """Code to copy that shows a failure, in the answer's own terms."""
     if isinstance(answer, Patient):
         recorded, calls = answer.recorded()
-        observe(exercise, recorded, probe, **sizes)
-        return snippet_of_calls(calls, name_of(answer.thing), found)
+        once = dataclasses.replace(probe, gradient=False)
+        observe(exercise, recorded, once, **sizes)
+        plain = parameters(answer.thing)
+        return snippet_of_calls(calls, name_of(answer.thing), found, plain)
     return snippet(
         probe.make(**sizes), exercise.by_name, name_of(answer), found
     )

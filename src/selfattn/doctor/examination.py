@@ -1,15 +1,18 @@
 """Examine anything: an answer to an exercise, or a thing of some kind."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from selfattn.doctor.diagnosis import diagnose, name_of
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises import find, unknown
+from selfattn.doctor.isolation import Watch, can_fork, in_a_child
 from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.kinds import find_kind
-from selfattn.doctor.patient import Facts, Patient
-from selfattn.doctor.report import Report
+from selfattn.doctor.outcome import in_words
+from selfattn.doctor.patient import Facts, Patient, unseen
+from selfattn.doctor.report import NUMERIC, Report
 
 
 def check(answer: Any, *, exercise: str) -> None:
@@ -32,6 +35,7 @@ def examine(
     kind: str | None = None,
     exercise: str | None = None,
     time_limit: float | None = 20.0,
+    memory_limit: float = 4e9,
     **facts: Any,
 ) -> Report:
     """What is wrong with a thing, as a `Report`.
@@ -41,8 +45,11 @@ def examine(
         kind: what it should be, such as "attention" or "self-attention";
             `kinds` lists them all.
         exercise: or the exercise it answers, "<chapter>/<name>".
-        time_limit: seconds after which it is given up. None examines it in
-            this process, and waits for ever.
+        time_limit: seconds after which it is given up. What is of some kind
+            is examined in a process of its own, unless that cannot be made
+            (see `can_fork`) or this is None. What answers an exercise is
+            examined in this one.
+        memory_limit: bytes that such a process may take besides.
         facts: what is known of it. Each kind has its own facts; those that
             are not told are found out, if the probes decide them.
 
@@ -61,33 +68,42 @@ def examine(
         return diagnose(thing, find(exercise))
     found = find_kind(str(kind))
     found.check(facts)
-    return examine_here(thing, found, facts)
+    if time_limit is None or not can_fork():
+        return examine_here(thing, found, facts)
+    return in_a_child(
+        partial(examine_here, thing, found, facts),
+        Report(found.name, 0, patient=name_of(thing)),
+        time_limit,
+        memory_limit,
+    )
 
 
-def examine_here(thing: Any, kind: Kind, said: Facts) -> Report:
+def examine_here(
+    thing: Any, kind: Kind, said: Facts, watch: Watch = unseen
+) -> Report:
     """Examine in this process: read the thing in every way, keep the best."""
     about = Report(kind.name, 0, patient=name_of(thing))
     try:
         seen = kind.look(thing, said)
-        reports = list(read(thing, kind, said, seen))
+        return decide(list(read(thing, kind, said, seen, watch)), kind)
     except UnclearError as unclear:
         return about.with_(question=str(unclear))
     except (Exception, SystemExit) as error:
-        return about.with_(trouble=f"{type(error).__name__}: {error}")
-    return decide(reports, kind)
+        return about.with_(trouble=f"It raises {in_words(error)}.")
 
 
-def read(thing: Any, kind: Kind, said: Facts, seen: Facts) -> Iterator[Report]:
+def read(
+    thing: Any, kind: Kind, said: Facts, seen: Facts, watch: Watch
+) -> Iterator[Report]:
     """The reports on a thing, one for each way to read it until one fits."""
     for facts in kind.readings(said, seen):
         prepared = kind.prepare(thing, facts)
         exercise = kind.exercise(prepared, facts)
-        takes = facts.get("takes")
         report = diagnose(
-            Patient(prepared, facts, kind.adapt),
+            Patient(prepared, facts, kind.adapt, watch),
             exercise,
             said={n: said[n] for n in exercise.conventions if n in said},
-            takes=[*(takes or ()), *facts.get("has", ())],
+            takes=[*(facts.get("takes") or ()), *facts.get("has", ())],
             lacks=lacking(exercise, facts),
         )
         yield report.with_(
@@ -96,7 +112,9 @@ def read(thing: Any, kind: Kind, said: Facts, seen: Facts) -> Iterator[Report]:
             facts={
                 name: facts[name]
                 for name, fact in kind.facts.items()
-                if fact.options and name in facts and name not in said
+                if fact.options
+                and name in facts
+                and not hidden(name, said, facts)
             },
             not_asked={
                 exercise.optional[need]: why
@@ -105,6 +123,12 @@ def read(thing: Any, kind: Kind, said: Facts, seen: Facts) -> Iterator[Report]:
         )
         if report.passed and not report.refused:
             return
+
+
+def hidden(name: str, said: Facts, facts: Facts) -> bool:
+    """Whether a fact was told, or is of what the patient does not take."""
+    lacks = facts.get("lacks", {})
+    return name in said or name.partition("_")[0] in lacks
 
 
 def lacking(exercise: Exercise, facts: Facts) -> dict[str, str]:
@@ -146,9 +170,15 @@ def decide(reports: Sequence[Report], kind: Kind) -> Report:
     return first.with_(facts=decided, assumed=open_facts)
 
 
-def rightness(report: Report) -> int:
-    """On how many probes a patient is right."""
-    return report.probes - len(report.findings)
+def rightness(report: Report) -> tuple[int, int]:
+    """On how many probes a patient is right, and on how many it nearly is.
+
+    Under a wrong reading, shapes seldom fit. So wrong numbers of the right
+    shape speak for a reading, too.
+    """
+    kinds = [finding.difference.kind for finding in report.findings]
+    near = sum(kind in {*NUMERIC, "modifies"} for kind in kinds)
+    return report.probes - len(kinds), near
 
 
 def verdict(report: Report) -> tuple[object, ...]:

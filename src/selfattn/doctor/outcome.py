@@ -127,5 +127,8 @@ def in_words(error: BaseException) -> str:
     """An error in one line: its type and what it says."""
     if isinstance(error, UnusableError):
         return str(error)
-    lines = str(error).strip().splitlines() or [""]
+    try:
+        lines = str(error).strip().splitlines() or [""]
+    except Exception:  # its words are wrong, too
+        lines = [""]
     return f"{type(error).__name__}: {lines[0][:200]}".rstrip(": .")

@@ -1,5 +1,7 @@
 """A patient: what is examined, called as the reference of its kind is."""
 
+import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -71,3 +73,14 @@ class Recorder:
 def copied(x: Any) -> Any:
     """A tensor of one's own, in the same order of memory."""
     return x.detach().clone() if isinstance(x, Tensor) else x
+
+
+def parameters(thing: Any) -> list[str]:
+    """The names of a callable's parameters, in their order."""
+    try:
+        listed = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):  # it is written in C: see what it says
+        words = re.search(r"\(([^()]*)\)", getattr(thing, "__doc__", "") or "")
+        said = words[1].split(",") if words else []
+        return [re.split("[=:]", word)[0].strip() for word in said]
+    return [p.name for p in listed if p.kind is not p.VAR_KEYWORD]

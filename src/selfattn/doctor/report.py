@@ -104,8 +104,9 @@ def about_patient(report: Report) -> list[str]:
         said += report._unnamed()[1:]
     for mistake in report.remarks:
         said.append(indent(f"A convention, not ours: {mistake}"))
-    for what, why in report.not_asked.items():
-        said.append(indent(f"Not asked: {what}; {why}."))
+    for why in dict.fromkeys(report.not_asked.values()):
+        what = [w for w, y in report.not_asked.items() if y == why]
+        said.append(indent(f"Not asked, as {why}: {', '.join(what)}."))
     for verb, facts in (("Found", report.facts), ("Took", report.assumed)):
         if facts:
             listed = ", ".join(f"{n}={x!r}" for n, x in facts.items())

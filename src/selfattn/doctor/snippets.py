@@ -33,10 +33,10 @@ def snippet_of_calls(
     plain: Sequence[str] = (),
 ) -> str:
     """The same, of every call that was made; ``plain`` names its arguments."""
-    plain = plain or ("x",)
     lines: list[str] = []
     for call in calls:
-        names = [*plain, *(f"x{i}" for i in range(len(call.arguments)))]
+        missing = range(len(plain), len(call.arguments))
+        names = [*plain, *(f"x{i + 1}" for i in missing)]
         inputs = dict(zip(names, call.arguments, strict=False))
         written = {n: as_code(x) for n, x in (inputs | call.named).items()}
         if None in written.values():

@@ -9,7 +9,7 @@ from selfattn.doctor.kind import Kind
 
 def kinds() -> dict[str, Kind]:
     """All kinds, by their names."""
-    found = {}
+    found: dict[str, Kind] = {}
     for module in pkgutil.iter_modules(__path__):
         inside = importlib.import_module(f"{__name__}.{module.name}")
         found |= {

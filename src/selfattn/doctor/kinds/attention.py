@@ -1,7 +1,5 @@
 """Functions `attend(q, k, v, …)`, under whatever names and in any layout."""
 
-import inspect
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +8,7 @@ from torch import Tensor
 
 from selfattn.doctor.kind import Fact, Kind, UnclearError
 from selfattn.doctor.kinds.attention_bank import REFERENCE
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, parameters
 
 WORDS = {  # what others call the arguments, the most common first
     "mask": ("mask", "attn_mask", "attention_mask", "key_mask", "att_mask"),
@@ -21,7 +19,7 @@ FACTS = {
     "layout": Fact(
         "the axes of q, k and v",
         {
-            "...ND": "any axes, tokens, features",
+            "any": "any axes, tokens, features",
             "BHND": "batch, heads, tokens, features",
             "BNHD": "batch, tokens, heads, features",
             "BND": "batch, tokens, features",
@@ -95,17 +93,6 @@ def argument_names(thing: Any) -> dict[str, str | None]:
     return names
 
 
-def parameters(thing: Any) -> list[str]:
-    """The names of a callable's parameters, in their order."""
-    try:
-        listed = inspect.signature(thing).parameters.values()
-    except (TypeError, ValueError):  # it is written in C: see what it says
-        words = re.search(r"\(([^()]*)\)", getattr(thing, "__doc__", "") or "")
-        said = words[1].split(",") if words else []
-        return [re.split("[=:]", word)[0].strip() for word in said]
-    return [p.name for p in listed if p.kind is not p.VAR_KEYWORD]
-
-
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     """Call it with (…, n, d), a mask that is True where one may look."""
 
@@ -139,7 +126,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 
 def laid_out(x: Tensor, layout: str) -> Tensor:
     """A tensor (…, n, d) in another layout."""
-    if layout == "...ND":
+    if layout == "any":
         return x
     if layout == "BND":
         return x.reshape(-1, *x.shape[-2:]) if x.ndim != 3 else x
@@ -151,7 +138,7 @@ def laid_back(value: object, layout: str, front: torch.Size) -> object:
     """An output as (…, n, d) again; of an output with weights, the output."""
     if isinstance(value, tuple) and 1 < len(value) < 4:
         value = value[0]
-    if layout == "...ND" or not isinstance(value, Tensor) or value.ndim < 3:
+    if layout == "any" or not isinstance(value, Tensor) or value.ndim < 3:
         return value
     if layout == "BNHD" and value.ndim == 4:
         value = value.transpose(1, 2)
