@@ -1,0 +1,109 @@
+"""The decoder: a stack of blocks that writes, one token after another.
+
+This is GPT's kind, with nothing to translate from. Its blocks are
+`EncoderBlock`s under a causal mask: see `blocks`.
+"""
+
+from collections.abc import Iterable
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from selfattn.models.embedding import Embedding
+from selfattn.models.encoder import Relative, bias_of
+from selfattn.multihead import KeysValues
+
+Cache = list[KeysValues]  # one for each block
+Ids = Int[Tensor, "batch n"]
+
+
+class Decoder(nn.Module):
+    """An embedding, causal blocks, a last norm, and a score for each token.
+
+    Args:
+        embed: the `Embedding` of the tokens.
+        blocks: `EncoderBlock`s, in the order in which they work.
+        norm: after the last block; none when None.
+        relative: as for `Encoder`.
+        tied: whether the scores are made with the embedding's table, as in
+            GPT-2, or with a matrix of their own, as in most of Llama.
+
+    References: Radford et al. (2019), section 2.3; Press and Wolf (2017).
+
+    >>> import torch
+    >>> from selfattn.blocks import EncoderBlock
+    >>> blocks = [EncoderBlock(8, 2, 32, pre=True) for _ in range(3)]
+    >>> model = Decoder(Embedding(11, 8), blocks)
+    >>> model(torch.tensor([[3, 1, 4, 1]])).shape
+    torch.Size([1, 4, 11])
+    """
+
+    def __init__(
+        self,
+        embed: Embedding,
+        blocks: Iterable[nn.Module],
+        *,
+        norm: nn.Module | None = None,
+        relative: Relative = None,
+        tied: bool = True,
+    ):
+        """Keep the parts, and make the scores."""
+        super().__init__()
+        self.embed = embed
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = nn.Identity() if norm is None else norm
+        self.relative = relative
+        self.head = head_of(embed, tied)
+
+    def forward(
+        self, tokens: Ids, *, mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "batch n n_tokens"]:
+        """Logits of what follows each token, all at once, as for training.
+
+        Args:
+            tokens: token numbers, (batch, n).
+            mask: who may look at whom, besides the causal mask.
+
+        Returns:
+            Logits, (batch, n, n_tokens).
+        """
+        x = self.embed(tokens)
+        n = x.shape[-2]
+        bias = bias_of(self.relative, n, n, x)
+        for block in self.blocks:
+            x = block(x, mask=mask, bias=bias, causal=True)
+        return self.head(self.norm(x))
+
+    def step(
+        self, tokens: Ids, cache: Cache | None = None
+    ) -> tuple[Float[Tensor, "batch n_tokens"], Cache]:
+        """Logits of the one token that comes next, and what to keep.
+
+        Args:
+            tokens: the new tokens, (batch, n): at first the whole prompt,
+                then the one chosen.
+            cache: what this returned for the tokens before; it is not
+                changed, so several ways on can start from one cache.
+
+        Returns:
+            The logits, (batch, n_tokens), and the longer cache.
+        """
+        n_past = 0 if cache is None else cache[0].k.shape[-2]
+        x = self.embed(tokens, offset=n_past)
+        n = x.shape[-2]
+        bias = bias_of(self.relative, n, n_past + n, x)
+        longer = []
+        for i, block in enumerate(self.blocks):
+            kept = block.remember(x, None if cache is None else cache[i])
+            x = block(x, kept=kept, bias=bias, causal=True)
+            longer.append(kept)
+        return self.head(self.norm(x[:, -1])), longer
+
+
+def head_of(embed: Embedding, tied: bool) -> nn.Linear:
+    """The scores of all tokens: the embedding's own table, if tied."""
+    n_tokens, d_model = embed.tokens.weight.shape
+    head = nn.Linear(d_model, n_tokens, bias=False)
+    if tied:
+        head.weight = embed.tokens.weight
+    return head

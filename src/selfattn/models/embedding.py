@@ -1,0 +1,86 @@
+"""Embeddings: token numbers become vectors that know their places."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+Ids = Int[Tensor, "batch n"]
+
+
+class Embedding(nn.Module):
+    """A vector for each token, with its position's and its segment's added.
+
+    Args:
+        n_tokens: number of different tokens.
+        d_model: width of the vectors.
+        positions: what to add for each position, called as
+            ``positions(n, offset=…)``: `LearnedPositions`, or `sinusoidal`
+            with its width bound. None where attention itself is told.
+        n_segments: how many segments have a vector, as BERT's two sentences.
+        scale: what token vectors are multiplied by; √d_model in 2017.
+        norm: makes a normalisation of the sum from d_model; BERT has one.
+        dropout: share of the features dropped in training.
+
+    References: Vaswani et al. (2017), section 3.4; Devlin et al. (2019),
+    section 3.
+
+    >>> from selfattn.positions import LearnedPositions
+    >>> embed = Embedding(11, 6, positions=LearnedPositions(8, 6))
+    >>> embed(torch.tensor([[3, 1, 4]])).shape
+    torch.Size([1, 3, 6])
+    """
+
+    def __init__(
+        self,
+        n_tokens: int,
+        d_model: int,
+        *,
+        positions: Callable[..., Tensor] | None = None,
+        n_segments: int = 0,
+        scale: float = 1.0,
+        norm: Callable[[int], nn.Module] = nn.Identity,
+        dropout: float = 0.0,
+    ):
+        """Start small, as learned positions do."""
+        super().__init__()
+        self.tokens = nn.Embedding(n_tokens, d_model)
+        nn.init.normal_(self.tokens.weight, std=0.02)
+        self.positions, self.scale = positions, scale
+        self.segments = None
+        if n_segments:
+            self.segments = nn.Embedding(n_segments, d_model)
+            nn.init.normal_(self.segments.weight, std=0.02)
+        self.norm = norm(d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, tokens: Ids, *, segments: Ids | None = None, offset: int = 0
+    ) -> Float[Tensor, "batch n d_model"]:
+        """Look up and add.
+
+        Args:
+            tokens: token numbers, (batch, n).
+            segments: which segment each is of, (batch, n); the first for all
+                when None.
+            offset: position of the first token.
+
+        Returns:
+            Vectors, (batch, n, d_model).
+
+        Raises:
+            ValueError: if segments are given that have no vectors.
+        """
+        x = self.tokens(tokens) * self.scale
+        if self.positions is not None:
+            x = x + self.positions(tokens.shape[-1], offset=offset).to(x)
+        if self.segments is not None:
+            first = torch.zeros_like(tokens)
+            x = x + self.segments(first if segments is None else segments)
+        elif segments is not None:
+            raise ValueError(
+                "only an embedding with vectors for segments can tell them "
+                f"apart, but n_segments=0 and segments={tuple(segments.shape)}"
+            )
+        return self.dropout(self.norm(x))

@@ -1,0 +1,88 @@
+"""The encoder: a stack of blocks that sees all of what it is given.
+
+A model is put together from parts that are made beforehand: an embedding, a
+list of blocks, a last norm. What makes it BERT, a vision transformer or the
+first half of T5 is which parts they are.
+"""
+
+from collections.abc import Callable, Iterable
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+Mask = Bool[Tensor, "..."] | None
+Relative = Callable[[int, int], Tensor] | None
+
+
+class Encoder(nn.Module):
+    """An embedding, blocks that look at all tokens, and perhaps a last norm.
+
+    Args:
+        embed: makes (batch, n, d_model) of what goes in: `Embedding` of
+            token numbers, `PatchEmbedding` of images, `torch.nn.Identity` of
+            vectors that are there already, or a module of yours.
+        blocks: `EncoderBlock`s, in the order in which they work.
+        norm: after the last block, as blocks with a norm *before* each
+            sublayer want; none when None.
+        relative: makes a bias for all blocks, (n_heads, n_q, n_k), called as
+            ``relative(n_q, n_k)``: `T5Bias`, or `alibi_bias` with its number
+            of heads bound.
+
+    Reference: Vaswani et al. (2017), section 3.1.
+
+    >>> import torch
+    >>> from selfattn.blocks import EncoderBlock
+    >>> from selfattn.models import Embedding
+    >>> blocks = [EncoderBlock(8, 2, 32, pre=True) for _ in range(3)]
+    >>> encoder = Encoder(Embedding(11, 8), blocks)
+    >>> encoder(torch.tensor([[3, 1, 4, 1]])).shape
+    torch.Size([1, 4, 8])
+    """
+
+    def __init__(
+        self,
+        embed: nn.Module,
+        blocks: Iterable[nn.Module],
+        *,
+        norm: nn.Module | None = None,
+        relative: Relative = None,
+    ):
+        """Keep the parts."""
+        super().__init__()
+        self.embed = embed
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = nn.Identity() if norm is None else norm
+        self.relative = relative
+
+    def forward(
+        self,
+        tokens: Tensor,
+        *,
+        segments: Int[Tensor, "batch n"] | None = None,
+        mask: Mask = None,
+    ) -> Float[Tensor, "batch n d_model"]:
+        """Turn tokens into vectors that know of each other.
+
+        Args:
+            tokens: what the embedding takes, such as (batch, n) numbers.
+            segments: which segment each token is of; handed to the embedding.
+            mask: True where a token may look: padding, say, or the edges of
+                a graph. Shapes as for `MultiHeadAttention`.
+
+        Returns:
+            One vector a token, (batch, n, d_model).
+        """
+        told = {} if segments is None else {"segments": segments}
+        x = self.embed(tokens, **told)
+        n = x.shape[-2]
+        bias = bias_of(self.relative, n, n, x)
+        for block in self.blocks:
+            x = block(x, mask=mask, bias=bias)
+        return self.norm(x)
+
+
+def bias_of(
+    relative: Relative, n_q: int, n_k: int, x: Tensor
+) -> Float[Tensor, "1 h {n_q} {n_k}"] | None:
+    """The bias that all blocks share, on the device and in the type of x."""
+    return None if relative is None else relative(n_q, n_k)[None].to(x)

@@ -1,0 +1,139 @@
+"""The encoder–decoder: one stack reads, another writes what it was told.
+
+This is the model of 2017, and T5's and BART's.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from selfattn.models.decoder import Cache, head_of
+from selfattn.models.embedding import Embedding
+from selfattn.models.encoder import Encoder, Relative, bias_of
+
+Mask = Bool[Tensor, "..."] | None
+Source = Int[Tensor, "batch n_k"]
+Target = Int[Tensor, "batch n_q"]
+
+
+class Memory(NamedTuple):
+    """A source that was read: what each block's cross-attention asks."""
+
+    kept: Cache
+    mask: Tensor | None
+
+
+class EncoderDecoder(nn.Module):
+    """An encoder, and blocks that write while looking at what it made.
+
+    Args:
+        encoder: reads the source.
+        embed: the `Embedding` of the target; the encoder's own, if source
+            and target have the same tokens.
+        blocks: `DecoderBlock`s, in the order in which they work.
+        norm: after the last block; none when None.
+        relative: a bias for the self-attention of all blocks; as for
+            `Encoder`.
+        tied: whether the scores are made with the target's table.
+
+    References: Vaswani et al. (2017), section 3.1; Raffel et al. (2020),
+    section 2.1.
+
+    >>> import torch
+    >>> from selfattn.blocks import DecoderBlock, EncoderBlock
+    >>> embed = Embedding(11, 8)
+    >>> encoder = Encoder(embed, [EncoderBlock(8, 2, 32, pre=True)])
+    >>> blocks = [DecoderBlock(8, 2, 32, pre=True)]
+    >>> model = EncoderDecoder(encoder, embed, blocks)
+    >>> model(torch.tensor([[3, 1, 4, 1]]), torch.tensor([[2, 7]])).shape
+    torch.Size([1, 2, 11])
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        embed: Embedding,
+        blocks: Iterable[nn.Module],
+        *,
+        norm: nn.Module | None = None,
+        relative: Relative = None,
+        tied: bool = True,
+    ):
+        """Keep the parts, and make the scores."""
+        super().__init__()
+        self.encoder, self.embed = encoder, embed
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = nn.Identity() if norm is None else norm
+        self.relative = relative
+        self.head = head_of(embed, tied)
+
+    def forward(
+        self,
+        source: Source,
+        target: Target,
+        *,
+        mask: Mask = None,
+        target_mask: Mask = None,
+    ) -> Float[Tensor, "batch n_q n_tokens"]:
+        """Logits of what follows each target token, all at once.
+
+        Args:
+            source: token numbers, (batch, n_k).
+            target: those of the target so far, (batch, n_q).
+            mask: who may look at the source: its padding.
+            target_mask: who may look at whom in the target, besides the
+                causal mask.
+
+        Returns:
+            Logits, (batch, n_q, n_tokens).
+        """
+        memory = self.encoder(source, mask=mask)
+        x = self.embed(target)
+        n = x.shape[-2]
+        bias = bias_of(self.relative, n, n, x)
+        for block in self.blocks:
+            x = block(x, memory, mask=target_mask, memory_mask=mask, bias=bias)
+        return self.head(self.norm(x))
+
+    def read(self, source: Source, *, mask: Mask = None) -> Memory:
+        """Read a source once, for every step of writing.
+
+        Args:
+            source: token numbers, (batch, n_k).
+            mask: its padding, as `padding_mask` makes it.
+        """
+        memory = self.encoder(source, mask=mask)
+        kept = [block.cross.keys_values(memory) for block in self.blocks]
+        return Memory(kept, mask)
+
+    def step(
+        self, tokens: Target, cache: Cache | None = None, *, memory: Memory
+    ) -> tuple[Float[Tensor, "batch n_tokens"], Cache]:
+        """Logits of the one token that comes next, and what to keep.
+
+        Args:
+            tokens: the new tokens of the target, (batch, n).
+            cache: what this returned for those before; it is not changed.
+            memory: what `read` made of the source.
+
+        Returns:
+            The logits, (batch, n_tokens), and the longer cache.
+        """
+        n_past = 0 if cache is None else cache[0].k.shape[-2]
+        x = self.embed(tokens, offset=n_past)
+        n = x.shape[-2]
+        bias = bias_of(self.relative, n, n_past + n, x)
+        longer = []
+        for i, block in enumerate(self.blocks):
+            kept = block.remember(x, None if cache is None else cache[i])
+            x = block(
+                x,
+                memory.kept[i],
+                kept=kept,
+                memory_mask=memory.mask,
+                bias=bias,
+            )
+            longer.append(kept)
+        return self.head(self.norm(x[:, -1])), longer

@@ -1,0 +1,255 @@
+"""Loading: published weights of GPT-2 and BERT, from a file you have.
+
+Both files are a table of names and tensors. Reading them is renaming: each
+of their tensors becomes one of ours, and none may be left over or missing.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from selfattn.blocks import EncoderBlock
+from selfattn.dot_product import Attend, fused_attention
+from selfattn.layers import FeedForward, LayerNorm, gelu
+from selfattn.models.decoder import Decoder
+from selfattn.models.embedding import Embedding
+from selfattn.models.encoder import Encoder
+from selfattn.models.heads import Pooler, WordHead
+from selfattn.models.weights import (
+    Weights,
+    count_blocks,
+    fill,
+    has,
+    read,
+    renamed,
+    shape_of,
+    tie,
+)
+from selfattn.multihead import MultiHeadAttention
+from selfattn.positions import LearnedPositions
+
+D_HEAD = 64  # in every size of GPT-2 and BERT that was published
+
+# What stands in their names, and what in ours, in this order.
+GPT2_NAMES = {
+    r"^transformer\.": "",
+    r"^wte\.": "embed.tokens.",
+    r"^wpe\.weight": "embed.positions.table",
+    r"^h\.": "blocks.",
+    r"\.ln_(\d)\.": r".add_norm_\1.norm.",
+    r"^ln_f\.": "norm.",
+    r"\.attn\.c_proj\.": ".attention.W_o.",
+    r"\.mlp\.c_fc\.": ".feed_forward.W_in.",
+    r"\.mlp\.c_proj\.": ".feed_forward.W_out.",
+    r"^lm_head\.": "head.",
+}
+BERT_NAMES = {
+    r"^bert\.": "",
+    r"^encoder\.layer\.": "encoder.blocks.",
+    r"^embeddings\.word_embeddings\.": "encoder.embed.tokens.",
+    r"^embeddings\.position_embeddings\.weight": (
+        "encoder.embed.positions.table"
+    ),
+    r"^embeddings\.token_type_embeddings\.": "encoder.embed.segments.",
+    r"^embeddings\.LayerNorm\.": "encoder.embed.norm.",
+    r"\.attention\.self\.query\.": ".attention.W_q.",
+    r"\.attention\.self\.key\.": ".attention.W_k.",
+    r"\.attention\.self\.value\.": ".attention.W_v.",
+    r"\.attention\.output\.dense\.": ".attention.W_o.",
+    r"\.attention\.output\.LayerNorm\.": ".add_norm_1.norm.",
+    r"\.intermediate\.dense\.": ".feed_forward.W_in.",
+    r"\.output\.dense\.": ".feed_forward.W_out.",
+    r"\.output\.LayerNorm\.": ".add_norm_2.norm.",
+    r"^cls\.predictions\.transform\.LayerNorm\.": "words.norm.",
+    r"^cls\.predictions\.transform\.": "words.",
+    r"^cls\.predictions\.(decoder\.)?": "words.words.",
+    r"^cls\.seq_relationship\.": "next_sentence.",
+}
+
+
+def load_gpt2(
+    path: str | Path,
+    *,
+    n_heads: int | None = None,
+    attend: Attend = fused_attention,
+) -> Decoder:
+    """A `Decoder` with the weights of a GPT-2 in a safetensors file.
+
+    Args:
+        path: the file, as published beside GPT-2 of any size.
+        n_heads: number of heads; as many as have 64 features when None. The
+            file does not tell.
+        attend: how its heads attend.
+
+    Returns:
+        The model, in evaluation mode, in the type of the file.
+
+    Raises:
+        ValueError: if the file lacks a weight of GPT-2, or has another.
+
+    Reference: Radford et al. (2019), section 2.3.
+    """
+    weights = split_qkv(renamed(read(path), GPT2_NAMES))
+    table = "embed.tokens.weight"
+    shape_of(table, weights, path)
+    weights.setdefault("head.weight", weights[table])
+    with torch.device("meta"):  # shapes alone: the numbers come from the file
+        model = gpt2_decoder(weights, path, n_heads, attend)
+    fill(model, weights, path)
+    tie(model.head, model.embed)
+    return model.eval()
+
+
+def gpt2_decoder(
+    weights: Weights, path: str | Path, n_heads: int | None, attend: Attend
+) -> Decoder:
+    """GPT-2 in the sizes of the file, without numbers."""
+    n_tokens, d_model = shape_of("embed.tokens.weight", weights, path)
+    places, _ = shape_of("embed.positions.table", weights, path)
+    d_ff, _ = shape_of("blocks.0.feed_forward.W_in.weight", weights, path)
+    block = partial(
+        EncoderBlock,
+        d_model,
+        d_model // D_HEAD if n_heads is None else n_heads,
+        d_ff,
+        pre=True,
+        multihead=partial(
+            MultiHeadAttention, projection_bias=True, attend=attend
+        ),
+        feed_forward=partial(
+            FeedForward, activation=partial(F.gelu, approximate="tanh")
+        ),
+    )
+    positions = LearnedPositions(places, d_model)
+    return Decoder(
+        Embedding(n_tokens, d_model, positions=positions),
+        [block() for _ in range(count_blocks(weights, "blocks."))],
+        norm=LayerNorm(d_model),
+    )
+
+
+def split_qkv(weights: Weights) -> Weights:
+    """GPT-2's matrices the way ours stand, and its c_attn cut into three.
+
+    It stores them as they multiply a row, (d_in, d_out); `torch.nn.Linear`
+    the other way round.
+    """
+    ours = {}
+    for name, weight in weights.items():
+        if name.startswith("blocks.") and weight.ndim == 2:
+            weight = weight.T
+        before, fused, after = name.partition("attn.c_attn.")
+        if not fused:
+            ours[name] = weight.contiguous()
+            continue
+        for letter, part in zip("qkv", weight.chunk(3), strict=True):
+            ours[f"{before}attention.W_{letter}.{after}"] = part.clone()
+    return ours
+
+
+class Bert(nn.Module):
+    """What a published BERT holds: an encoder, and what it was trained with.
+
+    Args:
+        encoder: with an embedding of tokens, positions and two segments.
+        pooler: one vector a text, if the file has it.
+        words: which word is hidden, if the file has it.
+        next_sentence: whether the second text follows the first (class 0) or
+            not (class 1), of the pooler's vector; if the file has it.
+
+    Reference: Devlin et al. (2019), section 3.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        pooler: Pooler | None = None,
+        words: WordHead | None = None,
+        next_sentence: nn.Linear | None = None,
+    ):
+        """Keep the parts."""
+        super().__init__()
+        self.encoder, self.pooler = encoder, pooler
+        self.words, self.next_sentence = words, next_sentence
+
+
+def load_bert(
+    path: str | Path,
+    *,
+    n_heads: int | None = None,
+    attend: Attend = fused_attention,
+) -> Bert:
+    """A `Bert` with the weights in a safetensors file.
+
+    Args:
+        path: the file, as published beside BERT of any size.
+        n_heads: number of heads; as many as have 64 features when None. The
+            file does not tell.
+        attend: how its heads attend.
+
+    Returns:
+        The model, in evaluation mode, in the type of the file.
+
+    Raises:
+        ValueError: if the file lacks a weight of BERT, or has another.
+
+    Reference: Devlin et al. (2019), section 3.
+    """
+    weights = renamed(read(path), BERT_NAMES)
+    table = "encoder.embed.tokens.weight"
+    _, d_model = shape_of(table, weights, path)
+    if has_words := "words.dense.weight" in weights:
+        weights.setdefault("words.words.weight", weights[table])
+    with torch.device("meta"):
+        encoder = bert_encoder(weights, path, n_heads, attend)
+        model = Bert(
+            encoder,
+            pooler=Pooler(d_model) if has("pooler", weights) else None,
+            words=WordHead(encoder.embed) if has_words else None,
+            next_sentence=(
+                nn.Linear(d_model, 2)
+                if has("next_sentence", weights)
+                else None
+            ),
+        )
+    fill(model, weights, path)
+    if model.words is not None:
+        tie(model.words.words, model.encoder.embed)
+    return model.eval()
+
+
+def bert_encoder(
+    weights: Weights, path: str | Path, n_heads: int | None, attend: Attend
+) -> Encoder:
+    """BERT's encoder in the sizes of the file; its eps is 1e-12."""
+    n_tokens, d_model = shape_of("encoder.embed.tokens.weight", weights, path)
+    places, _ = shape_of("encoder.embed.positions.table", weights, path)
+    segments, _ = shape_of("encoder.embed.segments.weight", weights, path)
+    inner = "encoder.blocks.0.feed_forward.W_in.weight"
+    d_ff, _ = shape_of(inner, weights, path)
+    norm = partial(LayerNorm, eps=1e-12)
+    embed = Embedding(
+        n_tokens,
+        d_model,
+        positions=LearnedPositions(places, d_model),
+        n_segments=segments,
+        norm=norm,
+    )
+    block = partial(
+        EncoderBlock,
+        d_model,
+        d_model // D_HEAD if n_heads is None else n_heads,
+        d_ff,
+        pre=False,
+        norm=norm,
+        multihead=partial(
+            MultiHeadAttention, projection_bias=True, attend=attend
+        ),
+        feed_forward=partial(FeedForward, activation=gelu),
+    )
+    n_blocks = count_blocks(weights, "encoder.blocks.")
+    return Encoder(embed, [block() for _ in range(n_blocks)])
