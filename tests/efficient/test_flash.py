@@ -154,6 +154,16 @@ def test_a_bias_far_below_all_others_is_not_taken_for_an_empty_row(qkv):
     assert_close(tiled, attention(*qkv, bias=bias))
 
 
+def test_the_lowest_bias_there_is_is_still_a_number(qkv):
+    """Libraries hide keys with it; a row of nothing else is their mean."""
+    q, k, v = qkv
+    bias = torch.zeros(7, 11, dtype=q.dtype)
+    bias[1], bias[2, 3:] = torch.finfo(q.dtype).min, torch.finfo(q.dtype).min
+    expected = attention(q, k, v, bias=bias)
+    assert expected[..., 1, :].abs().min() > 0
+    assert_close(flash_attention(q, k, v, bias=bias, block_k=4), expected)
+
+
 @pytest.mark.parametrize("gain", [1.0, 30.0])
 def test_in_float32_it_errs_no_more_than_twice_the_fused_kernel(device, gain):
     """In value and gradient; a gain of 30 makes rows of one weight each."""
