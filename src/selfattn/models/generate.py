@@ -67,7 +67,7 @@ def sample(
         logits = keep_top_k(logits, top_k)
     if top_p is not None:
         logits = keep_top_p(logits, top_p)
-    weights = logits.softmax(dim=-1).flatten(0, -2)
+    weights = logits.softmax(dim=-1).reshape(-1, logits.shape[-1])
     drawn = torch.multinomial(weights, 1, generator=generator)
     return drawn.reshape(logits.shape[:-1])
 
