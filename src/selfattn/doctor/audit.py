@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from selfattn.doctor.diagnosis import agrees, diagnose, observe_known
+from selfattn.doctor.diagnosis import agrees, diagnose, judge, observe_known
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises import find, names
 
@@ -24,7 +24,7 @@ def names_given(exercise: Exercise) -> dict[str, str]:
     """For every mistake of one exercise: what the doctor called it."""
     given = {}
     for mistake in exercise.mistakes:
-        report = diagnose(mistake.answer, exercise, said=ours(exercise))
+        report = judge(mistake.answer, exercise, said=ours(exercise)).report
         named = UNNAMED if report.mistake is None else report.mistake.name
         given[mistake.name] = PASSED if report.passed else named
     return given

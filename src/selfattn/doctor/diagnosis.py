@@ -25,15 +25,29 @@ class Seen(NamedTuple):
     rule: Mistake | None = None  # the convention it is held to, if not ours
 
 
-def diagnose(
+class Case(NamedTuple):
+    """What an answer did, and what of it is known without further calls."""
+
+    answer: Any
+    exercise: Exercise
+    seen: list[Seen]  # what counts
+    report: Report
+
+
+def diagnose(answer: Any, exercise: Exercise) -> Report:
+    """Compare an answer with a solution and with its named mistakes."""
+    return explain(judge(answer, exercise))
+
+
+def judge(
     answer: Any,
     exercise: Exercise,
     *,
     said: Mapping[str, str] | None = None,
     takes: Sequence[str] = (),
     lacks: Mapping[str, str] | None = None,
-) -> Report:
-    """Compare an answer with a solution and with its named mistakes.
+) -> Case:
+    """Run an answer on every probe, and look for the name of its mistake.
 
     Args:
         answer: what is to be judged.
@@ -47,36 +61,38 @@ def diagnose(
     seen = [Seen(p, observe(exercise, answer, p)) for p in asked]
     name, n = exercise.name, len(seen)
     if all(one.outcome.stub for one in seen):
-        return Report(name, n, unanswered=why_unanswered(answer))
+        unanswered = Report(name, n, unanswered=why_unanswered(answer))
+        return Case(answer, exercise, seen, unanswered)
     counted, remarks = without_conventions(exercise, seen, said or {})
     findings = wrong(exercise, counted)
     mistake = named(exercise, counted) if findings else None
-    refused: dict[str, str] = {}
+    report = Report(name, n, remarks=remarks, not_asked=lacks)
     if findings and mistake is None:
         refused = refusals(exercise, counted, takes)
         counted = [s for s in counted if not refused.keys() & s.probe.needs]
-        findings, lacks = wrong(exercise, counted), lacks | refused
+        findings = wrong(exercise, counted)
         mistake = named(exercise, counted) if refused and findings else None
-        n = len([p for p in asked if not refused.keys() & p.needs])
-    report = Report(
-        name, n, remarks=remarks, not_asked=lacks, refused=tuple(refused)
-    )
-    if mistake is not None or not findings:
-        return report.with_(findings=tuple(findings), mistake=mistake)
-    return unnamed(answer, exercise, counted, report)
+        report = report.with_(
+            probes=len([p for p in asked if not refused.keys() & p.needs]),
+            not_asked=lacks | refused,
+            refused=tuple(refused),
+        )
+    report = report.with_(findings=tuple(findings), mistake=mistake)
+    return Case(answer, exercise, counted, report)
 
 
-def unnamed(
-    answer: Any, exercise: Exercise, seen: Sequence[Seen], so_far: Report
-) -> Report:
-    """What to say of a mistake that is not in the bank."""
-    findings = wrong(exercise, seen)
-    likeness, told = most_alike(exercise, seen, findings)
+def explain(case: Case) -> Report:
+    """What to say of a case; most, if its mistake has no name."""
+    answer, exercise, seen, report = case
+    if report.mistake is not None or not report.findings:
+        return report
+    likeness, told = most_alike(exercise, seen, report.findings)
     # What the likeness explains is told; what it leaves is to be shown.
-    rest = [finding for finding in findings if finding.probe not in told]
-    first, code = smallest_failure(answer, exercise, rest or findings)
-    others = (f for f in findings if f.probe is not first.probe)
-    return so_far.with_(
+    rest = [found for found in report.findings if found.probe not in told]
+    to_show = rest or report.findings
+    first, code = smallest_failure(answer, exercise, to_show)
+    others = (f for f in report.findings if f.probe is not first.probe)
+    return report.with_(
         findings=(first, *others),
         likeness=likeness,
         agrees=len(told),
@@ -233,7 +249,7 @@ def shrink(
     right = exercise.solution if rule is None else rule.answer
     sizes = probe.axes()
     for axis, full in sizes.items():
-        for size in range(1, full):
+        for size in range(1, 0 if axis in probe.fixed else full):
             smaller = sizes | {axis: size}
             still = difference(
                 observe(exercise, answer, probe, **smaller),
@@ -282,3 +298,10 @@ def name_of(answer: Any) -> str:
     name = getattr(answer, "__name__", None)
     usable = isinstance(name, str) and name.isidentifier()
     return str(name) if usable else "answer"
+
+
+def title(thing: Any) -> str:
+    """What to call a thing in a sentence: its name, or that of its class."""
+    thing = getattr(thing, "func", thing)  # of a partial
+    name = getattr(thing, "__name__", None)
+    return name if isinstance(name, str) else type(thing).__name__

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from selfattn.doctor.diagnosis import diagnose, name_of
+from selfattn.doctor.diagnosis import Case, diagnose, explain, judge, title
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.isolation import Watch, can_fork, in_a_child
@@ -72,7 +72,7 @@ def examine(
         return examine_here(thing, found, facts)
     return in_a_child(
         partial(examine_here, thing, found, facts),
-        Report(found.name, 0, patient=name_of(thing)),
+        Report(found.name, 0, patient=title(thing)),
         time_limit,
         memory_limit,
     )
@@ -82,10 +82,11 @@ def examine_here(
     thing: Any, kind: Kind, said: Facts, watch: Watch = unseen
 ) -> Report:
     """Examine in this process: read the thing in every way, keep the best."""
-    about = Report(kind.name, 0, patient=name_of(thing))
+    about = Report(kind.name, 0, patient=title(thing))
     try:
         seen = kind.look(thing, said)
-        return decide(list(read(thing, kind, said, seen, watch)), kind)
+        cases = list(read(thing, kind, said, seen, watch))
+        return explain(decide(cases, kind))
     except UnclearError as unclear:
         return about.with_(question=str(unclear))
     except (Exception, SystemExit) as error:
@@ -94,21 +95,21 @@ def examine_here(
 
 def read(
     thing: Any, kind: Kind, said: Facts, seen: Facts, watch: Watch
-) -> Iterator[Report]:
-    """The reports on a thing, one for each way to read it until one fits."""
+) -> Iterator[Case]:
+    """A thing's case in each way to read it, until it is healthy in one."""
+    prepared = kind.prepare(thing, {**seen, **said})
     for facts in kind.readings(said, seen):
-        prepared = kind.prepare(thing, facts)
         exercise = kind.exercise(prepared, facts)
-        report = diagnose(
+        case = judge(
             Patient(prepared, facts, kind.adapt, watch),
             exercise,
             said={n: said[n] for n in exercise.conventions if n in said},
             takes=[*(facts.get("takes") or ()), *facts.get("has", ())],
             lacks=lacking(exercise, facts),
         )
-        yield report.with_(
+        report = case.report.with_(
             exercise=kind.name,
-            patient=name_of(thing),
+            patient=title(thing),
             facts={
                 name: facts[name]
                 for name, fact in kind.facts.items()
@@ -118,9 +119,10 @@ def read(
             },
             not_asked={
                 exercise.optional[need]: why
-                for need, why in report.not_asked.items()
+                for need, why in case.report.not_asked.items()
             },
         )
+        yield case._replace(report=report)
         if report.passed and not report.refused:
             return
 
@@ -142,32 +144,33 @@ def lacking(exercise: Exercise, facts: Facts) -> dict[str, str]:
     }
 
 
-def decide(reports: Sequence[Report], kind: Kind) -> Report:
-    """The report of the one reading that makes sense of a thing.
+def decide(cases: Sequence[Case], kind: Kind) -> Case:
+    """The case in the one reading that makes sense of a thing.
 
     A reading under which it is healthy makes most sense, one under which its
     mistake has a name makes more than one under which it has none. Of those,
     the one counts under which most is right. Where several are left that do
     not say the same, a fact is asked for.
     """
-    healthy = [report for report in reports if report.passed]
+    healthy = [case for case in cases if case.report.passed]
     if healthy:
-        return min(healthy, key=lambda report: len(report.refused))
-    likely = [r for r in reports if r.mistake is not None] or reports
-    most = max(rightness(report) for report in likely)
-    likely = [report for report in likely if rightness(report) == most]
-    first = likely[0]
+        return min(healthy, key=lambda case: len(case.report.refused))
+    likely = [c for c in cases if c.report.mistake is not None] or list(cases)
+    most = max(rightness(case.report) for case in likely)
+    likely = [case for case in likely if rightness(case.report) == most]
+    first = likely[0].report
     open_facts = {
         name: value
         for name, value in first.facts.items()
-        if any(report.facts[name] != value for report in likely)
+        if any(case.report.facts[name] != value for case in likely)
     }
-    if len({verdict(report) for report in likely}) > 1:
-        return first.with_(
-            findings=(), mistake=None, question=ask(open_facts, kind)
-        )
+    if len({verdict(case.report) for case in likely}) > 1:
+        question = ask(open_facts, kind)
+        unclear = first.with_(findings=(), mistake=None, question=question)
+        return likely[0]._replace(report=unclear)
     decided = {n: x for n, x in first.facts.items() if n not in open_facts}
-    return first.with_(facts=decided, assumed=open_facts)
+    report = first.with_(facts=decided, assumed=open_facts)
+    return likely[0]._replace(report=report)
 
 
 def rightness(report: Report) -> tuple[int, int]:

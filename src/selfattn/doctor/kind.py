@@ -51,8 +51,9 @@ class Kind:
         exercise: from thing and facts, the reference, probes and mistakes.
         facts: what may be said of such a thing.
         look: what can be read off a thing without calling it: further facts,
-            and under "lacks" those of the exercise's ``optional`` that it
-            does not take, each with the reason.
+            under "lacks" those of the exercise's ``optional`` that it does
+            not take, each with the reason, under "has" those that it must
+            not refuse, and under "try" values to try, of facts by name.
         prepare: make of the thing what is called, such as an object of a
             class or a copy that may be changed.
         adapt: see `Patient`.
@@ -95,6 +96,9 @@ class Kind:
             for name, fact in self.facts.items()
             if fact.tried and fact.options and name not in {**said, **seen}
         }
+        seen = dict(seen)
+        wanted = seen.pop("try", {})
+        tried |= {n: list(xs) for n, xs in wanted.items() if n not in said}
         for chosen in product(*tried.values()):
             one = dict(zip(tried, chosen, strict=True))
             yield {**one, **seen, **said}

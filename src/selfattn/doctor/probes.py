@@ -47,6 +47,7 @@ class Probe:
     change: Callable[[Inputs], object] | None = None  # a last touch, in place
     gradient: bool = False  # compare gradients, too
     tolerance: float | None = None  # that of the number type when None
+    fixed: tuple[str, ...] = ()  # axes that are never made shorter
     needs: tuple[str, ...] = ()  # what not every right answer can do
     convention: str = ""  # the fact that more than one outcome is right by
     experiment: Callable[[Callable[..., Any], Inputs], object] | None = None

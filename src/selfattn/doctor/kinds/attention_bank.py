@@ -21,14 +21,15 @@ def known(words: Callable[..., object]) -> Callable[..., object]:
     """Add a mistake that has its words elsewhere, and give it a flag."""
 
     def add(function: Callable[..., object]) -> Callable[..., object]:
-        return REFERENCE.mistake_as(words)(under_a_flag(function))
+        REFERENCE.mistake_as(words)(under_a_flag(function))
+        return function
 
     return add
 
 
 def new(function: Callable[..., object]) -> Callable[..., object]:
     """Add a mistake that has its words with it, and give it a flag."""
-    return REFERENCE.mistake_as(function)(under_a_flag(function))
+    return known(function)(function)
 
 
 def empty_row_gives_the_average(q, k, v, mask=None):

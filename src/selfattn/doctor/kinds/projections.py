@@ -1,0 +1,224 @@
+"""Find the projections of a module, under whatever names."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+WORDS = {  # after _ and case are gone
+    "q": "q wq qw qproj projq query queries toq qlin qlinear linearq fcq "
+    "queryprojection queryproj queryprojectionlayer qnet",
+    "out": "out wo ow o oproj projo outproj proj cproj toout toout.0 dense "
+    "fcout outlin output fc fco outputprojection outputproj outlinear wout "
+    "linearo linearout finallinear projection projout unifyheads outputdense",
+    "qkv": "qkv wqkv toqkv qkvproj projqkv cattn inproj querykeyvalue "
+    "qkvlinear inprojweight qkvprojection",
+    "kv": "kv wkv tokv kvproj projkv keyvalue",
+}
+HEADS = [
+    "n_heads",
+    "num_heads",
+    "heads",
+    "h",
+    "n_head",
+    "nhead",
+    "num_attention_heads",
+    "nheads",
+    "num_q_heads",
+    "n_q_heads",
+]
+WIDTHS = [
+    "d_head",
+    "head_dim",
+    "dim_head",
+    "d_k",
+    "head_size",
+    "attention_head_size",
+]
+MODEL = [
+    "d_model",
+    "embed_dim",
+    "dim",
+    "hidden_size",
+    "n_embd",
+    "d_embed",
+    "emb_dim",
+    "d_in",
+]
+
+
+class Affine(NamedTuple):
+    """x ↦ x W + b."""
+
+    W: Tensor
+    b: Tensor | None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Project some rows, in their own type."""
+        y = x @ self.W.to(x.dtype)
+        return y if self.b is None else y + self.b.to(x.dtype)
+
+    def part(self, start: int, stop: int) -> "Affine":
+        """The projection to some of the features."""
+        b = None if self.b is None else self.b[start:stop]
+        return Affine(self.W[:, start:stop], b)
+
+
+class Projections(NamedTuple):
+    """All that attention by heads has to learn."""
+
+    q: Affine
+    k: Affine
+    v: Affine
+    out: Affine | None
+    n_heads: int
+    n_kv_heads: int
+
+
+def plain(name: str) -> str:
+    """A name without case and underlines, and without what holds it."""
+    return re.sub(r"[_\s]", "", name.lower())
+
+
+def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
+    """Every matrix of a module, with its name and its bias."""
+    for name, inner in module.named_modules():
+        weight = getattr(inner, "weight", None)
+        if isinstance(weight, Tensor) and weight.ndim == 2 and name:
+            # GPT-2 keeps its matrices on their side, in a class of its own.
+            turned = type(inner).__name__ == "Conv1D"
+            W = weight if turned else weight.mT
+            yield name, Affine(W, getattr(inner, "bias", None))
+    for name, weight in module.named_parameters(recurse=False):
+        if weight.ndim == 2:
+            torch_own = name.endswith("proj_weight")
+            yield name, Affine(weight.mT if torch_own else weight, None)
+
+
+def by_word(module: nn.Module, said: dict[str, str]) -> dict[str, Affine]:
+    """The matrices of a module by their part: q, k, v, out, qkv or kv."""
+    found: dict[str, Affine] = {}
+    for name, affine in affines(module):
+        last = plain(".".join(name.split(".")[-2:]))
+        for part, word in said.items():
+            if word == name:
+                found[part] = affine
+        for part, words in every_word().items():
+            if {last, last.split(".")[-1]} & words and part not in said:
+                found.setdefault(part, affine)
+    if isinstance(module, nn.MultiheadAttention):
+        found |= torch_own(module)
+    four = getattr(module, "linears", None)  # the Annotated Transformer's
+    if isinstance(four, nn.ModuleList) and len(four) == 4:
+        parts = zip(("q", "k", "v", "out"), four, strict=True)
+        found |= {n: Affine(x.weight.mT, x.bias) for n, x in parts}
+    return found
+
+
+def every_word() -> dict[str, set[str]]:
+    """The words for each part; those for k and v are like those for q."""
+    words = {part: set(listed.split()) for part, listed in WORDS.items()}
+    for part, long in (("k", "key"), ("v", "value")):
+        words[part] = {
+            word.replace("queries", f"{long}s").replace("query", long)
+            if "quer" in word
+            else word.replace("q", part)
+            for word in words["q"]
+        }
+    return words
+
+
+def torch_own(module: nn.MultiheadAttention) -> dict[str, Affine]:
+    """Those of PyTorch's module, whose biases lie in one."""
+    biases: Any = (None,) * 3
+    if module.in_proj_bias is not None:
+        biases = module.in_proj_bias.chunk(3)
+    matrices: Any = (
+        (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+        if module.in_proj_weight is None
+        else module.in_proj_weight.chunk(3)
+    )
+    pairs = zip("qkv", matrices, biases, strict=True)
+    return {part: Affine(W.mT, b) for part, W, b in pairs}
+
+
+def projections(
+    module: nn.Module, n_heads: int, packed: str, said: dict[str, str]
+) -> Projections | None:
+    """The projections of a module; None if they are not to be recognised.
+
+    Args:
+        module: what holds them.
+        n_heads: how many query heads it has.
+        packed: how one matrix holds all three: "by part" (q, k, v) or "by
+            head" (q, k, v of the first head, then of the next).
+        said: the names of submodules for q, k, v, out, qkv and kv.
+    """
+    found = by_word(module, said)
+    if "q" not in found and "qkv" in found:
+        found |= unpacked(found["qkv"], n_heads, packed)
+    if "k" not in found and "kv" in found:
+        half = found["kv"].W.shape[-1] // 2
+        found["k"] = found["kv"].part(0, half)
+        found["v"] = found["kv"].part(half, 2 * half)
+    if not {"q", "k", "v"} <= found.keys():
+        return None
+    d_q, d_k = found["q"].W.shape[-1], found["k"].W.shape[-1]
+    if d_q % n_heads or d_k % (d_q // n_heads):
+        return None
+    q, k, v = (found[part] for part in "qkv")
+    n_kv_heads = d_k // (d_q // n_heads)
+    out = found.get("out")
+    if (
+        out is not None
+        and out.W.shape[0] != v.W.shape[-1] // n_kv_heads * n_heads
+    ):
+        out = None
+    return Projections(q, k, v, out, n_heads, n_kv_heads)
+
+
+def unpacked(qkv: Affine, n_heads: int, packed: str) -> dict[str, Affine]:
+    """Three projections out of one matrix."""
+    d = qkv.W.shape[-1] // 3
+    if packed == "by part":
+        return {p: qkv.part(i * d, i * d + d) for i, p in enumerate("qkv")}
+    cut = (n_heads, 3, d // n_heads)
+    W = qkv.W.unflatten(-1, cut)
+    b = None if qkv.b is None else qkv.b.unflatten(-1, cut)
+    return {
+        part: Affine(
+            W[:, :, i].flatten(1), None if b is None else b[:, i].flatten()
+        )
+        for i, part in enumerate("qkv")
+    }
+
+
+def number(module: Any, names: list[str]) -> int | None:
+    """The first of some attributes, of a module or its config."""
+    for holder in (module, getattr(module, "config", None)):
+        for name in names:
+            value = getattr(holder, name, None)
+            if isinstance(value, int) and value > 0:
+                return value
+    return None
+
+
+def refilled(module: nn.Module) -> nn.Module:
+    """Give every parameter of a module numbers that show mistakes.
+
+    As modules are made, biases are often zero and scores all alike; then
+    many a mistake changes nothing. The same numbers in every call.
+    """
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for name, x in module.named_parameters():
+            new = torch.randn(x.shape, generator=generator)
+            if x.ndim > 1:
+                new /= x.shape[-1] ** 0.5
+            elif x.ndim == 1:
+                new = 0.3 * new + ("norm" in name and "weight" in name)
+            if x.ndim:
+                x.copy_(new)
+    return module
