@@ -1,0 +1,61 @@
+"""LayerNorm: functions, classes and modules."""
+
+import dataclasses
+
+import torch
+
+from selfattn.doctor.exercises.layers.layer_norm import LAYER_NORM, ROWS
+from selfattn.doctor.kind import Kind
+from selfattn.doctor.kinds import norm_adapter
+from selfattn.doctor.probes import Probe
+
+NEEDS = {
+    "a token with a single feature becomes its shift": ("any width",),
+    "rows are rows, when there are as many columns": ("any width",),
+    "eps may be large": ("eps",),
+    "float64 stays float64": ("float64",),
+    "one token without a sequence will do": ("single",),
+}
+
+REFERENCE = dataclasses.replace(
+    LAYER_NORM,
+    name="layer-norm",
+    probes=(
+        *(
+            dataclasses.replace(probe, needs=NEEDS.get(probe.asks, ()))
+            for probe in LAYER_NORM.probes
+        ),
+        Probe(
+            "bfloat16 stays bfloat16",
+            ROWS,
+            dtype=torch.bfloat16,
+            needs=("bfloat16",),
+        ),
+    ),
+    mistakes=list(LAYER_NORM.mistakes),
+    optional=norm_adapter.OPTIONAL,
+)
+
+
+@REFERENCE.mistake
+def variance_squared(x, gain, shift, eps):
+    """Loud tokens come out quiet, and quiet ones loud.
+
+    Cause: The deviation is (var + eps) ** 2: the wrong exponent.
+    Cure: (var + eps) ** 0.5.
+    Chapter: layers
+    Thread: https://github.com/131250208/TPlinker-joint-extraction/issues/37
+    """
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, correction=0, keepdim=True)
+    return (x - mean) / (var + eps) ** 2 * gain + shift
+
+
+KIND = Kind(
+    "layer-norm",
+    asks=LAYER_NORM.asks,
+    exercise=lambda thing, facts: norm_adapter.of_its_width(REFERENCE, facts),
+    facts=norm_adapter.FACTS,
+    look=norm_adapter.look,
+    prepare=norm_adapter.prepare,
+)

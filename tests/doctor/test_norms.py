@@ -1,0 +1,95 @@
+"""The doctor on LayerNorm and RMSNorm: functions, classes and modules."""
+
+import pytest
+import torch
+from torch import nn
+
+from selfattn.doctor import complaints, examine
+from selfattn.doctor.kinds import layer_norm_function, rms_norm
+from selfattn.layers import LayerNorm, RMSNorm
+
+
+@pytest.mark.parametrize(
+    ("module", "at_least"), [(layer_norm_function, 18), (rms_norm, 15)]
+)
+def test_every_named_mistake_is_named(module, at_least):
+    exercise = module.KIND.exercise(None, {})
+    assert complaints(exercise) == []
+    assert len(exercise.mistakes) >= at_least
+
+
+def examined(thing, kind, **facts):
+    return examine(thing, kind=kind, time_limit=None, **facts)
+
+
+@pytest.mark.parametrize(
+    ("thing", "kind"),
+    [
+        (nn.LayerNorm, "layer-norm"),
+        (nn.LayerNorm(7), "layer-norm"),
+        (LayerNorm, "layer-norm"),
+        (LayerNorm(7, eps=1e-3), "layer-norm"),
+        (nn.RMSNorm, "rms-norm"),
+        (nn.RMSNorm(7), "rms-norm"),
+        (RMSNorm, "rms-norm"),
+        (RMSNorm(7), "rms-norm"),
+    ],
+)
+def test_a_healthy_norm_is_healthy(thing, kind):
+    if isinstance(thing, nn.Module):
+        before = {n: p.clone() for n, p in thing.named_parameters()}
+    report = examined(thing, kind)
+    assert report.passed, report
+    if isinstance(thing, nn.Module):
+        after = dict(thing.named_parameters())
+        assert all(torch.equal(before[n], after[n]) for n in before)
+
+
+class Tutorial(nn.Module):
+    """As in a famous tutorial: Bessel's deviation, and eps outside."""
+
+    def __init__(self, features, eps=1e-6):
+        super().__init__()
+        self.a_2 = nn.Parameter(torch.ones(features))
+        self.b_2 = nn.Parameter(torch.zeros(features))
+        self.eps = eps
+
+    def forward(self, x):
+        mean, std = x.mean(-1, keepdim=True), x.std(-1, keepdim=True)
+        return self.a_2 * (x - mean) / (std + self.eps) + self.b_2
+
+
+@pytest.mark.parametrize(
+    ("thing", "kind", "name"),
+    [
+        (Tutorial, "layer-norm", "bessel and eps outside the root"),
+        (Tutorial(7), "layer-norm", "bessel and eps outside the root"),
+        (nn.LayerNorm, "rms-norm", "centred"),
+    ],
+)
+def test_an_ill_norm_is_told_why(thing, kind, name):
+    report = examined(thing, kind)
+    assert report.mistake is not None, report
+    assert report.mistake.name == name
+
+
+class Louder(nn.LayerNorm):
+    def forward(self, x):
+        return 1.1 * super().forward(x)
+
+
+def test_a_norm_without_a_name_for_its_fault_has_a_small_input():
+    report = examined(Louder(5), "layer-norm")
+    assert report.mistake is None
+    assert "torch.tensor" in report.snippet
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (torch.relu, "a function of x, its parameters and eps"),
+        (nn.Linear(3, 4), "parameters of sizes [4, 12]"),
+    ],
+)
+def test_what_cannot_be_a_norm_is_asked_about(thing, words):
+    assert words in examined(thing, "layer-norm").question

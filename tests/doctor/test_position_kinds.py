@@ -1,0 +1,107 @@
+"""The doctor on RoPE, on tables of positions, and on who adds them."""
+
+import pytest
+import torch
+from torch import nn
+
+from selfattn.doctor import complaints, examine
+from selfattn.doctor.kinds import (
+    added_positions,
+    rotary_positions,
+    sinusoidal_table,
+)
+from selfattn.positions import rope, rope_halves, sinusoidal
+
+
+@pytest.mark.parametrize(
+    ("module", "at_least"),
+    [(added_positions, 12), (rotary_positions, 22), (sinusoidal_table, 19)],
+)
+def test_every_named_mistake_is_named(module, at_least):
+    exercise = module.KIND.exercise(None, {})
+    assert complaints(exercise) == []
+    assert len(exercise.mistakes) >= at_least
+
+
+def examined(thing, kind, **facts):
+    return examine(thing, kind=kind, time_limit=None, **facts)
+
+
+def tokens_before_heads(x, position_ids):
+    turned = rope_halves(x.transpose(1, 2), offset=int(position_ids[0]))
+    return turned.transpose(1, 2)
+
+
+def test_pairs_layout_and_offset_of_rope_are_found_out():
+    for thing, pairs, layout in (
+        (rope, "neighbours", "BHND"),
+        (rope_halves, "halves", "BHND"),
+        (tokens_before_heads, "halves", "BNHD"),
+    ):
+        report = examined(thing, "rope")
+        assert report.passed, report
+        assert report.facts == {"pairs": pairs, "layout": layout}
+
+
+def test_rope_without_an_offset_is_asked_for_none():
+    report = examined(lambda x: rope(x), "rope")
+    assert report.passed
+    assert any("stands elsewhere" in what for what in report.not_asked)
+
+
+def test_rope_is_held_to_what_was_said():
+    report = examined(rope_halves, "rope", pairs="neighbours")
+    assert report.mistake.name == "halves paired"
+    report = examined(tokens_before_heads, "rope", layout="BHND")
+    assert not report.passed
+
+
+def halves(n, d_model):
+    both = sinusoidal(n, d_model)
+    return torch.cat((both[:, 0::2], both[:, 1::2]), dim=-1)
+
+
+def width_first(d_model, n):
+    return sinusoidal(n, d_model)[None]
+
+
+def test_a_table_may_have_another_order_and_another_call():
+    for thing, layout in (
+        (sinusoidal, "pairs"),
+        (halves, "halves"),
+        (width_first, "pairs"),
+    ):
+        report = examined(thing, "sinusoidal")
+        assert report.passed, report
+        assert report.facts["layout"] == layout
+    report = examined(halves, "sinusoidal", layout="pairs")
+    assert report.mistake.name == "sines first"
+
+
+class Added(nn.Module):
+    """As in many a tutorial: the tokens' axis is the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("pe", sinusoidal(50, 6)[:, None])
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.dropout(x + self.pe[: x.shape[0]])
+
+
+def test_positions_along_the_batch_have_a_name():
+    report = examined(Added(), "positions")
+    assert report.mistake.name == "positions count the texts"
+    assert examined(Added(), "positions", layout="NBD").passed
+
+
+def test_a_table_that_cannot_be_found_is_asked_for():
+    two = nn.ParameterList([torch.zeros(3, 4), torch.zeros(3, 4)])
+    for thing in (nn.ReLU(), two, torch.relu):
+        assert "Say table=" in examined(thing, "positions").question
+    table = torch.arange(24.0).reshape(4, 6)
+    report = examined(
+        lambda x: x + table[range(x.shape[1])], "positions", table=table
+    )
+    assert report.passed, report
