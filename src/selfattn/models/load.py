@@ -2,6 +2,7 @@
 
 Both files are a table of names and tensors. Reading them is renaming: each
 of their tensors becomes one of ours, and none may be left over or missing.
+It needs the package safetensors: ``pip install selfattn[weights]``.
 """
 
 from functools import partial
