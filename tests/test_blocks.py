@@ -192,12 +192,13 @@ variant = pytest.mark.parametrize(
 
 @pre_and_post
 @variant
-def test_token_by_token_is_all_at_once(pre, options):
+def test_token_by_token_is_all_at_once(pre, options, device):
     """What is kept grows, the rows of the whole come out one by one."""
     encoder = stirred(EncoderBlock(D, HEADS, D_FF, pre=pre, **options))
     decoder = stirred(DecoderBlock(D, HEADS, D_FF, pre=pre, **options))
-    x, memory = tokens(), tokens(N_K)
-    bias = alibi_bias(HEADS, N, N)[None].double()
+    encoder, decoder = encoder.to(device), decoder.to(device)
+    x, memory = tokens().to(device), tokens(N_K).to(device)
+    bias = alibi_bias(HEADS, N, N, device=device)[None].double()
     across = decoder.cross.keys_values(memory)
     for block, seen in ((encoder, ()), (decoder, (across,))):
         told = () if not seen else (memory,)

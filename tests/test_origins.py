@@ -141,17 +141,17 @@ def test_dot_is_general_with_the_identity_and_has_no_scale():
 
 
 @mechanism
-def test_options_are_those_of_attention(make):
-    layer, (q, k, v) = make(), inputs()
-    causal = causal_mask(N_Q, N_K)
-    padded = padding_mask(torch.tensor([11, 4]), N_K)
+def test_options_are_those_of_attention(make, device):
+    layer, (q, k, v) = make().to(device), (x.to(device) for x in inputs())
+    causal = causal_mask(N_Q, N_K, device=device)
+    padded = padding_mask(torch.tensor([11, 4], device=device), N_K)
     expected = layer(q, k, v, mask=causal & padded)
     assert_close(layer(q, k, v, mask=padded, causal=True), expected)
     assert_close(
         layer.weights(q, k, causal=True) @ v, layer(q, k, v, mask=causal)
     )
     # A bias that only one key gets, far above the others: all look there.
-    bias = torch.zeros(N_K, dtype=torch.float64)
+    bias = torch.zeros(N_K, dtype=torch.float64, device=device)
     bias[4] = 1e4
     expected = v[..., 4:5, :].expand(-1, -1, N_Q, -1)
     assert_close(layer(q, k, v, bias=bias), expected)
@@ -265,8 +265,9 @@ def test_the_translator_is_its_loop_and_padding_is_not_read(attend):
 
 
 @every
-def test_the_translator_writes_on_from_where_it_stopped(attend):
-    model, (source, target) = translator(attend), sentences()
+def test_the_translator_writes_on_from_where_it_stopped(attend, device):
+    model = translator(attend).to(device)
+    source, target = (text.to(device) for text in sentences())
     memory = model.read(source, LENGTHS)
     state, logits = None, []
     for i in range(target.shape[1]):

@@ -60,8 +60,8 @@ def tokens(n=N):
 
 
 @kinds
-def test_token_by_token_is_all_at_once(kind):
-    model, text = decoder(kind), tokens()
+def test_token_by_token_is_all_at_once(kind, device):
+    model, text = decoder(kind).to(device), tokens().to(device)
     logits, cache = [], None
     for i in range(N):
         one, cache = model.step(text[:, i : i + 1], cache)

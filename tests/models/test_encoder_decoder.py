@@ -64,14 +64,16 @@ def test_it_is_its_parts_one_after_another():
 
 
 @kinds
-def test_token_by_token_is_all_at_once(kind):
-    model, (source, target) = model_of(kind, T5Bias(HEADS)), texts()
-    memory = model.read(source, mask=MASK)
+def test_token_by_token_is_all_at_once(kind, device):
+    model = model_of(kind, T5Bias(HEADS)).to(device)
+    source, target = (text.to(device) for text in texts())
+    mask = MASK.to(device)
+    memory = model.read(source, mask=mask)
     logits, cache = [], None
     for i in range(N_Q):
         one, cache = model.step(target[:, i : i + 1], cache, memory=memory)
         logits.append(one)
-    whole = model(source, target, mask=MASK)
+    whole = model(source, target, mask=mask)
     assert_close(torch.stack(logits, dim=1), whole)
     last, _ = model.step(target, memory=memory)
     assert_close(last, whole[:, -1])

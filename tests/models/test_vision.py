@@ -23,8 +23,8 @@ def images():
     return torch.randn(3, CHANNELS, *SIZE, dtype=torch.float64)
 
 
-def test_a_token_is_a_patch_a_row_after_a_row():
-    embed, x = embedding(), images()
+def test_a_token_is_a_patch_a_row_after_a_row(device):
+    embed, x = embedding().to(device), images().to(device)
     made = embed(x)
     assert made.shape == (3, 1 + 3 * 2, D)
     places = embed.positions.table

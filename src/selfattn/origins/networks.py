@@ -93,7 +93,7 @@ class Translator(nn.Module):
             states, last = self.reader(x)
             mask = None
         else:
-            mask = padding_mask(lengths, n)[:, 0]
+            mask = padding_mask(lengths.to(source.device), n)[:, 0]
             packed = pack_padded_sequence(
                 x, lengths.cpu(), batch_first=True, enforce_sorted=False
             )
