@@ -7,6 +7,7 @@ import inspect
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from selfattn.cost import flops, largest_bytes, log_log_slope, peak_bytes
 from selfattn.dot_product import Attend, attention, fused_attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import linear_attention
+from selfattn.efficient.swin import swin_attention, swin_mask
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import padding_mask, window_mask
 from selfattn.multihead import MultiHeadAttention
@@ -33,12 +35,37 @@ EXACT: list[Attend] = [
     partial(flash_attention, block_q=4, block_k=3),
 ]
 
+
+def grid_of(n):
+    """The grid of n tokens that is nearest to a square."""
+    rows = max(i for i in range(1, n + 1) if i * i <= n and n % i == 0)
+    return rows, n // rows
+
+
+def on_a_grid(q, k, v, *, mask=None, bias=None, causal=False):
+    """Swin on any number of tokens."""
+    grid = grid_of(q.shape[-2])
+    options = {"mask": mask, "bias": bias, "causal": causal}
+    return swin_attention(q, k, v, grid=grid, **WINDOWS, **options)
+
+
+def scores_on_a_grid(n):
+    """How many scores that makes: of each window with itself."""
+    rows, columns = grid_of(n)
+    down = Counter((i - 1) // 3 for i in range(rows)).values()
+    right = Counter((j - 2) // 4 for j in range(columns)).values()
+    return sum(i * i for i in down) * sum(j * j for j in right)
+
+
+WINDOWS = {"window": (3, 4), "shift": (1, 2)}
+
 # Equal `attention` with the mask they publish: (mechanism, mask of n_q, n_k).
 RESTRICTED: list[tuple[Attend, Callable[[int, int], torch.Tensor]]] = [
     (
         partial(sliding_window_attention, window=3),
         partial(window_mask, window=3),
     ),
+    (on_a_grid, lambda n, _: swin_mask(grid_of(n), **WINDOWS)),
 ]
 
 
@@ -69,6 +96,12 @@ COSTS = [
     Cost(flash_attention, lambda n, d: 4 * n * n * d, 2, 1),
     # Blocks of 64 queries see 64 + 2 * 3 keys; the first and the last 67.
     Cost(RESTRICTED[0][0], lambda n, d: 4 * d * (70 * n - 2 * 3 * 64), 1, 1),
+    Cost(
+        on_a_grid,
+        lambda n, d: 4 * d * scores_on_a_grid(n),
+        *(1, 1),
+        lengths=(512, 1024, 2048, 4096, 8192),  # of several lines each
+    ),
     # Keys and queries each meet the memory, d x d.
     Cost(linear_attention, lambda n, d: 4 * n * d * d, 1, 1),
 ]

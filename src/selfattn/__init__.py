@@ -8,6 +8,7 @@ from selfattn.dot_product import (
 )
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import linear_attention
+from selfattn.efficient.swin import swin_attention
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.multihead import MultiHeadAttention
 from selfattn.origins import AdditiveAttention, MultiplicativeAttention
@@ -23,4 +24,5 @@ __all__ = [
     "fused_attention",
     "linear_attention",
     "sliding_window_attention",
+    "swin_attention",
 ]

@@ -1,0 +1,366 @@
+"""Swin: attention within windows of a picture, shifted in every other layer.
+
+Computes:  exactly `attention` with `swin_mask` (and `swin_bias`)
+Time:      O(n w d), w tokens a window     Memory: O(n d), and a row of windows
+Supports:  causal
+Reference: Liu et al. (2021), section 3.2
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.dot_product import (
+    Bias,
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    refuse,
+    widen,
+)
+from selfattn.masks import causal_mask
+
+CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
+
+Size = tuple[int, int]  # rows and columns
+Offsets = Float[Tensor, "... down right"]  # a number for each offset
+
+
+def swin_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    grid: Size,
+    window: Size,
+    shift: Size = (0, 0),
+    relative_bias: Bias = None,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+) -> Output:
+    """Attend within windows of a grid of tokens, each to its own window.
+
+    Shifted windows are cut off at the edges of the grid. So are windows that
+    do not come out even: no token is made up to fill them, and opposite
+    edges never meet.
+
+    Args:
+        q: queries, (..., n, d), the grid's tokens row by row.
+        k: keys, (..., n, d).
+        v: values, (..., n, d_v).
+        grid: its rows and columns; together n tokens.
+        window: rows and columns of a window.
+        shift: by how many rows and columns the windows are moved down and to
+            the right; less than a window.
+        relative_bias: added to the scaled scores by where the query lies
+            from the key: see `swin_bias`. It may be trained.
+        mask: refused: use `flash_attention` with ``swin_mask(...) & mask``.
+        bias: refused, likewise; see ``relative_bias``.
+        causal: hide from each query the keys after it, row by row.
+
+    Returns:
+        The output, (..., n, d_v). It can be differentiated once, not twice.
+
+    Raises:
+        ValueError: if shapes do not fit together or not to the grid, if the
+            shift is no part of a window, or if a mask or bias is given.
+
+    Reference: Liu et al. (2021), section 3.2, equations 3 and 4.
+
+    >>> from selfattn.dot_product import attention
+    >>> q, k, v = torch.randn(3, 5 * 9, 8)
+    >>> where = {"grid": (5, 9), "window": (2, 4), "shift": (1, 2)}
+    >>> near = swin_attention(q, k, v, **where)
+    >>> same = attention(q, k, v, mask=swin_mask(**where))
+    >>> torch.allclose(near, same, atol=1e-6)
+    True
+    """
+    check_shapes(q, k, v)
+    refuse("swin_attention", "it makes no n x n table", mask, bias)
+    check_windows(window, shift)
+    if not q.shape[-2] == k.shape[-2] == math.prod(grid) or min(grid) < 0:
+        raise ValueError(
+            "queries and keys must be the tokens of the grid, but the grid "
+            f"is {grid}, q is {tuple(q.shape)} and k is {tuple(k.shape)}"
+        )
+    batch = batch_shape(q, k, v)
+    if relative_bias is not None:
+        check_offsets(relative_bias, window, batch)
+    q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
+    whole = min(window[0], grid[0]), min(window[1], grid[1])
+    table = scores_table(relative_bias, whole, causal, q)
+    return Swin.apply(q, k, v, table, cut(grid, window, shift), whole)
+
+
+def swin_mask(
+    grid: Size,
+    window: Size,
+    shift: Size = (0, 0),
+    *,
+    device: torch.device | str | None = None,
+) -> Bool[Tensor, "n n"]:
+    """Who may look at whom: the tokens that lie in one window.
+
+    Args:
+        grid: its rows and columns; the tokens are counted row by row.
+        window: rows and columns of a window.
+        shift: by how many rows and columns the windows are moved down and to
+            the right; less than a window.
+        device: where to make the mask.
+
+    Returns:
+        A mask, (n, n).
+
+    Raises:
+        ValueError: if a window is empty, or the shift is no part of it.
+
+    Reference: Liu et al. (2021), section 3.2, figure 4.
+
+    >>> from selfattn.masks import draw
+    >>> print(draw(swin_mask((2, 3), (2, 2), (0, 1))))
+    ■ · · ■ · ·
+    · ■ ■ · ■ ■
+    · ■ ■ · ■ ■
+    ■ · · ■ · ·
+    · ■ ■ · ■ ■
+    · ■ ■ · ■ ■
+    """
+    check_windows(window, shift)
+    row, column = positions(grid, device)
+    # Before the first whole window lies number -1, the part that is cut off.
+    down = (row - shift[0]) // window[0]
+    right = (column - shift[1]) // window[1]
+    return (down[:, None] == down) & (right[:, None] == right)
+
+
+def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
+    """The relative position bias as a table of all tokens with all.
+
+    Args:
+        relative_bias: what to add where a query lies so many rows below and
+            columns to the right of a key, (..., 2 rows - 1, 2 columns - 1)
+            of a window; an offset of nothing is in the middle.
+        grid: its rows and columns.
+
+    Returns:
+        A bias, (..., n, n). Tokens too far from each other to share a window
+        get the number of the furthest offset, for the mask to hide.
+
+    Reference: Liu et al. (2021), section 3.2, equation 4.
+
+    >>> across = torch.tensor([[-1.0, 0.0, 1.0]])  # by columns, to the right
+    >>> swin_bias(across, (1, 3))
+    tensor([[ 0., -1., -1.],
+            [ 1.,  0., -1.],
+            [ 1.,  1.,  0.]])
+    """
+    row, column = positions(grid, relative_bias.device)
+    down, right = (x // 2 for x in relative_bias.shape[-2:])
+    i = (row[:, None] - row).clamp(-down, down) + down
+    j = (column[:, None] - column).clamp(-right, right) + right
+    return relative_bias[..., i, j]
+
+
+def positions(grid: Size, device: Any) -> tuple[Tensor, Tensor]:
+    """The row and the column of each token, (n,)."""
+    n = torch.arange(math.prod(grid), device=device)
+    return n // grid[1], n % grid[1]
+
+
+def check_windows(window: Size, shift: Size) -> None:
+    """Raise unless windows hold a token and are moved by less than one."""
+    if not (0 <= shift[0] < window[0] and 0 <= shift[1] < window[1]):
+        raise ValueError(
+            "a window must hold a token, and be moved by 0 to less than its "
+            f"size, but window={window} and shift={shift}"
+        )
+
+
+def check_offsets(
+    relative_bias: Tensor, window: Size, batch: tuple[int, ...]
+) -> None:
+    """Raise unless there is a number for each offset within a window."""
+    wanted = (*batch, 2 * window[0] - 1, 2 * window[1] - 1)
+    try:
+        relative_bias.expand(wanted)
+    except RuntimeError:
+        raise ValueError(
+            "relative_bias must have a number for each offset within a window "
+            f"and fit to {wanted}, but it is {tuple(relative_bias.shape)}"
+        ) from None
+
+
+class Span(NamedTuple):
+    """Windows of one size in a line, along the rows or the columns."""
+
+    start: int
+    n: int  # of windows
+    size: int
+
+    @property
+    def all(self) -> slice:
+        """Where they lie."""
+        return slice(self.start, self.start + self.n * self.size)
+
+    def pieces(self, most: int) -> Iterator["Span"]:
+        """The same windows, so many at a time."""
+        for i in range(0, self.n, most):
+            n, start = min(most, self.n - i), self.start + i * self.size
+            yield Span(start, n, self.size)
+
+
+class Windows(NamedTuple):
+    """Windows of one size, side by side and below each other, in a grid."""
+
+    grid: Size
+    down: Span
+    right: Span
+
+    def pieces(self, q: Tensor) -> Iterator["Windows"]:
+        """What to work on at a time: on a CPU as many lines of windows as
+        its cache has room for, but no less than one; on a GPU all of them.
+        """
+        line = self.down.size * self.right.n * self.right.size
+        size = line * q.shape[-1] * math.prod(q.shape[:-2])
+        room = CACHED if q.device.type == "cpu" else q.numel()
+        for down in self.down.pieces(max(1, room // max(1, size))):
+            yield self._replace(down=down)
+
+    def view(self, x: Tensor) -> Tensor:
+        """Where they lie in x, (..., n, features): (windows down, windows to
+        the right, ..., rows, columns, features).
+        """
+        *batch, _, d = x.shape
+        x = x.view(*batch, *self.grid, d)
+        x = x[..., self.down.all, self.right.all, :]
+        x = x.view(*batch, *self.down[1:], *self.right[1:], d)
+        return x.movedim((-5, -3), (0, 1))
+
+    def take(self, x: Tensor) -> Tensor:
+        """A copy of them, (windows, heads, tokens, features)."""
+        (_, a, h), (_, b, w) = self.down, self.right
+        heads = math.prod(x.shape[:-2])
+        return self.view(x).reshape(a * b, heads, h * w, x.shape[-1])
+
+    def put(self, result: Tensor, x: Tensor) -> None:
+        """Write a result where they lie in x."""
+        place = self.view(x)
+        place.copy_(result.view(place.shape))
+
+    def corner(self, table: Tensor, whole: Size) -> Tensor:
+        """Of a whole window's table, (..., n, n), the part for these: a view,
+        (..., rows, columns, rows, columns). Their offsets are the same.
+        """
+        h, w = self.down.size, self.right.size
+        table = table.view(*table.shape[:-2], *whole, *whole)
+        return table[..., :h, :w, :h, :w]
+
+    def added(self, table: Tensor | None, whole: Size) -> Tensor | None:
+        """What to add to the scores of these, if there is anything."""
+        if table is None:
+            return None
+        # PyTorch's fused kernel takes no table that is to be learned.
+        part = self.corner(table.detach(), whole)
+        return part.flatten(-4, -3).flatten(-2)
+
+
+def cut(grid: Size, window: Size, shift: Size) -> list[Windows]:
+    """The grid cut into windows; those of one size together, nine at most."""
+
+    def spans(n: int, size: int, shift: int) -> list[Span]:
+        first = min(n, shift)
+        whole, rest = divmod(n - first, size)
+        cut = [(0, 1, first), (first, whole, size), (n - rest, 1, rest)]
+        return [Span(*span) for span in cut if span[1] and span[2]]
+
+    both = map(spans, grid, window, shift)
+    return [Windows(grid, *spans) for spans in itertools.product(*both)]
+
+
+def scores_table(
+    relative_bias: Tensor | None, whole: Size, causal: bool, q: Tensor
+) -> Tensor | None:
+    """What to add to the scores of a whole window, if there is anything:
+    (1, heads, n, n), or without a bias (n, n).
+    """
+    n, batch = math.prod(whole), q.shape[:-2]
+    table = None
+    if relative_bias is not None:
+        table = widen(q, swin_bias(relative_bias, whole))[1]
+        table = table.expand(*batch, n, n).reshape(1, math.prod(batch), n, n)
+    if causal:
+        table = widen(q.new_zeros(n, n))[0] if table is None else table
+        past = causal_mask(n, n, device=q.device)
+        table = table.masked_fill(~past, -math.inf)
+    return table
+
+
+class Swin(torch.autograd.Function):
+    """Both passes by hand: a few windows at a time are copied out.
+
+    Every token lies in one window, so that each result is written once.
+    Autocast is off in both, as in the other mechanisms.
+    """
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def forward(ctx: Any, q, k, v, table, groups, whole):
+        """Attend piece by piece, writing into one output."""
+        output = torch.empty_like(v)  # its heads lie as those of v do
+        for group in groups:
+            added = group.added(table, whole)
+            for piece in group.pieces(q):
+                near = F.scaled_dot_product_attention(
+                    piece.take(q), piece.take(k), piece.take(v), added
+                )
+                piece.put(near, output)
+        ctx.save_for_backward(q, k, v, table)
+        ctx.groups, ctx.whole = groups, whole
+        return output
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def backward(ctx: Any, grad_output):
+        """Make each window's weights anew, and what they pass back."""
+        check_once("swin_attention")
+        *qkv, table = ctx.saved_tensors
+        grads = [*map(torch.empty_like, qkv)]
+        learned = ctx.needs_input_grad[3]
+        grad_table = torch.zeros_like(table) if learned else None
+        for group in ctx.groups:
+            added = group.added(table, ctx.whole)
+            for piece in group.pieces(grad_output):
+                q, k, v, grad = map(piece.take, (*qkv, grad_output))
+                *results, grad_scores = pass_back(q, k, v, grad, added)
+                for result, grad in zip(results, grads, strict=True):
+                    piece.put(result, grad)
+                if grad_table is not None:
+                    here = group.corner(grad_table, ctx.whole)
+                    here += grad_scores.sum(0, True).view(here.shape)
+        return *grads, grad_table, None, None
+
+
+def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
+    """What windows pass back to q, k and v, and to their scaled scores."""
+    dtype, scale = q.dtype, 1 / math.sqrt(q.shape[-1])
+    q, k, v, grad = widen(q, k, v, grad)
+    scores = (q @ k.mT).mul_(scale)
+    weights = (scores if added is None else scores.add_(added)).softmax(-1)
+    grad_v = weights.mT @ grad
+    grad_scores = (grad @ v.mT).mul_(weights)
+    grad_scores -= weights.mul_(grad_scores.sum(dim=-1, keepdim=True))
+    grad_q = (grad_scores @ k).mul_(scale)
+    grad_k = (grad_scores.mT @ q).mul_(scale)
+    return *(x.to(dtype) for x in (grad_q, grad_k, grad_v)), grad_scores
