@@ -1,0 +1,362 @@
+"""Reformer: sort tokens into buckets by direction, and attend within them.
+
+Computes:  exactly `attention` with `lsh_mask`; with one bucket, `attention`
+Time:      O(n log n + r n b d), r rounds, b keys in a bucket; O(n²) in one
+Memory:    O(n d), and the scores of some buckets
+Supports:  causal
+Reference: Kitaev et al. (2020), section 2
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.dot_product import (
+    Bias,
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    refuse,
+    widen,
+)
+from selfattn.masks import indices
+
+BUCKET = 64  # keys for each bucket there is, if the caller does not say
+ROWS = 256  # queries of one bucket at a time, at most
+SCORES = 2**18  # scores at a time, unless one bucket has more
+LAST_RESORT = -1e30  # the score of a token with itself, if it is to count last
+
+
+def lsh_buckets(
+    x: Queries, *, n_buckets: int, n_rounds: int = 4, seed: int = 0
+) -> Int[Tensor, "n_rounds ... n_q"]:
+    """In each round, the nearest of some random directions: the bucket.
+
+    Args:
+        x: queries or keys, (..., n, d); how long they are does not matter.
+        n_buckets: how many buckets: directions come in opposite pairs, so an
+            even number, or 1.
+        n_rounds: how often to draw directions.
+        seed: of the directions. The global generator is not touched.
+
+    Returns:
+        The bucket of each in each round, (n_rounds, ..., n), from 0 to
+        n_buckets - 1. With two buckets, two vectors at an angle θ share one
+        with probability 1 - θ/π; with more, less probably.
+
+    Raises:
+        ValueError: if there is no round, or no such number of buckets.
+
+    Reference: Kitaev et al. (2020), section 2; Andoni et al. (2015).
+
+    >>> x = torch.tensor([[3.0, 1.0], [6.0, 2.0], [-3.0, -1.0]])
+    >>> a, same, opposite = lsh_buckets(x, n_buckets=8, n_rounds=1)[0]
+    >>> bool(a == same), int(opposite - a) % 8
+    (True, 4)
+    """
+    if n_rounds < 1 or n_buckets < 1 or (n_buckets > 1 and n_buckets % 2):
+        raise ValueError(
+            "there must be at least 1 round, and 1 bucket or an even number, "
+            f"but n_rounds={n_rounds} and n_buckets={n_buckets}"
+        )
+    half = n_buckets // 2
+    generator = torch.Generator().manual_seed(seed)
+    shape = (n_rounds, x.shape[-1], max(1, half))
+    directions = torch.randn(shape, generator=generator).to(x.device)
+    x, directions = widen(x.detach(), directions)
+    buckets = x.new_empty(n_rounds, *x.shape[:-1], dtype=torch.int32)
+    # Some tokens at a time: products with all directions are many.
+    some = x.reshape(-1, x.shape[-1]).split(1024)
+    into = buckets.view(n_rounds, -1).split(1024, dim=1)
+    for part, found in zip(some, into, strict=True):
+        products = part @ directions
+        nearest = products.abs().argmax(dim=-1, keepdim=True)
+        opposite = products.gather(-1, nearest) < 0
+        found.copy_((nearest + half * opposite).squeeze(-1))
+    return buckets
+
+
+def lsh_mask(
+    q: Queries,
+    k: Keys,
+    *,
+    n_buckets: int | None = None,
+    n_rounds: int = 4,
+    seed: int = 0,
+    see_itself: bool = True,
+    causal: bool = False,
+) -> Bool[Tensor, "... n_q n_k"]:
+    """The keys that share a bucket with the query in any round.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        n_buckets: how many buckets; about one for each 64 keys, if None.
+        n_rounds: how many rounds.
+        seed: of the random directions.
+        see_itself: False lets a token see itself only if it sees no other.
+        causal: hide from each query the keys after it.
+
+    Returns:
+        A mask, (..., n_q, n_k).
+
+    Raises:
+        ValueError: as `lsh_buckets`.
+
+    Reference: Kitaev et al. (2020), section 2, equation 5.
+
+    >>> from selfattn.masks import draw
+    >>> x = torch.tensor([[1.0, 0.0], [2.0, 0.1], [-1.0, 0.0], [-2.0, 0.1]])
+    >>> print(draw(lsh_mask(x, x, n_buckets=2, n_rounds=1)))
+    ■ ■ · ·
+    ■ ■ · ·
+    · · ■ ■
+    · · ■ ■
+    """
+    of_q, of_k, _ = both_buckets(q, k, n_buckets, n_rounds, seed)
+    seen = (of_q[..., :, None] == of_k[..., None, :]).any(dim=0)
+    i, j = indices(*seen.shape[-2:], device=q.device)
+    if causal:
+        seen &= j <= i
+    if not see_itself:
+        others = seen & (i != j)
+        seen = others | (seen & ~others.any(dim=-1, keepdim=True))
+    return seen
+
+
+def lsh_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    n_buckets: int | None = None,
+    n_rounds: int = 4,
+    seed: int = 0,
+    see_itself: bool = True,
+) -> Output:
+    """Attend to the keys that point where the query points, more or less.
+
+    Reformer shares queries and keys, so that a token is in one bucket as
+    both, and sees itself last: ``lsh_attention(q, F.normalize(q, dim=-1), v,
+    see_itself=False)``. Else a query may find no key in its bucket.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+        mask: refused: use `flash_attention` with ``lsh_mask(...) & mask``.
+        bias: refused, likewise.
+        causal: hide from each query the keys after it; the last query sits
+            on the last key. Nor do they change which others it sees.
+        n_buckets: how many buckets, 1 or an even number; about one for each 64
+            keys, if None. With 1, this is exactly `attention`.
+        n_rounds: how many rounds. A key found in several counts once.
+        seed: of the random directions.
+        see_itself: False lets a token see itself only if it sees no other.
+
+    Returns:
+        The output, (..., n_q, d_v). A query that may see no key gets zeros.
+        It can be differentiated once, not twice.
+
+    Raises:
+        ValueError: if shapes do not fit together, there is no round or no
+            such number of buckets, or a mask or bias is given.
+
+    Reference: Kitaev et al. (2020), section 2. There, sorted tokens are cut
+    into pieces of equal length, which makes all of them alike and loses some
+    keys; here a bucket is as large as it comes.
+
+    >>> from selfattn.dot_product import attention
+    >>> q, k, v = torch.randn(3, 100, 8)
+    >>> found = lsh_attention(q, k, v, n_buckets=4)
+    >>> same = attention(q, k, v, mask=lsh_mask(q, k, n_buckets=4))
+    >>> torch.allclose(found, same, atol=1e-6)
+    True
+    """
+    check_shapes(q, k, v)
+    why = "it makes no table of scores to put it on"
+    refuse("lsh_attention", why, mask, bias)
+    batch = batch_shape(q, k, v)
+    q, k, v = (
+        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
+        for x in (q, k, v)
+    )
+    buckets = both_buckets(q, k, n_buckets, n_rounds, seed)
+    output = Lsh.apply(q, k, v, partial(groups, *buckets, causal, see_itself))
+    return output.reshape(*batch, *output.shape[-2:])
+
+
+def both_buckets(
+    q: Tensor, k: Tensor, n_buckets: int | None, n_rounds: int, seed: int
+) -> tuple[Tensor, Tensor, int]:
+    """Those of the queries, those of the keys, and how many there are."""
+    if n_buckets is None:
+        n_buckets = max(1, k.shape[-2] // (2 * BUCKET) * 2)
+    if n_buckets == 1:
+        n_rounds = 1  # every round would find the same
+    options = {"n_buckets": n_buckets, "n_rounds": n_rounds, "seed": seed}
+    return lsh_buckets(q, **options), lsh_buckets(k, **options), n_buckets
+
+
+def groups(
+    of_q: Tensor, of_k: Tensor, n_buckets: int, causal: bool, see_itself: bool
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """All buckets of all rounds, in groups of alike size.
+
+    Yields the queries, (buckets, rows), the keys, (buckets, columns), and
+    what to add to their scores, (buckets, rows, columns). Tokens are numbered
+    through the batch. Small buckets are padded with the number after the
+    last, which no query sees; no other token is in a group twice.
+    """
+    n_q, n_k = of_q.shape[-1], of_k.shape[-1]
+    i, j = (x.flatten() for x in indices(n_q, n_k, device=of_q.device))
+    at_q, at_k = padded(i, -1, of_q[0]), padded(j, n_k, of_k[0])
+    # The last key that a query sees; for what only pads, there is none.
+    last = padded(i if causal else i * 0 + n_k - 1, -1, of_q[0])
+    codes = [[padded(x, 0, x) for x in of] for of in (of_q, of_k)]
+    for found, (a, b) in enumerate(zip(of_q, of_k, strict=True)):
+        order_q, sizes_q = in_order(a, n_buckets)
+        order_k, sizes_k = in_order(b, n_buckets)
+        for group in alike(sizes_q, sizes_k):
+            spans = torch.tensor(group, device=of_q.device).unbind(dim=-1)
+            rows = tokens(order_q, *spans[2:4])
+            keys = tokens(order_k, *spans[4:])
+            columns = at_k[keys][:, None, :]
+            hidden = columns > last[rows][..., None]
+            for x, y in zip(*(of[:found] for of in codes), strict=True):
+                hidden |= y[keys][:, None, :] == x[rows][..., None]
+            added = torch.zeros(hidden.shape, device=hidden.device)
+            if not see_itself:
+                itself = columns == at_q[rows][..., None]
+                added.masked_fill_(itself, LAST_RESORT)
+            yield rows, keys, added.masked_fill_(hidden, -math.inf)
+
+
+def padded(x: Tensor, value: int, like: Tensor) -> Tensor:
+    """The numbers of all tokens of the batch, and one more."""
+    return F.pad(x.expand_as(like).reshape(-1).int(), (0, 1), value=value)
+
+
+def in_order(buckets: Tensor, n_buckets: int) -> tuple[Tensor, list[int]]:
+    """Tokens by batch, bucket and position; and how many are in each."""
+    batch = torch.arange(len(buckets), device=buckets.device)[:, None]
+    keys = (batch * n_buckets + buckets).flatten()
+    sizes = keys.bincount(minlength=len(buckets) * n_buckets)
+    return keys.argsort(stable=True), sizes.tolist()
+
+
+def alike(sizes_q: list[int], sizes_k: list[int]) -> Iterator[list]:
+    """Buckets of alike size, as many at a time as `SCORES` allows.
+
+    Each is (cut, size, first query, queries, first key, keys). The queries
+    of a large bucket are cut; no group holds two cuts of one bucket.
+    """
+    found, q, k = [], 0, 0
+    for n_q, n_k in zip(sizes_q, sizes_k, strict=True):
+        for cut in range(0, n_q if n_k else 0, ROWS):
+            n_rows = min(ROWS, n_q - cut)
+            found.append((cut, max(n_rows, n_k), q + cut, n_rows, k, n_k))
+        q, k = q + n_q, k + n_k
+    found.sort(reverse=True)
+    while found:
+        cut, size, *_ = found[0]
+        most = max(1, SCORES // size**2)
+        group = [one for one in found[:most] if one[0] == cut]
+        yield group
+        found = found[len(group) :]
+
+
+def tokens(order: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
+    """So many from there on in this order, padded by the number after all."""
+    steps = torch.arange(int(lengths.max()), device=order.device)
+    at = (first[:, None] + steps).clamp(max=len(order) - 1)
+    return order[at].masked_fill(steps >= lengths[:, None], len(order))
+
+
+class Lsh(torch.autograd.Function):
+    """Both passes by hand, on (batch, n, d): one softmax over all rounds.
+
+    A new round rescales what the earlier ones left, as FlashAttention does.
+    On the way back each group makes its weights anew. Exponentials are
+    powers of two: on a CPU, ``exp`` is slow where it rounds to zero.
+    Autocast is off in both: it would round what many groups add up to.
+    """
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def forward(ctx: Any, q, k, v, cut):
+        """Add each group to the output of its queries."""
+        output = room(q, v.shape[-1])
+        sums = room(q, 1).fill_(-math.inf)
+        lowest = torch.finfo(sums.dtype).min  # as -inf - -inf is NaN
+        for rows, keys, added in cut():
+            scores, _, _, values = scored(q, k, v, rows, keys, added)
+            before = sums[rows]
+            top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
+            top.clamp_(min=lowest)
+            weights = scores.sub_(top).exp2_()
+            shrunk = (before - top).exp2_()
+            total = weights.sum(dim=-1, keepdim=True) + shrunk
+            sums[rows] = top + total.log2()
+            summed = torch.baddbmm(output[rows] * shrunk, weights, values)
+            output[rows] = summed.div_(total.masked_fill_(total == 0, 1.0))
+        result = output[:-1].view(*q.shape[:-1], v.shape[-1]).to(q.dtype)
+        ctx.save_for_backward(q, k, v, result, sums)
+        ctx.cut = cut
+        return result
+
+    @staticmethod
+    @torch.autocast("cpu", enabled=False)
+    @torch.autocast("cuda", enabled=False)
+    def backward(ctx: Any, grad_output):
+        """Visit the same groups, and add up what they pass back."""
+        check_once("lsh_attention")
+        q, k, v, output, sums = ctx.saved_tensors
+        grads = [room(x, x.shape[-1]) for x in (q, k, v)]
+        for rows, keys, added in ctx.cut():
+            scores, queries, near, values = scored(q, k, v, rows, keys, added)
+            # Nothing was seen where this is -inf, and -inf - -inf is NaN.
+            total = sums[rows].clamp_(min=torch.finfo(sums.dtype).min)
+            weights = scores.sub_(total).exp2_()
+            [grad] = widen(take(grad_output, rows))
+            grads[2][keys] += weights.mT @ grad
+            dots = (grad * take(output, rows)).sum(dim=-1, keepdim=True)
+            grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
+            grads[0][rows] += grad_scores @ near
+            # The queries were scaled, and by 1/log 2 too much for gradients.
+            grads[1][keys] += grad_scores.mT @ queries.mul_(math.log(2))
+        grads[0] /= math.sqrt(q.shape[-1])
+        back = zip(grads, (q, k, v), strict=True)
+        return *(g[:-1].view_as(x).to(x.dtype) for g, x in back), None
+
+
+def scored(q: Tensor, k: Tensor, v: Tensor, rows: Tensor, keys: Tensor, added):
+    """A group's scores, in powers of two, and what they were made of."""
+    queries, near, values = widen(take(q, rows), take(k, keys), take(v, keys))
+    queries = queries * (1 / (math.log(2) * math.sqrt(q.shape[-1])))
+    return (queries @ near.mT).add_(added), queries, near, values
+
+
+def room(x: Tensor, width: int) -> Tensor:
+    """Zeros for each token of the batch, and for the one that only pads."""
+    return widen(x.new_zeros(x.shape[0] * x.shape[1] + 1, width))[0]
+
+
+def take(x: Tensor, at: Tensor) -> Tensor:
+    """The rows of these tokens; what only pads gets the last one's."""
+    flat = x.reshape(-1, x.shape[-1])
+    at = at.clamp(max=len(flat) - 1)
+    return flat.index_select(0, at.flatten()).unflatten(0, at.shape)
