@@ -27,6 +27,7 @@ from selfattn.efficient.swin import swin_attention, swin_mask
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import padding_mask, window_mask
 from selfattn.multihead import MultiHeadAttention
+from selfattn.origins import MultiplicativeAttention
 
 # Equal `attention`, whatever they are given.
 EXACT: list[Attend] = [
@@ -77,7 +78,11 @@ def quadratic(q, k, v, *, mask=None, bias=None, causal=False):
 
 
 # Equal a quadratic form of their own: (mechanism, that form).
-KERNELS: list[tuple[Attend, Attend]] = [(linear_attention, quadratic)]
+luong_dot = MultiplicativeAttention()
+KERNELS: list[tuple[Attend, Attend]] = [
+    (linear_attention, quadratic),
+    (luong_dot, partial(attention, scale=1.0)),
+]
 
 
 class Cost(NamedTuple):
@@ -92,6 +97,7 @@ class Cost(NamedTuple):
 
 COSTS = [
     Cost(attention, lambda n, d: 4 * n * n * d, 2, 2),
+    Cost(luong_dot, lambda n, d: 4 * n * n * d, 2, 2),
     Cost(fused_attention, lambda n, d: 4 * n * n * d, 2, 1),
     Cost(flash_attention, lambda n, d: 4 * n * n * d, 2, 1),
     # Blocks of 64 queries see 64 + 2 * 3 keys; the first and the last 67.
