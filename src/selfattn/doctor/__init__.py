@@ -51,6 +51,7 @@ from selfattn.doctor.diagnosis import diagnose
 from selfattn.doctor.examination import check, examine
 from selfattn.doctor.exercise import Exercise, Mistake, prediction
 from selfattn.doctor.exercises import names
+from selfattn.doctor.kinds.module_parts import refilled
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Report
 
@@ -65,5 +66,6 @@ __all__ = [
     "examine",
     "names",
     "prediction",
+    "refilled",
     "survival",
 ]

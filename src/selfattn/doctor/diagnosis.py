@@ -1,20 +1,16 @@
 """From an answer to its diagnosis: run, compare, match, find a small input."""
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from torch import Tensor
-
 from selfattn.doctor.comparison import Difference, difference
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.outcome import Outcome, observe
-from selfattn.doctor.patient import Patient, parameters
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Finding, Report
-from selfattn.doctor.snippets import snippet, snippet_of_calls
+from selfattn.doctor.shrinking import smallest_failure
 
 
 class Seen(NamedTuple):
@@ -153,13 +149,19 @@ def refusals(
     refused: dict[str, str] = {}
     for need in exercise.optional:
         needing = [s.outcome for s in seen if need in s.probe.needs]
-        raised = [o.error or o.gradient_error for o in needing]
+        raised = [why_not(outcome) for outcome in needing]
         if needing and all(raised) and need not in takes:
-            refused[need] = f"it raises {raised[0]}"
+            refused[need] = raised[0]
     others = [s for s in seen if not refused.keys() & s.probe.needs]
     if all(one.outcome.error for one in others):
         return {}  # it raises whatever it is asked
     return refused
+
+
+def why_not(outcome: Outcome) -> str:
+    """Why there is no outcome to speak of, or nothing if there is."""
+    error = outcome.error or outcome.gradient_error or ""
+    return error if outcome.unusable or not error else f"it raises {error}"
 
 
 def unlike(
@@ -217,70 +219,6 @@ def most_alike(
     return best, most
 
 
-def smallest_failure(
-    answer: Any, exercise: Exercise, findings: Sequence[Finding]
-) -> tuple[Finding, str]:
-    """Shrink every failing input; return the smallest, and code to see it."""
-    best: tuple[int, Finding, str] | None = None
-    for finding in findings:
-        sizes, found = shrink(answer, exercise, finding)
-        inputs = finding.probe.make(**sizes)
-        count = sum(size_of(x) for x in inputs.values())
-        if best is None or count < best[0]:
-            code = as_snippet(answer, exercise, finding.probe, sizes, found)
-            best = count, finding._replace(difference=found), code
-    if best is None:
-        raise ValueError("there must be a failure to shrink, but none is")
-    return best[1:]
-
-
-def size_of(x: object) -> int:
-    """The bytes of an input; what is half as long is no easier to read."""
-    if not isinstance(x, Tensor):
-        return 0
-    return x.numel() * max(4, x.element_size())
-
-
-def shrink(
-    answer: Any, exercise: Exercise, finding: Finding
-) -> tuple[dict[str, int], Difference]:
-    """Make axes shorter, one by one, as long as it fails in the same way."""
-    probe, found, rule = finding
-    right = exercise.solution if rule is None else rule.answer
-    sizes = probe.axes()
-    for axis, full in sizes.items():
-        for size in range(1, 0 if axis in probe.fixed else full):
-            smaller = sizes | {axis: size}
-            still = difference(
-                observe(exercise, answer, probe, **smaller),
-                observe(exercise, right, probe, **smaller),
-                probe.tolerance,
-            )
-            if still is not None and still.kind == found.kind:
-                sizes, found = smaller, still
-                break
-    return sizes, found
-
-
-def as_snippet(
-    answer: Any,
-    exercise: Exercise,
-    probe: Probe,
-    sizes: dict[str, int],
-    found: Difference,
-) -> str:
-    """Code to copy that shows a failure, in the answer's own terms."""
-    if isinstance(answer, Patient):
-        recorded, calls = answer.recorded()
-        once = dataclasses.replace(probe, gradient=False)
-        observe(exercise, recorded, once, **sizes)
-        plain = parameters(answer.thing)
-        return snippet_of_calls(calls, name_of(answer.thing), found, plain)
-    return snippet(
-        probe.make(**sizes), exercise.by_name, name_of(answer), found
-    )
-
-
 def why_unanswered(answer: Any) -> str:
     """What to say about a stub; more, if it is a function that does much."""
     code = getattr(answer, "__code__", None)
@@ -291,17 +229,3 @@ def why_unanswered(answer: Any) -> str:
         if works:
             return "Not answered yet, or is a `return` missing?"
     return "Not answered yet"
-
-
-def name_of(answer: Any) -> str:
-    """What to call the answer in code."""
-    name = getattr(answer, "__name__", None)
-    usable = isinstance(name, str) and name.isidentifier()
-    return str(name) if usable else "answer"
-
-
-def title(thing: Any) -> str:
-    """What to call a thing in a sentence: its name, or that of its class."""
-    thing = getattr(thing, "func", thing)  # of a partial
-    name = getattr(thing, "__name__", None)
-    return name if isinstance(name, str) else type(thing).__name__

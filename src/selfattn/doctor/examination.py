@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from selfattn.doctor.diagnosis import Case, diagnose, explain, judge, title
+from selfattn.doctor.diagnosis import Case, diagnose, explain, judge
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.isolation import Watch, can_fork, in_a_child
@@ -13,6 +13,7 @@ from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.outcome import in_words
 from selfattn.doctor.patient import Facts, Patient, unseen
 from selfattn.doctor.report import NUMERIC, Report
+from selfattn.doctor.shrinking import title
 
 
 def check(answer: Any, *, exercise: str) -> None:
@@ -85,12 +86,25 @@ def examine_here(
     about = Report(kind.name, 0, patient=title(thing))
     try:
         seen = kind.look(thing, said)
-        cases = list(read(thing, kind, said, seen, watch))
-        return explain(decide(cases, kind))
+        known = {**seen, **said}
+        report = reported(thing, kind, said, seen, watch)
+        less = {} if report.likely else kind.fallback(thing, known)
+        if not less:
+            return report
+        other = reported(thing, kind, said, {**seen, **less}, watch)
+        return other if other.likely else report
     except UnclearError as unclear:
         return about.with_(question=str(unclear))
     except (Exception, SystemExit) as error:
         return about.with_(trouble=f"It raises {in_words(error)}.")
+
+
+def reported(
+    thing: Any, kind: Kind, said: Facts, seen: Facts, watch: Watch
+) -> Report:
+    """The report under the reading that makes sense of a thing."""
+    cases = list(read(thing, kind, said, seen, watch))
+    return explain(decide(cases, kind))
 
 
 def read(
@@ -100,37 +114,50 @@ def read(
     prepared = kind.prepare(thing, {**seen, **said})
     for facts in kind.readings(said, seen):
         exercise = kind.exercise(prepared, facts)
+        code = kind.code(thing, facts)
         case = judge(
-            Patient(prepared, facts, kind.adapt, watch),
+            Patient(
+                prepared, facts, kind.adapt, watch, kind.code(thing, facts)
+            ),
             exercise,
             said={n: said[n] for n in exercise.conventions if n in said},
             takes=[*(facts.get("takes") or ()), *facts.get("has", ())],
             lacks=lacking(exercise, facts),
         )
-        report = case.report.with_(
-            exercise=kind.name,
-            patient=title(thing),
-            facts={
-                name: facts[name]
-                for name, fact in kind.facts.items()
-                if fact.options
-                and name in facts
-                and not hidden(name, said, facts)
-            },
-            not_asked={
-                exercise.optional[need]: why
-                for need, why in case.report.not_asked.items()
-            },
-        )
+        report = about(case.report, thing, kind, exercise, said, facts)
         yield case._replace(report=report)
         if report.passed and not report.refused:
             return
 
 
-def hidden(name: str, said: Facts, facts: Facts) -> bool:
-    """Whether a fact was told, or is of what the patient does not take."""
-    lacks = facts.get("lacks", {})
-    return name in said or name.partition("_")[0] in lacks
+def about(
+    report: Report,
+    thing: Any,
+    kind: Kind,
+    exercise: Exercise,
+    said: Facts,
+    facts: Facts,
+) -> Report:
+    """A report that tells what was examined, and how it was read."""
+    told = {
+        name: facts[name]
+        for name, fact in kind.facts.items()
+        if fact.options
+        and name in facts
+        and name not in said
+        and (fact.of or name) not in facts.get("lacks", {})
+    }
+    not_asked = {
+        exercise.optional[need]: why
+        for need, why in report.not_asked.items()
+        if need in exercise.optional
+    }
+    return report.with_(
+        exercise=kind.name,
+        patient=title(thing),
+        facts=told,
+        not_asked=not_asked,
+    )
 
 
 def lacking(exercise: Exercise, facts: Facts) -> dict[str, str]:

@@ -26,6 +26,7 @@ class Fact:
     says: str
     options: Mapping[Any, str] = field(default_factory=dict)
     tried: bool = True
+    of: str = ""  # the need that it is about, if it has not the same name
 
 
 TAKES = Fact("names of what it can do; all else is not asked")
@@ -39,6 +40,12 @@ def nothing(thing: Any, said: Facts) -> dict[str, Any]:
 def as_it_is(thing: Any, facts: Facts) -> Any:
     """The thing itself: it needs no preparation."""
     return thing
+
+
+def by_its_name(thing: Any, facts: Facts) -> tuple[str, ...]:
+    """No code: it is there already, under its own name."""
+    name = getattr(thing, "__name__", "")
+    return (name if name.isidentifier() else "answer",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +64,9 @@ class Kind:
         prepare: make of the thing what is called, such as an object of a
             class or a copy that may be changed.
         adapt: see `Patient`.
+        code: lines that make what is called, for a snippet, and its name.
+        fallback: facts under which less is asked, to be tried when it is
+            neither healthy nor has a known mistake without them.
     """
 
     name: str
@@ -66,6 +76,8 @@ class Kind:
     look: Callable[[Any, Facts], dict[str, Any]] = nothing
     prepare: Callable[[Any, Facts], Any] = as_it_is
     adapt: Callable[[Any, Facts], Callable[..., object]] = directly
+    code: Callable[[Any, Facts], tuple[str, ...]] = by_its_name
+    fallback: Callable[[Any, Facts], dict[str, Any]] = nothing
 
     def check(self, said: Facts) -> None:
         """Raise a `ValueError` unless the facts are facts of this kind."""

@@ -41,6 +41,7 @@ class Patient:
     facts: Facts
     adapt: Callable[[Any, Facts], Callable[..., object]] = directly
     watch: Callable[[str], object] = unseen  # is told each probe beforehand
+    code: tuple[str, ...] = ()  # lines that make it, then its name in them
 
     def __call__(self, *arguments: Any, **named: Any) -> object:
         """Call the thing in the way that its facts tell."""
@@ -78,7 +79,8 @@ def copied(x: Any) -> Any:
 def parameters(thing: Any) -> list[str]:
     """The names of a callable's parameters, in their order."""
     try:
-        listed = inspect.signature(thing).parameters.values()
+        called = getattr(thing, "forward", thing)  # of a module
+        listed = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):  # it is written in C: see what it says
         words = re.search(r"\(([^()]*)\)", getattr(thing, "__doc__", "") or "")
         said = words[1].split(",") if words else []

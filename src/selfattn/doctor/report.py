@@ -49,6 +49,11 @@ class Report:
             self.findings or self.unanswered or self.question or self.trouble
         )
 
+    @property
+    def likely(self) -> bool:
+        """Whether this is a diagnosis, and not just a list of failures."""
+        return self.passed or bool(self.mistake or self.likeness)
+
     def with_(self, **changes: Any) -> "Report":
         """The same report, with something changed."""
         return replace(self, **changes)

@@ -23,16 +23,20 @@ def snippet(
     plain = tuple(n for n in inputs if n not in by_name)
     named = {n: x for n, x in inputs.items() if n in by_name}
     call = Call(tuple(inputs[n] for n in plain), named)
-    return snippet_of_calls([call], name, found, plain)
+    return snippet_of_calls([call], (name,), found, plain)
 
 
 def snippet_of_calls(
     calls: Sequence[Call],
-    name: str,
+    code: Sequence[str],
     found: Difference,
     plain: Sequence[str] = (),
 ) -> str:
-    """The same, of every call that was made; ``plain`` names its arguments."""
+    """The same, of every call that was made; ``plain`` names its arguments.
+
+    ``code`` holds the lines that come first, and then the name to call.
+    """
+    *setup, name = code
     lines: list[str] = []
     for call in calls:
         missing = range(len(plain), len(call.arguments))
@@ -44,7 +48,8 @@ def snippet_of_calls(
         lines += [f"{key} = {code}" for key, code in written.items()]
         arguments = [*inputs, *(f"{n}={n}" for n in call.named)]
         lines.append(f"{name}({', '.join(arguments)})")
-    return "\n".join(wrapped(line) for line in lines + result(found))
+    lines = [*setup, *lines, *result(found)]
+    return "\n".join(wrapped(line) for line in lines)
 
 
 def result(found: Difference) -> list[str]:

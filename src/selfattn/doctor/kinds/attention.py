@@ -39,6 +39,7 @@ FACTS = {
             "any": "any that broadcast to the scores",
             "all": "all those of the scores",
         },
+        of="mask",
     ),
     "names": Fact("its names for q, k, v, mask and causal, as a dict"),
     "empty_row": Fact(

@@ -10,20 +10,19 @@ from torch import Tensor
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kinds.layer_masking import BANK
 from selfattn.doctor.kinds.layer_reference import Masks, layer
-from selfattn.doctor.kinds.projections import Projections
+from selfattn.doctor.kinds.module_parts import Projections
 from selfattn.doctor.probes import (
     Inputs,
     Probe,
     Sizes,
     in_other_order,
-    no_keys_for_the_first,
     some_keys,
 )
 
 OPTIONAL = {
     "mask": "a mask",
     "padding": "a mask for padding",
-    "causal": "a causal flag",
+    "flag": "a causal flag",
     "length": "a context of another length",
     "weights": "its weights",
     "float16": "float16",
@@ -49,13 +48,18 @@ def lengths(sizes: Sizes) -> dict[str, int]:
 
 
 def table(sizes: Sizes) -> Tensor:
-    """A mask, (n_q, n_k), without an empty row."""
-    return some_keys(lengths(sizes))
+    """A mask, (n_q, n_k), without an empty row, unlike its transpose."""
+    some = some_keys(lengths(sizes))
+    i = torch.arange(some.shape[0])[:, None]
+    j = torch.arange(some.shape[1])
+    return (some & ((j < i) | ((i + j) % 2 == 1))) | (j == i % some.shape[1])
 
 
 def table_with_an_empty_row(sizes: Sizes) -> Tensor:
     """The same, but that the first query may see nothing."""
-    return no_keys_for_the_first(lengths(sizes))
+    mask = table(sizes)
+    mask[0] = False
+    return mask
 
 
 def real(sizes: Sizes) -> Tensor:
@@ -146,6 +150,7 @@ def asked(x: dict[str, Any], cross: bool) -> tuple[Probe, ...]:
 def needs(probe: Probe) -> tuple[str, ...]:
     """What of `OPTIONAL` a probe asks for."""
     asked = {*probe.inputs, str(probe.dtype).removeprefix("torch.")}
+    asked |= {"flag"} if "causal" in probe.inputs else set()
     asked |= {"weights"} if probe.experiment is sums else set()
     asked |= {"length"} if "longer" in probe.asks else set()
     return tuple(need for need in OPTIONAL if need in asked)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from selfattn.doctor.kinds.projections import Projections
+from selfattn.doctor.kinds.module_parts import Projections
 from selfattn.dot_product import masked_softmax
 from selfattn.masks import causal_mask
 from selfattn.multihead import merge_heads, split_heads

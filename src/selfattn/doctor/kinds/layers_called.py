@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.exercise import UnusableError
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.attention import as_meant
-from selfattn.doctor.kinds.projections import HEADS, MODEL, WIDTHS, refilled
+from selfattn.doctor.kinds.module_parts import HEADS, MODEL, WIDTHS, refilled
 from selfattn.doctor.patient import Facts, parameters
 
 NAMES = {  # what others call the arguments
@@ -39,6 +40,11 @@ def instance(thing: Any, said: Facts) -> nn.Module:
             "A module is asked for, or its class. If it is a function of q, "
             "k and v, its kind is “attention”."
         )
+    return thing(**arguments(thing, said))
+
+
+def arguments(thing: type, said: Facts) -> dict[str, Any]:
+    """What to make one of a class with."""
     chosen = dict(said.get("make") or {})
     for name, parameter in inspect.signature(thing).parameters.items():
         guess = guessed(name)
@@ -55,7 +61,7 @@ def instance(thing: Any, said: Facts) -> nn.Module:
                 f"make={{{name!r}: …}}, or hand over a module."
             )
         chosen[name] = guess
-    return thing(**chosen)
+    return chosen
 
 
 def is_rest(parameter: inspect.Parameter) -> bool:
@@ -69,8 +75,7 @@ def guessed(name: str) -> Any:
         return 3
     if name in WIDTHS:
         return D_MODEL // 3
-    wide = (*MODEL, "d_out", "embed_size", "d_context", "context_dim")
-    if name in wide:
+    if name in (*MODEL, "d_out", "d_context", "context_dim"):
         return D_MODEL
     if "dropout" in name:
         return 0.0
@@ -78,9 +83,23 @@ def guessed(name: str) -> Any:
     return 64 if name in long else None
 
 
-def copied(thing: Any, facts: Facts) -> nn.Module:
+def prepared(thing: Any, facts: Facts) -> nn.Module:
     """A copy of a module, refilled and ready for evaluation."""
-    return refilled(copy.deepcopy(instance(thing, facts)).float()).eval()
+    return refilled(instance(thing, facts))
+
+
+def code(thing: Any, facts: Facts) -> tuple[str, ...]:
+    """Code that makes it, and its name in that code at the end."""
+    yours = "layer"
+    if isinstance(thing, type):
+        given = arguments(thing, facts).items()
+        listed = ", ".join(f"{name}={value!r}" for name, value in given)
+        yours = f"{thing.__name__}({listed})"
+    return (
+        "from selfattn.doctor import refilled",
+        f"layer = refilled({yours})  # with numbers that show mistakes",
+        "layer",
+    )
 
 
 def looked_up(forward: Callable[..., Any], said: Facts) -> dict[str, Any]:
@@ -167,7 +186,7 @@ def as_padding(padding: Tensor, x: Tensor, facts: Facts) -> dict[str, Tensor]:
         return {facts["names"]["padding"]: meant}
     axes = facts["mask_axes"]
     if axes == "NN":
-        raise LookupError("its mask is one for the whole batch")
+        raise UnusableError("its mask is one for the whole batch")
     row = padding[:, None, :] if axes == "BNN" else padding[:, None, None, :]
     full = row.expand(*row.shape[:-2], x.shape[-2], -1)
     return {facts["names"]["mask"]: as_meant(full, facts["mask"], x.dtype)}
@@ -185,5 +204,5 @@ def read(value: Any, turned: bool, whole: bool) -> Any:
         return value
     tables = [w for w in rest if isinstance(w, Tensor) and w.ndim > 2]
     if not tables:
-        raise LookupError("no weights are returned")
+        raise UnusableError("it returns no weights")
     return value, tables[0]

@@ -1,5 +1,6 @@
 """Modules that attend from a sequence to itself, or to another one."""
 
+import inspect
 from functools import lru_cache, partial
 from typing import Any
 
@@ -7,11 +8,17 @@ from torch import nn
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, UnclearError
-from selfattn.doctor.kinds import layer_probes, layers_called
+from selfattn.doctor.kinds import (
+    layer_probes,
+    layer_properties,
+    layers_called,
+)
 from selfattn.doctor.kinds.layers_called import MEANINGS
-from selfattn.doctor.kinds.projections import (
+from selfattn.doctor.kinds.module_parts import (
     HEADS,
+    MODEL,
     WIDTHS,
+    affines,
     by_word,
     number,
     projections,
@@ -35,12 +42,22 @@ FACTS = {
             "BNN": "batch, queries, keys",
             "B1NN": "batch, 1, queries, keys",
         },
+        of="mask",
     ),
     "padding": Fact("what a mask for padding says", MEANINGS),
     "packed": Fact(
         "how one matrix holds queries, keys and values",
         {"by part": "all queries first", "by head": "a head after the other"},
     ),
+    "formula": Fact(
+        "what it computes",
+        {
+            "plain": "softmax(q kᵀ / √d_head) v of its own projections",
+            "own": "something more, of which only properties are asked",
+        },
+        tried=False,
+    ),
+    "d_model": Fact("the width of x"),
     "n_heads": Fact("how many heads it has"),
     "names": Fact("its names for x, context, mask, padding, causal"),
     "projections": Fact("its names for q, k, v, out, qkv or kv"),
@@ -64,7 +81,7 @@ def look(thing: Any, said: Facts, cross: bool = False) -> dict[str, Any]:
     module = layers_called.instance(thing, said)
     names = layers_called.looked_up(module.forward, said)
     seen: dict[str, Any] = {"names": names, "try": {}}
-    needs = {"mask": "mask", "padding": "padding", "causal": "causal"}
+    needs = {"mask": "mask", "padding": "padding", "flag": "causal"}
     lacks = {
         need: "it has no argument for it"
         for need, name in needs.items()
@@ -79,40 +96,81 @@ def look(thing: Any, said: Facts, cross: bool = False) -> dict[str, Any]:
     first = getattr(module, "batch_first", None)
     if isinstance(first, bool):
         seen["layout"] = "BND" if first else "NBD"
-    if "qkv" not in by_word(module, dict(said.get("projections") or {})):
-        seen["packed"] = "by part"
     if cross:
         seen["causal"] = False
-    return seen | {"lacks": lacks, **count_heads(module, said)}
+    return seen | {"lacks": lacks, **inside(module, said)}
 
 
-def count_heads(module: nn.Module, said: Facts) -> dict[str, Any]:
-    """The number of heads, or the numbers to try."""
+def inside(module: nn.Module, said: Facts) -> dict[str, Any]:
+    """What its own matrices tell: its formula, and its number of heads."""
     found = by_word(module, dict(said.get("projections") or {}))
-    if "q" in found:
-        d = found["q"].W.shape[-1]
-    elif "qkv" in found:
-        d = found["qkv"].W.shape[-1] // 3
-    else:
-        raise UnclearError(
-            "I do not recognise its projections. Say which they are: "
-            "projections={'q': …, 'k': …, 'v': …, 'out': …}, each with the "
-            "name of a submodule."
-        )
+    if not ({"q"} <= found.keys() or {"qkv"} <= found.keys()):
+        return {"formula": "own", "packed": "by part", "n_heads": 1}
+    d = (
+        found["q"].W.shape[-1]
+        if "q" in found
+        else found["qkv"].W.shape[-1] // 3
+    )
+    seen: dict[str, Any] = {} if "q" not in found else {"packed": "by part"}
     n_heads, width = number(module, HEADS), number(module, WIDTHS)
     if n_heads is None and width is not None and d % width == 0:
         n_heads = d // width
     if n_heads is not None:
-        return {"n_heads": n_heads}
+        return seen | {"n_heads": n_heads}
     divisors = [n for n in (1, 2, 3, 4, 6, 8, 12, 16) if d % n == 0]
-    return {"try": {"n_heads": divisors}}
+    return seen | {"try": {"n_heads": divisors}}
 
 
 def reference(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
-    """Attention by heads with the module's own projections."""
+    """Attention by heads with the module's own projections, or properties."""
     said = tuple(dict(facts.get("projections") or {}).items())
+    if facts.get("formula", "plain") == "own":
+        d_model, d_context = widths(thing, facts)
+        return of_width(d_model, d_context, facts["causal"], cross)
     return of_module(
         thing, facts["n_heads"], facts["packed"], said, facts["causal"], cross
+    )
+
+
+def fallback(thing: Any, known: Facts) -> dict[str, Any]:
+    """Ask for properties alone, if there is more to it than projections.
+
+    More is a parameter that is none of theirs, numbers that are no mask, a
+    function of its own such as one that rotates, or an argument of its own.
+    """
+    if "formula" in known:
+        return {}
+    module = layers_called.instance(thing, known)
+    names = dict(known.get("projections") or {})
+    own = {id(x) for a in by_word(module, names).values() for x in a.whole}
+    more = [x for x in module.parameters() if id(x) not in own]
+    more += [x for x in module.buffers() if x.is_floating_point()]
+    told = [x for x in vars(module).values() if inspect.isfunction(x)]
+    return {"formula": "own"} if more or told or known.get("call") else {}
+
+
+def widths(thing: Any, facts: Facts) -> tuple[int, int]:
+    """The widths of x and of the context."""
+    found = by_word(thing, dict(facts.get("projections") or {}))
+    d_model = facts.get("d_model") or number(thing, MODEL)
+    for part in ("q", "qkv"):
+        d_model = found[part].W.shape[0] if part in found else d_model
+    first = next(iter(affines(thing)), None)
+    if d_model is None and first is not None:
+        d_model = first[1].W.shape[0]
+    if d_model is None:
+        raise UnclearError("How wide is x? Say d_model=….")
+    context = next((found[p] for p in ("k", "kv") if p in found), None)
+    return d_model, d_model if context is None else context.W.shape[0]
+
+
+@lru_cache(maxsize=8)
+def of_width(
+    d_model: int, d_context: int, causal: bool, cross: bool
+) -> Exercise:
+    """The reference of modules of a width, of which properties are asked."""
+    return layer_properties.exercise(
+        d_model, d_context, causal=causal, cross=cross
     )
 
 
@@ -138,8 +196,10 @@ KIND = Kind(
     exercise=reference,
     facts=FACTS,
     look=look,
-    prepare=layers_called.copied,
+    prepare=layers_called.prepared,
+    code=layers_called.code,
     adapt=layers_called.adapt,
+    fallback=fallback,
 )
 CROSS = Kind(
     "cross-attention",
@@ -147,6 +207,8 @@ CROSS = Kind(
     exercise=partial(reference, cross=True),
     facts=FACTS,
     look=partial(look, cross=True),
-    prepare=layers_called.copied,
+    prepare=layers_called.prepared,
+    code=layers_called.code,
     adapt=layers_called.adapt,
+    fallback=fallback,
 )

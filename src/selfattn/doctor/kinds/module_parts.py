@@ -1,52 +1,37 @@
 """Find the projections of a module, under whatever names."""
 
+import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-WORDS = {  # after _ and case are gone
-    "q": "q wq qw qproj projq query queries toq qlin qlinear linearq fcq "
-    "queryprojection queryproj queryprojectionlayer qnet",
-    "out": "out wo ow o oproj projo outproj proj cproj toout toout.0 dense "
-    "fcout outlin output fc fco outputprojection outputproj outlinear wout "
-    "linearo linearout finallinear projection projout unifyheads outputdense",
-    "qkv": "qkv wqkv toqkv qkvproj projqkv cattn inproj querykeyvalue "
-    "qkvlinear inprojweight qkvprojection",
-    "kv": "kv wkv tokv kvproj projkv keyvalue",
+WORDS = {  # what others call a part, when what says nothing is left out
+    "q": {"q", "query", "queries"},
+    "k": {"k", "key", "keys"},
+    "v": {"v", "value", "values"},
+    "out": {"o", "out", "output", "dense", "final", "unifyheads", ""},
+    "qkv": {"qkv", "querykeyvalue", "in", "attn", "attention"},
+    "kv": {"kv", "keyvalue"},
 }
-HEADS = [
-    "n_heads",
-    "num_heads",
-    "heads",
-    "h",
-    "n_head",
-    "nhead",
-    "num_attention_heads",
-    "nheads",
-    "num_q_heads",
-    "n_q_heads",
-]
-WIDTHS = [
-    "d_head",
-    "head_dim",
-    "dim_head",
-    "d_k",
-    "head_size",
-    "attention_head_size",
-]
-MODEL = [
-    "d_model",
-    "embed_dim",
-    "dim",
-    "hidden_size",
-    "n_embd",
-    "d_embed",
-    "emb_dim",
-    "d_in",
-]
+SAYS_NOTHING = {
+    *("w", "to", "proj", "projection", "projections", "linear", "lin", "c"),
+    *("layer", "fc", "weight", "weights", "matrix", "mat"),
+}
+HEADS = (
+    *("n_heads", "num_heads", "heads", "h", "n_head", "nhead", "nheads"),
+    *("num_attention_heads", "num_q_heads", "n_q_heads"),
+)
+WIDTHS = (
+    *("d_head", "head_dim", "dim_head", "d_k", "head_size"),
+    *("attention_head_size", "dim_per_head"),
+)
+MODEL = (
+    *("d_model", "embed_dim", "dim", "hidden_size", "n_embd", "d_embed"),
+    *("emb_dim", "d_in", "embed_size"),
+)
 
 
 class Affine(NamedTuple):
@@ -54,6 +39,7 @@ class Affine(NamedTuple):
 
     W: Tensor
     b: Tensor | None
+    whole: tuple[Any, ...] = ()  # the parameters that it is made of
 
     def __call__(self, x: Tensor) -> Tensor:
         """Project some rows, in their own type."""
@@ -77,9 +63,19 @@ class Projections(NamedTuple):
     n_kv_heads: int
 
 
-def plain(name: str) -> str:
-    """A name without case and underlines, and without what holds it."""
-    return re.sub(r"[_\s]", "", name.lower())
+def part_called(name: str) -> str | None:
+    """The part that a name stands for, if it does.
+
+    >>> [part_called(name) for name in ("to_q", "W_key", "c_proj", "norm")]
+    ['q', 'k', 'out', None]
+    """
+    words = re.split(r"[_.\s]+", re.sub("([a-z])([A-Z])", r"\1_\2", name))
+    words = [word.lower() for word in words]
+    told = "".join(word for word in words if word not in SAYS_NOTHING)
+    for part, names in WORDS.items():
+        if {told, told.removeprefix("w"), told.removesuffix("w")} & names:
+            return part
+    return None
 
 
 def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
@@ -90,44 +86,36 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             # GPT-2 keeps its matrices on their side, in a class of its own.
             turned = type(inner).__name__ == "Conv1D"
             W = weight if turned else weight.mT
-            yield name, Affine(W, getattr(inner, "bias", None))
+            b = getattr(inner, "bias", None)
+            yield name, Affine(W, b, (weight, b))
     for name, weight in module.named_parameters(recurse=False):
         if weight.ndim == 2:
             torch_own = name.endswith("proj_weight")
-            yield name, Affine(weight.mT if torch_own else weight, None)
+            W = weight.mT if torch_own else weight
+            yield name, Affine(W, None, (weight,))
 
 
 def by_word(module: nn.Module, said: dict[str, str]) -> dict[str, Affine]:
     """The matrices of a module by their part: q, k, v, out, qkv or kv."""
     found: dict[str, Affine] = {}
     for name, affine in affines(module):
-        last = plain(".".join(name.split(".")[-2:]))
+        last = name.removesuffix(".0").rpartition(".")[-1]
         for part, word in said.items():
             if word == name:
                 found[part] = affine
-        for part, words in every_word().items():
-            if {last, last.split(".")[-1]} & words and part not in said:
-                found.setdefault(part, affine)
+        told = part_called(last)
+        if told is not None and told not in said:
+            found.setdefault(told, affine)
     if isinstance(module, nn.MultiheadAttention):
         found |= torch_own(module)
     four = getattr(module, "linears", None)  # the Annotated Transformer's
     if isinstance(four, nn.ModuleList) and len(four) == 4:
         parts = zip(("q", "k", "v", "out"), four, strict=True)
-        found |= {n: Affine(x.weight.mT, x.bias) for n, x in parts}
-    return found
-
-
-def every_word() -> dict[str, set[str]]:
-    """The words for each part; those for k and v are like those for q."""
-    words = {part: set(listed.split()) for part, listed in WORDS.items()}
-    for part, long in (("k", "key"), ("v", "value")):
-        words[part] = {
-            word.replace("queries", f"{long}s").replace("query", long)
-            if "quer" in word
-            else word.replace("q", part)
-            for word in words["q"]
+        found |= {
+            n: Affine(x.weight.mT, x.bias, (x.weight, x.bias))
+            for n, x in parts
         }
-    return words
+    return found
 
 
 def torch_own(module: nn.MultiheadAttention) -> dict[str, Affine]:
@@ -141,7 +129,8 @@ def torch_own(module: nn.MultiheadAttention) -> dict[str, Affine]:
         else module.in_proj_weight.chunk(3)
     )
     pairs = zip("qkv", matrices, biases, strict=True)
-    return {part: Affine(W.mT, b) for part, W, b in pairs}
+    every = tuple(module.parameters())
+    return {part: Affine(W.mT, b, every) for part, W, b in pairs}
 
 
 def projections(
@@ -195,7 +184,7 @@ def unpacked(qkv: Affine, n_heads: int, packed: str) -> dict[str, Affine]:
     }
 
 
-def number(module: Any, names: list[str]) -> int | None:
+def number(module: Any, names: Sequence[str]) -> int | None:
     """The first of some attributes, of a module or its config."""
     for holder in (module, getattr(module, "config", None)):
         for name in names:
@@ -206,11 +195,15 @@ def number(module: Any, names: list[str]) -> int | None:
 
 
 def refilled(module: nn.Module) -> nn.Module:
-    """Give every parameter of a module numbers that show mistakes.
+    """A copy of a module, with numbers that show mistakes, to be evaluated.
 
     As modules are made, biases are often zero and scores all alike; then
-    many a mistake changes nothing. The same numbers in every call.
+    many a mistake changes nothing. The numbers are the same in every call.
+
+    >>> refilled(nn.Linear(1, 2)).bias.tolist() == [0.0, 0.0]
+    False
     """
+    module = copy.deepcopy(module).float().eval()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for name, x in module.named_parameters():

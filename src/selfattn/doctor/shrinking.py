@@ -1,0 +1,93 @@
+"""The smallest input on which an answer fails, and code to see it."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from selfattn.doctor.comparison import Difference, difference
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.outcome import observe
+from selfattn.doctor.patient import Patient, parameters
+from selfattn.doctor.probes import Probe
+from selfattn.doctor.report import Finding
+from selfattn.doctor.snippets import snippet, snippet_of_calls
+
+
+def smallest_failure(
+    answer: Any, exercise: Exercise, findings: Sequence[Finding]
+) -> tuple[Finding, str]:
+    """Shrink every failing input; return the smallest, and code to see it."""
+    best: tuple[int, Finding, str] | None = None
+    for finding in findings:
+        sizes, found = shrink(answer, exercise, finding)
+        inputs = finding.probe.make(**sizes)
+        count = sum(size_of(x) for x in inputs.values())
+        if best is None or count < best[0]:
+            code = as_snippet(answer, exercise, finding.probe, sizes, found)
+            best = count, finding._replace(difference=found), code
+    if best is None:
+        raise ValueError("there must be a failure to shrink, but none is")
+    return best[1:]
+
+
+def size_of(x: object) -> int:
+    """The bytes of an input; what is half as long is no easier to read."""
+    if not isinstance(x, Tensor):
+        return 0
+    return x.numel() * max(4, x.element_size())
+
+
+def shrink(
+    answer: Any, exercise: Exercise, finding: Finding
+) -> tuple[dict[str, int], Difference]:
+    """Make axes shorter, one by one, as long as it fails in the same way."""
+    probe, found, rule = finding
+    right = exercise.solution if rule is None else rule.answer
+    sizes = probe.axes()
+    for axis, full in sizes.items():
+        for size in range(1, 0 if axis in probe.fixed else full):
+            smaller = sizes | {axis: size}
+            still = difference(
+                observe(exercise, answer, probe, **smaller),
+                observe(exercise, right, probe, **smaller),
+                probe.tolerance,
+            )
+            if still is not None and still.kind == found.kind:
+                sizes, found = smaller, still
+                break
+    return sizes, found
+
+
+def as_snippet(
+    answer: Any,
+    exercise: Exercise,
+    probe: Probe,
+    sizes: dict[str, int],
+    found: Difference,
+) -> str:
+    """Code to copy that shows a failure, in the answer's own terms."""
+    if isinstance(answer, Patient):
+        recorded, calls = answer.recorded()
+        once = dataclasses.replace(probe, gradient=False)
+        observe(exercise, recorded, once, **sizes)
+        plain = parameters(answer.thing)
+        return snippet_of_calls(calls, answer.code, found, plain)
+    return snippet(
+        probe.make(**sizes), exercise.by_name, name_of(answer), found
+    )
+
+
+def name_of(answer: Any) -> str:
+    """What to call the answer in code."""
+    name = getattr(answer, "__name__", None)
+    usable = isinstance(name, str) and name.isidentifier()
+    return str(name) if usable else "answer"
+
+
+def title(thing: Any) -> str:
+    """What to call a thing in a sentence: its name, or that of its class."""
+    thing = getattr(thing, "func", thing)  # of a partial
+    name = getattr(thing, "__name__", None)
+    return name if isinstance(name, str) else type(thing).__name__
