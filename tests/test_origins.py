@@ -10,6 +10,7 @@ from torch.testing import assert_close
 
 from selfattn.dot_product import attention
 from selfattn.masks import causal_mask, padding_mask
+from selfattn.multihead import MultiHeadAttention, merge_heads
 from selfattn.origins import (
     AdditiveAttention,
     Convolution,
@@ -196,6 +197,18 @@ def test_what_does_not_fit_is_refused():
         check_one_value(k, v[..., 2:, :])
     with pytest.raises(ValueError, match="needs both widths"):
         MultiplicativeAttention(d_q=5)
+
+
+def test_a_layer_of_heads_takes_them_and_shows_their_weights():
+    for attend in (AdditiveAttention(5, 5, 7), MultiplicativeAttention(5, 5)):
+        layer = MultiHeadAttention(15, 3, attend=attend).double()
+        x = torch.randn(2, 11, 15, dtype=torch.float64)
+        q, k, v = layer.heads(x)
+        shown = layer.weights(x, causal=True)
+        assert_close(shown, attend.weights(q, k, causal=True))
+        assert_close(layer(x, causal=True), layer.W_o(merge_heads(shown @ v)))
+        learned = {*layer.parameters()}
+        assert {*attend.parameters()} <= learned
 
 
 # The translator
