@@ -33,7 +33,9 @@ from selfattn.masks import indices
 BUCKET = 64  # keys for each bucket there is, if the caller does not say
 ROWS = 256  # queries of one bucket at a time, at most
 SCORES = 2**18  # scores at a time, unless one bucket has more
-LAST_RESORT = -1e30  # the score of a token with itself, if it is to count last
+# The score of a token with itself, if it is to count last; and what stands
+# for the largest score of none, as -inf - -inf is NaN.
+LOWEST = -(2.0**100)  # the same number in any precision
 
 
 def lsh_buckets(
@@ -239,8 +241,7 @@ def groups(
                 hidden |= y[keys][:, None, :] == x[rows][..., None]
             added = torch.zeros(hidden.shape, device=hidden.device)
             if not see_itself:
-                itself = columns == at_q[rows][..., None]
-                added.masked_fill_(itself, LAST_RESORT)
+                added.masked_fill_(columns == at_q[rows][..., None], LOWEST)
             yield rows, keys, added.masked_fill_(hidden, -math.inf)
 
 
@@ -301,17 +302,17 @@ class Lsh(torch.autograd.Function):
         """Add each group to the output of its queries."""
         output = room(q, v.shape[-1])
         sums = room(q, 1).fill_(-math.inf)
-        lowest = torch.finfo(sums.dtype).min  # as -inf - -inf is NaN
         for rows, keys, added in cut():
             scores, _, _, values = scored(q, k, v, rows, keys, added)
-            before = sums[rows]
+            before = take(sums, rows)
             top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
-            top.clamp_(min=lowest)
+            top.clamp_(min=LOWEST)
             weights = scores.sub_(top).exp2_()
             shrunk = (before - top).exp2_()
             total = weights.sum(dim=-1, keepdim=True) + shrunk
             sums[rows] = top + total.log2()
-            summed = torch.baddbmm(output[rows] * shrunk, weights, values)
+            earlier = take(output, rows).mul_(shrunk)
+            summed = torch.baddbmm(earlier, weights, values)
             output[rows] = summed.div_(total.masked_fill_(total == 0, 1.0))
         result = output[:-1].view(*q.shape[:-1], v.shape[-1]).to(q.dtype)
         ctx.save_for_backward(q, k, v, result, sums)
@@ -328,16 +329,14 @@ class Lsh(torch.autograd.Function):
         grads = [room(x, x.shape[-1]) for x in (q, k, v)]
         for rows, keys, added in ctx.cut():
             scores, queries, near, values = scored(q, k, v, rows, keys, added)
-            # Nothing was seen where this is -inf, and -inf - -inf is NaN.
-            total = sums[rows].clamp_(min=torch.finfo(sums.dtype).min)
-            weights = scores.sub_(total).exp2_()
+            weights = scores.sub_(take(sums, rows).clamp_(min=LOWEST)).exp2_()
             [grad] = widen(take(grad_output, rows))
-            grads[2][keys] += weights.mT @ grad
+            add(grads[2], keys, weights.mT @ grad)
             dots = (grad * take(output, rows)).sum(dim=-1, keepdim=True)
             grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
-            grads[0][rows] += grad_scores @ near
+            add(grads[0], rows, grad_scores @ near)
             # The queries were scaled, and by 1/log 2 too much for gradients.
-            grads[1][keys] += grad_scores.mT @ queries.mul_(math.log(2))
+            add(grads[1], keys, grad_scores.mT @ queries.mul_(math.log(2)))
         grads[0] /= math.sqrt(q.shape[-1])
         back = zip(grads, (q, k, v), strict=True)
         return *(g[:-1].view_as(x).to(x.dtype) for g, x in back), None
@@ -360,3 +359,8 @@ def take(x: Tensor, at: Tensor) -> Tensor:
     flat = x.reshape(-1, x.shape[-1])
     at = at.clamp(max=len(flat) - 1)
     return flat.index_select(0, at.flatten()).unflatten(0, at.shape)
+
+
+def add(x: Tensor, at: Tensor, rows: Tensor) -> None:
+    """Add to the rows of these tokens."""
+    x.index_add_(0, at.flatten(), rows.flatten(0, 1))
