@@ -44,7 +44,8 @@ def sample(
         top_k: draw among so many of the likeliest; see `keep_top_k`.
         top_p: draw among those that make up so much; see `keep_top_p`.
             It is applied to what ``top_k`` leaves.
-        generator: where the randomness comes from.
+        generator: where the randomness comes from, on the device of the
+            logits; PyTorch's own when None.
 
     Returns:
         Token numbers, (...).
