@@ -1,0 +1,193 @@
+"""The probes of the kind `efficient`: long enough that tiles do not fit."""
+
+import dataclasses
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercises.dot_product.attention import (
+    QKV,
+    QKV_BATCH,
+    QKV_HEADS,
+)
+from selfattn.doctor.patient import Patient
+from selfattn.doctor.probes import Inputs, Probe, in_other_order, louder
+
+OPTIONAL = {
+    "causal": "a causal flag",
+    "length": "another number of keys than of queries",
+    "width": "values of another width than keys",
+    "single": "one sequence without a batch",
+    "heads": "axes for batch and heads",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float64": "float64",
+}
+LONG = {"n_q": 131, "n_k": 131, "d_v": 11}  # no multiple of 2, 3, … 128
+SHORT = {"n_q": 5, "n_k": 5, "d_v": 11}
+N = 2048  # where a table is far longer than all else
+
+
+def flag(sizes: object) -> bool:
+    """The causal flag, up."""
+    return True
+
+
+def far_and_loud(inputs: Inputs) -> None:
+    """Make the first keys so long that, seen, they would drown the others."""
+    inputs["k"][..., :3, :] *= 100
+
+
+class Largest(TorchDispatchMode):
+    """Notes the longest tensor that anything makes."""
+
+    numel = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Do what is to be done, and look at what it makes."""
+        made = func(*args, **(kwargs or {}))
+        for x in made if isinstance(made, (tuple, list)) else (made,):
+            if isinstance(x, Tensor):
+                self.numel = max(self.numel, x.numel())
+        return made
+
+
+def makes_no_table(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
+    """Whether no tensor is as long as a quarter of the table of scores."""
+    if not (isinstance(answer, Patient) or hasattr(answer, "measured")):
+        return torch.tensor(True)  # a reference need not save work
+    with Largest() as largest:
+        answer(*inputs.values())
+    return torch.tensor(largest.numel < N * N / 4)
+
+
+def asked() -> tuple[Probe, ...]:
+    """All probes."""
+    causal = {**QKV_BATCH, "causal": flag}
+    return (
+        Probe("it is what it claims", QKV_BATCH, LONG, gradient=True),
+        Probe("a short sequence is right, too", QKV_BATCH, SHORT),
+        Probe(
+            "one token sees itself", QKV_BATCH, {**SHORT, "n_q": 1, "n_k": 1}
+        ),
+        Probe(
+            "a whole number of tiles",
+            QKV_BATCH,
+            {**LONG, "n_q": 128, "n_k": 128},
+        ),
+        Probe(
+            "each head is for itself",
+            QKV_HEADS,
+            {**LONG, "n_q": 67, "n_k": 67},
+        ),
+        Probe(
+            "the order in memory does not matter",
+            QKV_BATCH,
+            LONG,
+            change=in_other_order,
+        ),
+        Probe(
+            "values wider than keys",
+            QKV_BATCH,
+            {"n_q": 67, "n_k": 67},
+            needs=("width",),
+        ),
+        Probe(
+            "fewer queries than keys",
+            QKV_BATCH,
+            {**LONG, "n_q": 37},
+            needs=("length",),
+            convention="alignment",
+        ),
+        Probe("one sequence alone", QKV, LONG, needs=("single",)),
+        Probe(
+            "scores in the hundreds",
+            QKV_BATCH,
+            LONG,
+            change=louder("q", "k", times=8.0),
+            tolerance=0.01,
+        ),
+        Probe(
+            "loud keys are heard where they may be",
+            QKV_BATCH,
+            LONG,
+            change=far_and_loud,
+            tolerance=0.01,
+        ),
+        Probe(
+            "float64 is computed in float64",
+            QKV_BATCH,
+            LONG,
+            dtype=torch.float64,
+        ),
+        Probe("float16", QKV_BATCH, LONG, dtype=torch.float16, tolerance=0.03),
+        Probe(
+            "bfloat16", QKV_BATCH, LONG, dtype=torch.bfloat16, tolerance=0.2
+        ),
+        Probe("the causal flag hides later keys", causal, LONG, gradient=True),
+        Probe("and in a short sequence", causal, SHORT),
+        Probe(
+            "causal, with fewer queries than keys",
+            causal,
+            {**LONG, "n_q": 37},
+            needs=("length",),
+            convention="alignment",
+        ),
+        Probe("causal in float64", causal, LONG, dtype=torch.float64),
+        Probe(
+            "no table of scores is made",
+            QKV_BATCH,
+            {"n_q": N, "n_k": N, "d": 8, "d_v": 8, "batch": 1},
+            experiment=makes_no_table,
+        ),
+    )
+
+
+def needs(probe: Probe) -> tuple[str, ...]:
+    """What of `OPTIONAL` a probe asks for."""
+    told = {*probe.needs, str(probe.dtype).removeprefix("torch.")}
+    told |= {"causal"} & probe.inputs.keys()
+    told |= {"heads"} if probe.inputs["q"] == QKV_HEADS["q"] else set()
+    return tuple(need for need in OPTIONAL if need in told)
+
+
+@lru_cache(maxsize=32)
+def claimed(bank: Exercise, claim: Any) -> Exercise:
+    """The reference, probes and mistakes for what a mechanism claims.
+
+    Args:
+        bank: a right answer and mistakes, each of (q, k, v, causal, claim).
+        claim: the table or the feature map that it claims, if it does.
+    """
+
+    def bound(function: Callable[..., Any]) -> Callable[..., Any]:
+        def attend(
+            q: Tensor, k: Tensor, v: Tensor, causal: bool = False
+        ) -> Any:
+            return function(q, k, v, causal, claim)
+
+        attend.__dict__.update(getattr(function, "__dict__", {}))
+        return attend
+
+    return dataclasses.replace(
+        bank,
+        name="efficient",
+        solution=bound(bank.solution),
+        by_name=("causal",),
+        probes=tuple(
+            dataclasses.replace(probe, needs=needs(probe)) for probe in asked()
+        ),
+        mistakes=[
+            dataclasses.replace(mistake, answer=bound(mistake.answer))
+            for mistake in bank.mistakes
+        ],
+        optional=OPTIONAL,
+        conventions={"alignment": {"last": "", "first": "first on first"}},
+    )
