@@ -4,7 +4,10 @@ from pathlib import Path
 
 from notebooks import files_in_contents
 
-WITHOUT_MODULE = {"scaling": "its code is that of dot_product"}
+WITHOUT_MODULE = {
+    "scaling": "its code is that of dot_product",
+    "bench": "it draws what tools/bench.py has measured",
+}
 
 
 def orphans(root: Path) -> list[str]:
