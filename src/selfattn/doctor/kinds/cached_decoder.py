@@ -5,15 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercises.positions.rope import angles, turned
 from selfattn.doctor.kind import Fact, Kind
 from selfattn.doctor.kinds.cache_probes import Step, probes
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
-from selfattn.dot_product import attention
-from selfattn.positions.rotary import rope
 
 D = 6  # features of the layer in which the mistakes are shown
 
@@ -28,7 +28,16 @@ def vectors(x: Tensor) -> Tensor:
 def project(x: Tensor, offset: int) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values of tokens, the first at this position."""
     q, k, v = (vectors(x) @ (numbers(D, D, seed=s) / 2) for s in (6, 7, 8))
-    return rope(q, offset=offset), rope(k, offset=offset), v
+    angle = angles(q, offset)
+    return turned(q, angle), turned(k, angle), v
+
+
+def attention(q, k, v, causal=False, mask=None):
+    """The definition; a last query sits on the last key."""
+    if causal:
+        n_q, n_k = q.shape[1], k.shape[1]
+        mask = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
 def count(cache: Any) -> int:
@@ -184,12 +193,16 @@ def positions_count_the_chunks(x, cache=None):
     return attention(q, *whole, causal=True), (*whole, step + 1)
 
 
-def positions_one_too_far(x, cache=None):
-    """Everything behind the first chunk stands one place too far.
+def new_words_at_wrong_distances(x, cache=None):
+    """From the second chunk on, everything stands at another place.
 
-    Cause: The next position is taken to be the cache's length plus one.
-    Cure: Positions are counted from 0: the next one is the length itself.
+    Cause: The new tokens' positions do not begin at the length of the cache.
+        They begin one farther, say, or the bias for their distances is cut
+        from the first rows of its table, which are those of the first words.
+    Cure: Positions are counted from 0, so the next one is the number of
+        tokens in the cache; of a table, take the last rows.
     Chapter: positions
+    Thread: https://github.com/TransformerLensOrg/TransformerLens/issues/776
     """
     q, k, v = project(x, 0 if cache is None else count(cache) + 1)
     whole = joined(cache, k, v)
@@ -206,7 +219,10 @@ def keys_rotated_again(x, cache=None):
     q, new, v = project(x, count(cache))
     if cache is None:
         return attention(q, new, v, causal=True), (new, v)
-    k, v = torch.cat((rope(cache[0]), new), 1), torch.cat((cache[1], v), 1)
+    k, v = (
+        torch.cat((turned(cache[0], angles(cache[0], 0)), new), 1),
+        torch.cat((cache[1], v), 1),
+    )
     return attention(q, k, v, causal=True), (k, v)
 
 
@@ -322,7 +338,7 @@ MISTAKES = (
     not_causal,
     positions_start_again,
     positions_count_the_chunks,
-    positions_one_too_far,
+    new_words_at_wrong_distances,
     keys_rotated_again,
     keys_kept_without_positions,
     trimmed_before_it_is_read,

@@ -13,6 +13,7 @@ from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.dot_product import weights as tables
 from selfattn.doctor.exercises.multihead import attention as whole
 from selfattn.doctor.exercises.multihead.split import every_nth_feature
+from selfattn.doctor.exercises.scaling import scale as scaling
 from selfattn.doctor.kinds import attention_bank as flags
 from selfattn.doctor.kinds.layer_reference import (
     Masks,
@@ -67,6 +68,11 @@ def _(parts, x, context, masks):
 def _(parts, x, context, masks):
     scale = 1 / math.sqrt(context.shape[-2])
     return with_scale(parts, x, context, masks, scale)
+
+
+@BANK.mistake_as(scaling.number_of_heads)
+def _(parts, x, context, masks):
+    return with_scale(parts, x, context, masks, parts.n_heads**-0.5)
 
 
 def softmax_along(parts, x, context, masks, axis):
@@ -211,6 +217,23 @@ def _(parts, x, context, masks):
 
 
 @BANK.mistake
+def matrices_of_the_input_transposed(parts, x, context, masks):
+    """It fails as soon as a projection is not square.
+
+    Cause: Queries, keys and values are x W where the matrix was made for
+        x Wᵀ, as in nn.Linear.
+    Cure: See which axis of the matrix is the input's, and multiply there.
+    Chapter: multihead
+    Thread: https://github.com/rasbt/LLMs-from-scratch/issues/857
+    """
+    turned = {
+        name: getattr(parts, name)._replace(W=getattr(parts, name).W.mT)
+        for name in ("q", "k", "v")
+    }
+    return layer(parts._replace(**turned), x, context, masks)[0]
+
+
+@BANK.mistake
 def biases_forgotten(parts, x, context, masks):
     """Your output is right as long as all biases are zero, as at the start.
 
@@ -243,5 +266,5 @@ def batch_and_tokens_exchanged(parts, x, context, masks):
     Cure: batch_first=True, or transpose(0, 1) going in and coming out.
     Chapter: multihead
     """
-    turned = (y.transpose(0, 1) for y in (x, context))
-    return layer(parts, *turned, Masks())[0].transpose(0, 1)
+    x, context = x.transpose(0, 1), context.transpose(0, 1)
+    return layer(parts, x, context, Masks())[0].transpose(0, 1)

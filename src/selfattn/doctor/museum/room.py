@@ -1,0 +1,129 @@
+"""A room: one bug of code that people used, made anew in a few lines."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+from selfattn.doctor.examination import examine
+from selfattn.doctor.report import Report
+
+Thing = TypeVar("Thing", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """One bug.
+
+    Args:
+        name: what the bug is, in a few words.
+        project: whose code it was, as owner/name.
+        thread: where it was reported.
+        reported: when, as year and month.
+        versions: the versions that the report names, if any.
+        report: what was reported, retold.
+        thing: the bug made anew: a function, or a module's class.
+        kind: what the doctor examines it as.
+        facts: what the doctor is told.
+        named: what the doctor calls it; nothing, if it finds it out and has
+            no name for it.
+    """
+
+    name: str
+    project: str
+    thread: str
+    reported: str
+    versions: str
+    report: str
+    thing: Callable[..., Any]
+    kind: str
+    facts: dict[str, Any]
+    named: str
+
+    def patient(self) -> Any:
+        """The function, or a module with the same weights every time."""
+        if not isinstance(self.thing, type):
+            return self.thing
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(0)
+            return self.thing()
+
+    def visit(self, *, time_limit: float | None = None) -> Report:
+        """What the doctor says of it."""
+        return examine(
+            self.patient(),
+            kind=self.kind,
+            time_limit=time_limit,
+            **self.facts,
+        )
+
+
+def room(
+    thread: str,
+    reported: str,
+    *,
+    kind: str,
+    named: str,
+    versions: str = "",
+    **facts: Any,
+) -> Callable[[Thing], Thing]:
+    """Make a room of a function or class; its docstring retells the report.
+
+    Args:
+        thread: the issue or pull request, owner/name#number.
+        reported: year and month.
+        kind: what it is examined as.
+        named: what the doctor calls it.
+        versions: the versions that the report names.
+        facts: what the doctor is told.
+    """
+    project, _, number = thread.partition("#")
+    where = "pull" if number.startswith("pull-") else "issues"
+    number = number.removeprefix("pull-")
+
+    def put(thing: Thing) -> Thing:
+        words = inspect.cleandoc(thing.__doc__ or "")
+        thing.room = Room(  # type: ignore[attr-defined]
+            as_words(thing.__name__),
+            project,
+            f"https://github.com/{project}/{where}/{number}",
+            reported,
+            versions,
+            " ".join(words.split()),
+            thing,
+            kind,
+            facts,
+            named,
+        )
+        return thing
+
+    return put
+
+
+def as_words(name: str) -> str:
+    """The words of a name, whether of a function or of a class.
+
+    >>> as_words("top_left"), as_words("NormOnThePath")
+    ('top left', 'norm on the path')
+    """
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return spaced.replace("_", " ").lower()
+
+
+def rooms() -> list[Room]:
+    """All rooms of the museum, by the modules they stand in."""
+    from selfattn.doctor import museum
+
+    found: dict[str, Room] = {}
+    for module in pkgutil.iter_modules(museum.__path__):
+        inside = importlib.import_module(f"{museum.__name__}.{module.name}")
+        for thing in vars(inside).values():
+            one = getattr(thing, "__dict__", {}).get("room")
+            if isinstance(one, Room):
+                found[one.name] = one
+    return list(found.values())

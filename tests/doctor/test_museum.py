@@ -1,0 +1,58 @@
+"""The museum: every bug is found out, and has the name it should have."""
+
+import re
+
+import pytest
+
+from selfattn import attention
+from selfattn.doctor import examine
+from selfattn.doctor.museum import caches, modules, rooms
+
+ROOMS = rooms()
+
+
+def test_there_are_many_rooms_and_each_says_where_it_comes_from():
+    assert len(ROOMS) >= 40
+    assert len({room.name for room in ROOMS}) == len(ROOMS)
+    for room in ROOMS:
+        place = rf"https://github.com/{re.escape(room.project)}/"
+        assert re.fullmatch(place + r"(issues|pull)/\d+", room.thread)
+        assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", room.reported)
+        assert room.report.endswith(".")
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_the_doctor_finds_it_out(room):
+    report = room.visit()
+    assert not report.passed and not report.trouble, report
+    assert (report.mistake.name if report.mistake else "") == room.named
+
+
+def test_only_few_are_found_out_without_a_name():
+    assert [room.name for room in ROOMS if not room.named] == [
+        "slides too early"
+    ]
+
+
+class Healthy(caches.Kept):
+    def forward(self, x, cache=None):
+        q, k, v = self.project(x, cache)
+        return attention(q, k, v, causal=True), (k, v)
+
+
+@pytest.mark.parametrize(
+    ("thing", "kind", "facts"),
+    [
+        (modules.Sound(), "self-attention", {}),
+        (Healthy(), "cached-decoder", {"d_model": 8}),
+    ],
+)
+def test_what_the_rooms_are_made_of_is_sound(thing, kind, facts):
+    report = examine(thing, kind=kind, time_limit=None, **facts)
+    assert report.passed, report
+
+
+def test_a_room_looks_the_same_on_every_visit():
+    room = next(r for r in ROOMS if r.name == "slides too early")
+    weights = [room.patient().W.weight for _ in range(2)]
+    assert weights[0].equal(weights[1])
