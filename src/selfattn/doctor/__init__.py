@@ -54,12 +54,14 @@ from selfattn.doctor.exercises import names
 from selfattn.doctor.kinds.module_parts import refilled
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Report
+from selfattn.doctor.testing import assert_healthy
 
 __all__ = [
     "Exercise",
     "Mistake",
     "Probe",
     "Report",
+    "assert_healthy",
     "check",
     "complaints",
     "diagnose",

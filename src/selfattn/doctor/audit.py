@@ -1,10 +1,14 @@
 """Does the doctor catch every mistake it knows? The tests, and a page, ask."""
 
+import importlib
 from itertools import combinations
+from typing import Any
 
 from selfattn.doctor.diagnosis import agrees, diagnose, judge, observe_known
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises import find, names
+from selfattn.doctor.kind import Kind
+from selfattn.doctor.kinds import kinds
 
 PASSED = "(passed)"
 UNNAMED = "(unnamed)"
@@ -18,6 +22,51 @@ def survival() -> dict[str, dict[str, str]]:
         `PASSED` if it took the mistake for the solution, or `UNNAMED`.
     """
     return {name: names_given(find(name)) for name in names()}
+
+
+def confusion() -> dict[str, dict[str, str]]:
+    """The same for every kind, under all the claims that it may be held to."""
+    return {name: names_given(exercise) for name, exercise in banks().items()}
+
+
+def banks() -> dict[str, Exercise]:
+    """The exercises that are the ground of every kind, by its name.
+
+    Where a kind has several, for what a thing claims, each has a label.
+    """
+    found = {}
+    for name, kind in sorted(kinds().items()):
+        for label in examples(kind):
+            whole = f"{name}, {label}" if label else name
+            found[whole] = bank(kind, label)
+    return found
+
+
+def bank(kind: Kind, label: str | None = None) -> Exercise:
+    """The exercise that a kind is held to, for one of its examples."""
+    listed = examples(kind)
+    thing, said = listed[next(iter(listed)) if label is None else label]
+    if thing is None:
+        return kind.exercise(None, next(kind.readings(said, {})))
+    seen = kind.look(thing, said)
+    prepared = kind.prepare(thing, {**seen, **said})
+    return kind.exercise(prepared, next(kind.readings(said, seen)))
+
+
+def examples(kind: Kind) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Healthy things of a kind, with what is to be said of them, by labels.
+
+    The module of a kind may have a function ``examples`` that returns such a
+    dict, or ``example`` that returns one pair. It needs neither if its
+    reference does not depend on the thing.
+    """
+    module = importlib.import_module(kind.exercise.__module__)
+    if hasattr(module, "examples"):
+        found: dict[str, tuple[Any, dict[str, Any]]] = module.examples()
+        return found
+    if hasattr(module, "example"):
+        return {"": module.example()}
+    return {"": (None, {})}
 
 
 def names_given(exercise: Exercise) -> dict[str, str]:

@@ -60,20 +60,19 @@ def judge(
         unanswered = Report(name, n, unanswered=why_unanswered(answer))
         return Case(answer, exercise, seen, unanswered)
     counted, remarks = without_conventions(exercise, seen, said or {})
-    findings = wrong(exercise, counted)
-    mistake = named(exercise, counted) if findings else None
+    mistake = named(exercise, counted)
     report = Report(name, n, remarks=remarks, not_asked=lacks)
-    if findings and mistake is None:
+    if mistake is None and wrong(exercise, counted):
         refused = refusals(exercise, counted, takes)
         counted = [s for s in counted if not refused.keys() & s.probe.needs]
-        findings = wrong(exercise, counted)
-        mistake = named(exercise, counted) if refused and findings else None
+        mistake = named(exercise, counted) if refused else None
         report = report.with_(
             probes=len([p for p in asked if not refused.keys() & p.needs]),
             not_asked=lacks | refused,
             refused=tuple(refused),
         )
-    report = report.with_(findings=tuple(findings), mistake=mistake)
+    findings = tuple(wrong(exercise, counted))
+    report = report.with_(findings=findings, mistake=mistake)
     return Case(answer, exercise, counted, report)
 
 
@@ -106,7 +105,9 @@ def wrong(exercise: Exercise, seen: Sequence[Seen]) -> list[Finding]:
 
 
 def named(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
-    """The mistake that an answer agrees with on every probe."""
+    """The mistake that an answer agrees with on every probe, if it is one."""
+    if not wrong(exercise, seen):
+        return None
     # Whoever fails everywhere is like all who do, which says nothing.
     if all(one.outcome.error is not None for one in seen):
         return None

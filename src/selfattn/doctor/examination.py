@@ -116,9 +116,7 @@ def read(
         exercise = kind.exercise(prepared, facts)
         code = kind.code(thing, facts)
         case = judge(
-            Patient(
-                prepared, facts, kind.adapt, watch, kind.code(thing, facts)
-            ),
+            Patient(prepared, facts, kind.adapt, watch, code),
             exercise,
             said={n: said[n] for n in exercise.conventions if n in said},
             takes=[*(facts.get("takes") or ()), *facts.get("has", ())],

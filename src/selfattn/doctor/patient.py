@@ -1,5 +1,6 @@
 """A patient: what is examined, called as the reference of its kind is."""
 
+import copy
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -65,6 +66,14 @@ class Recorder:
         kept = tuple(copied(x) for x in arguments)
         self.calls.append(Call(kept, {n: copied(x) for n, x in named.items()}))
         return self.thing(*arguments, **named)
+
+    def __deepcopy__(self, known: dict[int, Any]) -> "Recorder":
+        """Stand before a copy of the thing."""
+        return Recorder(copy.deepcopy(self.thing, known), self.calls)
+
+    def to(self, dtype: Any) -> "Recorder":
+        """Stand before the thing in another type."""
+        return Recorder(self.thing.to(dtype), self.calls)
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the thing has."""

@@ -1,6 +1,5 @@
 """The report: what was found, and how it reads."""
 
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -9,7 +8,6 @@ from selfattn.doctor.comparison import Difference
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.probes import Probe
 
-WIDTH = 78
 NUMERIC = {"value", "nan", "gradient"}  # of the right form, but wrong
 
 
@@ -58,103 +56,27 @@ class Report:
         """The same report, with something changed."""
         return replace(self, **changes)
 
+    @property
+    def exit_code(self) -> int:
+        """0 for healthy, 1 for ill, 2 if that could not be told."""
+        if self.question or self.unanswered:
+            return 2
+        return 0 if self.passed else 1
+
+    def to_json(self) -> str:
+        """The report for programs."""
+        from selfattn.doctor import rendering
+
+        return rendering.as_json(self)
+
+    def _repr_html_(self) -> str:
+        """The report as a notebook shows it."""
+        from selfattn.doctor import rendering
+
+        return rendering.as_html(self)
+
     def __repr__(self) -> str:
-        """The report as text: what a cell that ends in it shows."""
-        if self.patient:
-            return "\n".join(about_patient(self))
-        if self.unanswered:
-            return f"○ {self.exercise}: {self.unanswered}"
-        if self.passed:
-            on = f"equal to the solution on {self.probes} probes"
-            return f"✓ {self.exercise}: {on if self.probes > 1 else 'right'}"
-        if self.mistake is not None:
-            return "\n".join(
-                (
-                    f"✗ {self.exercise}: {self.mistake.name}",
-                    indent(str(self.mistake)),
-                )
-            )
-        return "\n".join(self._unnamed())
+        """The report as text."""
+        from selfattn.doctor import rendering
 
-    def _unnamed(self) -> list[str]:
-        """The lines of a report on a mistake that has no name here."""
-        worst, n = self.findings[0], len(self.findings)
-        always = n == self.probes and worst.difference.kind not in NUMERIC
-        head = f"wrong on {n} of {self.probes} probes"
-        lines = [
-            f"✗ {self.exercise}: {head if self.probes > 1 else 'not right'}"
-        ]
-        if self.likeness is not None:
-            of = "It" if self.agrees == n else f"On {self.agrees} of them it"
-            name = self.likeness.name
-            lines.append(indent(f"{of} looks like “{name}”. {self.likeness}"))
-        if self.probes > 1 and not always:
-            lines.append(indent(f"This does not hold: {worst.probe.asks}."))
-        lines.append(indent(worst.difference.sentence))
-        if self.snippet and not (always and worst.difference.kind == "type"):
-            lines += ["  The smallest input that I found:", self.snippet]
-        return lines
-
-
-def about_patient(report: Report) -> list[str]:
-    """The lines of a report on what is no answer to an exercise."""
-    who = f"{report.patient} ({report.exercise})"
-    said = [f"{mark(report)} {who}: {headline(report)}"]
-    if report.question or report.trouble:
-        said.append(indent(report.question or report.trouble))
-    elif report.mistake is not None:
-        said.append(indent(str(report.mistake)))
-        said += sources(report.mistake)
-    elif report.findings:
-        said += report._unnamed()[1:]
-    for mistake in report.remarks:
-        said.append(indent(f"A convention, not ours: {mistake}"))
-    for why in dict.fromkeys(report.not_asked.values()):
-        what = [w for w, y in report.not_asked.items() if y == why]
-        said.append(indent(f"Not asked, as {why}: {', '.join(what)}."))
-    for verb, facts in (("Found", report.facts), ("Took", report.assumed)):
-        if facts:
-            listed = ", ".join(f"{n}={x!r}" for n, x in facts.items())
-            said.append(
-                indent(f"{verb}: {listed}. Say otherwise to override.")
-            )
-    return said
-
-
-def mark(report: Report) -> str:
-    """One sign for a verdict."""
-    if report.unanswered or report.question:
-        return "○"
-    return "✓" if report.passed else "✗"
-
-
-def headline(report: Report) -> str:
-    """A verdict in a few words."""
-    if report.unanswered:
-        return report.unanswered
-    if report.question:
-        return "tell me more"
-    if report.trouble:
-        return "it could not be examined"
-    if report.passed:
-        return f"healthy, on {report.probes} probes"
-    if report.mistake is not None:
-        return report.mistake.name
-    return f"wrong on {len(report.findings)} of {report.probes} probes"
-
-
-def sources(mistake: Mistake) -> list[str]:
-    """Where a mistake is explained, and where it was met."""
-    said = []
-    if mistake.chapter:
-        said.append(indent(f"Explained in the chapter “{mistake.chapter}”."))
-    if mistake.thread:
-        said.append(indent(f"Seen in {mistake.thread}"))
-    return said
-
-
-def indent(text: str) -> str:
-    """A paragraph, wrapped and set in by two spaces."""
-    return textwrap.fill(
-        text, WIDTH, initial_indent="  ", subsequent_indent="  "
-    )
+        return rendering.as_text(self)

@@ -135,7 +135,7 @@ def laid_out(x: Tensor, layout: str) -> Tensor:
     return four.transpose(1, 2) if layout == "BNHD" else four
 
 
-def laid_back(value: object, layout: str, front: torch.Size) -> object:
+def laid_back(value: Any, layout: str, front: torch.Size) -> object:
     """An output as (…, n, d) again; of an output with weights, the output."""
     if isinstance(value, tuple) and 1 < len(value) < 4:
         value = value[0]

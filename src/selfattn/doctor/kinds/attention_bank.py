@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from selfattn.doctor.exercise import Function
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.exercises.dot_product.attention import (
     hidden,
@@ -17,19 +18,20 @@ from selfattn.doctor.kinds.attention_probes import REFERENCE, under_a_flag
 from selfattn.dot_product import attention, masked_softmax
 
 
-def known(words: Callable[..., object]) -> Callable[..., object]:
+def known(words: Callable[..., object]) -> Callable[[Function], Function]:
     """Add a mistake that has its words elsewhere, and give it a flag."""
 
-    def add(function: Callable[..., object]) -> Callable[..., object]:
+    def add(function: Function) -> Function:
         REFERENCE.mistake_as(words)(under_a_flag(function))
         return function
 
     return add
 
 
-def new(function: Callable[..., object]) -> Callable[..., object]:
+def new(function: Function) -> Function:
     """Add a mistake that has its words with it, and give it a flag."""
-    return known(function)(function)
+    known(function)(function)
+    return function
 
 
 def empty_row_gives_the_average(q, k, v, mask=None):

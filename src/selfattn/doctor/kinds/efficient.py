@@ -1,6 +1,7 @@
 """Mechanisms that save work, by the mask or the kernel that they claim."""
 
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 from torch import Tensor
@@ -12,6 +13,9 @@ from selfattn.doctor.kinds.efficient_kernels import KERNELS
 from selfattn.doctor.kinds.efficient_tables import TABLES
 from selfattn.doctor.kinds.efficient_tiles import TILES
 from selfattn.doctor.patient import Facts
+from selfattn.efficient.flash import flash_attention
+from selfattn.efficient.linear import elu_plus_one, linear_attention
+from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import window_mask
 
 FACTS = {
@@ -57,14 +61,21 @@ def exercise(thing: Any, facts: Facts) -> Exercise:
     return efficient_probes.claimed(TABLES if table else TILES, table)
 
 
+@lru_cache(maxsize=32)  # one object, so that its reference is one, too
 def window_of(window: int) -> Callable[[int, int], Tensor]:
     """The table of a window."""
-    if window not in WINDOWS:
-        WINDOWS[window] = lambda n_q, n_k: window_mask(n_q, n_k, window)
-    return WINDOWS[window]
+    return lambda n_q, n_k: window_mask(n_q, n_k, window)
 
 
-WINDOWS: dict[int, Callable[[int, int], Tensor]] = {}
+def examples() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Healthy mechanisms, one for each sort of claim."""
+    window = partial(sliding_window_attention, window=7)
+    return {
+        "exact": (flash_attention, {}),
+        "under a mask": (window, {"window": 7}),
+        "with a kernel": (linear_attention, {"kernel": elu_plus_one}),
+    }
+
 
 KIND = Kind(
     "efficient",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, Function
 from selfattn.doctor.exercises.dot_product.attention import (
     QKV,
     QKV_BATCH,
@@ -43,6 +43,12 @@ def far_and_loud(inputs: Inputs) -> None:
     inputs["k"][..., :3, :] *= 100
 
 
+def measured(function: Function) -> Function:
+    """Let `makes_no_table` measure a mistake, as if it were a patient."""
+    vars(function)["measured"] = True
+    return function
+
+
 class Largest(TorchDispatchMode):
     """Notes the longest tensor that anything makes."""
 
@@ -68,86 +74,80 @@ def makes_no_table(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
     return torch.tensor(largest.numel < N * N / 4)
 
 
-def asked() -> tuple[Probe, ...]:
-    """All probes."""
-    causal = {**QKV_BATCH, "causal": flag}
-    return (
-        Probe("it is what it claims", QKV_BATCH, LONG, gradient=True),
-        Probe("a short sequence is right, too", QKV_BATCH, SHORT),
-        Probe(
-            "one token sees itself", QKV_BATCH, {**SHORT, "n_q": 1, "n_k": 1}
-        ),
-        Probe(
-            "a whole number of tiles",
-            QKV_BATCH,
-            {**LONG, "n_q": 128, "n_k": 128},
-        ),
-        Probe(
-            "each head is for itself",
-            QKV_HEADS,
-            {**LONG, "n_q": 67, "n_k": 67},
-        ),
-        Probe(
-            "the order in memory does not matter",
-            QKV_BATCH,
-            LONG,
-            change=in_other_order,
-        ),
-        Probe(
-            "values wider than keys",
-            QKV_BATCH,
-            {"n_q": 67, "n_k": 67},
-            needs=("width",),
-        ),
-        Probe(
-            "fewer queries than keys",
-            QKV_BATCH,
-            {**LONG, "n_q": 37},
-            needs=("length",),
-            convention="alignment",
-        ),
-        Probe("one sequence alone", QKV, LONG, needs=("single",)),
-        Probe(
-            "scores in the hundreds",
-            QKV_BATCH,
-            LONG,
-            change=louder("q", "k", times=8.0),
-            tolerance=0.01,
-        ),
-        Probe(
-            "loud keys are heard where they may be",
-            QKV_BATCH,
-            LONG,
-            change=far_and_loud,
-            tolerance=0.01,
-        ),
-        Probe(
-            "float64 is computed in float64",
-            QKV_BATCH,
-            LONG,
-            dtype=torch.float64,
-        ),
-        Probe("float16", QKV_BATCH, LONG, dtype=torch.float16, tolerance=0.03),
-        Probe(
-            "bfloat16", QKV_BATCH, LONG, dtype=torch.bfloat16, tolerance=0.2
-        ),
-        Probe("the causal flag hides later keys", causal, LONG, gradient=True),
-        Probe("and in a short sequence", causal, SHORT),
-        Probe(
-            "causal, with fewer queries than keys",
-            causal,
-            {**LONG, "n_q": 37},
-            needs=("length",),
-            convention="alignment",
-        ),
-        Probe("causal in float64", causal, LONG, dtype=torch.float64),
-        Probe(
-            "no table of scores is made",
-            QKV_BATCH,
-            {"n_q": N, "n_k": N, "d": 8, "d_v": 8, "batch": 1},
-            experiment=makes_no_table,
-        ),
-    )
+CAUSAL = {**QKV_BATCH, "causal": flag}
+PROBES = (
+    Probe("it is what it claims", QKV_BATCH, LONG, gradient=True),
+    Probe("a short sequence is right, too", QKV_BATCH, SHORT),
+    Probe("one token sees itself", QKV_BATCH, {**SHORT, "n_q": 1, "n_k": 1}),
+    Probe(
+        "a whole number of tiles",
+        QKV_BATCH,
+        {**LONG, "n_q": 128, "n_k": 128},
+    ),
+    Probe(
+        "each head is for itself",
+        QKV_HEADS,
+        {**LONG, "n_q": 67, "n_k": 67},
+    ),
+    Probe(
+        "the order in memory does not matter",
+        QKV_BATCH,
+        LONG,
+        change=in_other_order,
+    ),
+    Probe(
+        "values wider than keys",
+        QKV_BATCH,
+        {"n_q": 67, "n_k": 67},
+        needs=("width",),
+    ),
+    Probe(
+        "fewer queries than keys",
+        QKV_BATCH,
+        {**LONG, "n_q": 37},
+        needs=("length",),
+        convention="alignment",
+    ),
+    Probe("one sequence alone", QKV, LONG, needs=("single",)),
+    Probe(
+        "scores in the hundreds",
+        QKV_BATCH,
+        LONG,
+        change=louder("q", "k", times=8.0),
+        tolerance=0.01,
+    ),
+    Probe(
+        "loud keys are heard where they may be",
+        QKV_BATCH,
+        LONG,
+        change=far_and_loud,
+        tolerance=0.01,
+    ),
+    Probe(
+        "float64 is computed in float64",
+        QKV_BATCH,
+        LONG,
+        dtype=torch.float64,
+    ),
+    Probe("float16", QKV_BATCH, LONG, dtype=torch.float16, tolerance=0.03),
+    Probe("bfloat16", QKV_BATCH, LONG, dtype=torch.bfloat16, tolerance=0.2),
+    Probe("the causal flag hides later keys", CAUSAL, LONG, gradient=True),
+    Probe("and in a short sequence", CAUSAL, SHORT),
+    Probe(
+        "causal, with fewer queries than keys",
+        CAUSAL,
+        {**LONG, "n_q": 37},
+        needs=("length",),
+        convention="alignment",
+    ),
+    Probe("causal in float64", CAUSAL, LONG, dtype=torch.float64),
+    Probe(
+        "no table of scores is made",
+        QKV_BATCH,
+        {"n_q": N, "n_k": N, "d": 8, "d_v": 8, "batch": 1},
+        experiment=makes_no_table,
+    ),
+)
 
 
 def needs(probe: Probe) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ def claimed(bank: Exercise, claim: Any) -> Exercise:
         ) -> Any:
             return function(q, k, v, causal, claim)
 
-        attend.__dict__.update(getattr(function, "__dict__", {}))
+        attend.__dict__.update(vars(function))
         return attend
 
     return dataclasses.replace(
@@ -182,7 +182,7 @@ def claimed(bank: Exercise, claim: Any) -> Exercise:
         solution=bound(bank.solution),
         by_name=("causal",),
         probes=tuple(
-            dataclasses.replace(probe, needs=needs(probe)) for probe in asked()
+            dataclasses.replace(probe, needs=needs(probe)) for probe in PROBES
         ),
         mistakes=[
             dataclasses.replace(mistake, answer=bound(mistake.answer))

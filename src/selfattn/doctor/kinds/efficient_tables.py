@@ -9,6 +9,7 @@ from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.dot_product import weights as tables
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds import attention_bank as flags
+from selfattn.doctor.kinds.efficient_probes import measured
 from selfattn.dot_product import attention, masked_softmax
 from selfattn.masks import causal_mask
 
@@ -221,6 +222,7 @@ def _(q, k, v, causal, table):
     return under(q, k, v, causal, table).detach()
 
 
+@measured
 @TABLES.mistake
 def the_whole_table_is_made(q, k, v, causal, table):
     """It is right, and saves nothing: the whole table of scores is made.
@@ -230,6 +232,3 @@ def the_whole_table_is_made(q, k, v, causal, table):
     Chapter: cost
     """
     return under(q, k, v, causal, table)
-
-
-the_whole_table_is_made.measured = True

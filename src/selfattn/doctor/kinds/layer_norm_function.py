@@ -22,7 +22,11 @@ REFERENCE = dataclasses.replace(
     name="layer-norm",
     probes=(
         *(
-            dataclasses.replace(probe, needs=NEEDS.get(probe.asks, ()))
+            dataclasses.replace(
+                probe,
+                needs=NEEDS.get(probe.asks, ()),
+                convention="precision" * (probe.dtype == torch.float64),
+            )
             for probe in LAYER_NORM.probes
         ),
         Probe(
@@ -34,6 +38,7 @@ REFERENCE = dataclasses.replace(
     ),
     mistakes=list(LAYER_NORM.mistakes),
     optional=norm_adapter.OPTIONAL,
+    conventions=norm_adapter.CONVENTIONS,
 )
 
 
@@ -49,6 +54,18 @@ def variance_squared(x, gain, shift, eps):
     mean = x.mean(-1, keepdim=True)
     var = x.var(-1, correction=0, keepdim=True)
     return (x - mean) / (var + eps) ** 2 * gain + shift
+
+
+@REFERENCE.mistake
+def computed_in_float32(x, gain, shift, eps):
+    """In float64, only the first seven digits are right.
+
+    Cause: Everything is turned into float32, and back at the end.
+    Cure: Only half precision needs more digits; leave float64 as it is.
+    Chapter: layers
+    """
+    narrow = (t.float() for t in (x, gain, shift))
+    return LAYER_NORM.solution(*narrow, eps).to(x.dtype)
 
 
 KIND = Kind(

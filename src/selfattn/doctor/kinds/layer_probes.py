@@ -110,9 +110,16 @@ def sums(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
 
 def asked(x: dict[str, Any], cross: bool) -> tuple[Probe, ...]:
     """All probes, on inputs x and, for cross-attention, a context."""
+    probes = [*without_masks(x), *with_masks(x)]
+    if cross:
+        probes.append(Probe("a longer context", x, {"n_q": 5, "n_k": 11}))
+    return tuple(dataclasses.replace(p, needs=needs(p)) for p in probes)
+
+
+def without_masks(x: dict[str, Any]) -> list[Probe]:
+    """The probes on which everything is seen."""
     one = {"batch": 1, "n": 13, "n_q": 13, "n_k": 13}
-    masked, padded = {**x, "mask": table}, {**x, "padding": real}
-    probes = [
+    return [
         Probe("it is what its projections make it", x, gradient=True),
         Probe("a single token gets its own value", x, {"n": 1, "n_q": 1}),
         Probe("one sequence alone is no other", x, one),
@@ -126,6 +133,13 @@ def asked(x: dict[str, Any], cross: bool) -> tuple[Probe, ...]:
         Probe("bfloat16", x, dtype=torch.bfloat16, tolerance=0.4),
         Probe("in evaluation, two calls agree", x, experiment=twice),
         Probe("rows of weights sum to one", x, experiment=sums),
+    ]
+
+
+def with_masks(x: dict[str, Any]) -> list[Probe]:
+    """The probes on which something is hidden."""
+    masked, padded = {**x, "mask": table}, {**x, "padding": real}
+    return [
         Probe("a query sees what its row allows", masked, gradient=True),
         Probe(
             "float16 under a mask",
@@ -142,9 +156,6 @@ def asked(x: dict[str, Any], cross: bool) -> tuple[Probe, ...]:
         Probe("padding is not seen, though loud", padded, change=loud_padding),
         Probe("the causal flag hides later tokens", {**x, "causal": flag}),
     ]
-    if cross:
-        probes.append(Probe("a longer context", x, {"n_q": 5, "n_k": 11}))
-    return tuple(dataclasses.replace(p, needs=needs(p)) for p in probes)
 
 
 def needs(probe: Probe) -> tuple[str, ...]:

@@ -162,17 +162,13 @@ def exercise(
         )
         for probe in asked(x)
     )
-    telling = [m for m in BANK.mistakes if m.name in TELLING]
+    mistakes = [
+        dataclasses.replace(m, answer=values.as_layer(m.answer, parts, causal))
+        for m in BANK.mistakes
+        if m.name in TELLING
+    ]
     return dataclasses.replace(
-        whole,
-        probes=probes,
-        mistakes=[
-            dataclasses.replace(
-                m, answer=values.as_layer(m.answer, parts, causal)
-            )
-            for m in telling
-        ],
-        conventions={},
+        whole, probes=probes, mistakes=mistakes, conventions={}
     )
 
 

@@ -157,18 +157,25 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
             named[names["causal"]] = True
         if x.dtype not in by_type:
             by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
-        given = [x] if context is None else [x, context]
         turned = facts["layout"] == "NBD"
-        given = [y.transpose(0, 1) if turned else y for y in given]
-        if names["qkv"]:
-            given = [given[0], given[-1], given[-1]]
-            named |= dict(zip(names["qkv"], given, strict=True))
-            given = []
-        elif context is not None and names["context"]:
-            named[names["context"]] = given.pop()
-        return read(by_type[x.dtype](*given, **named), turned, whole)
+        given, more = arranged([x, context], names, turned)
+        return read(by_type[x.dtype](*given, **named, **more), turned, whole)
 
     return layer
+
+
+def arranged(
+    inputs: list[Tensor | None], names: Facts, turned: bool
+) -> tuple[list[Tensor], dict[str, Tensor]]:
+    """X and the context in their layout: by their place, and by names."""
+    given = [x for x in inputs if x is not None]
+    given = [x.transpose(0, 1) if turned else x for x in given]
+    if names["qkv"]:
+        three = [given[0], given[-1], given[-1]]
+        return [], dict(zip(names["qkv"], three, strict=True))
+    if len(given) == 2 and names["context"]:
+        return given[:1], {names["context"]: given[1]}
+    return given, {}
 
 
 def spread(mask: Tensor, batch: int, axes: str) -> Tensor:

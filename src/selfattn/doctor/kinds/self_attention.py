@@ -1,7 +1,7 @@
-"""Modules that attend from a sequence to itself, or to another one."""
+"""Modules that attend from a sequence to itself."""
 
 import inspect
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from torch import nn
@@ -24,6 +24,7 @@ from selfattn.doctor.kinds.module_parts import (
     projections,
 )
 from selfattn.doctor.patient import Facts
+from selfattn.multihead import MultiHeadAttention
 
 FACTS = {
     "layout": Fact(
@@ -190,23 +191,22 @@ def of_module(
     return layer_probes.exercise(parts, causal=causal, cross=cross)
 
 
+def examples() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Healthy layers, of each sort of probes."""
+    layer = MultiHeadAttention(12, 3, projection_bias=True)
+    return {
+        "": (layer, {"causal": False}),
+        "causal": (layer, {"causal": True}),
+        "properties": (layer, {"causal": False, "formula": "own"}),
+    }
+
+
 KIND = Kind(
     "self-attention",
     asks="a module that attends from a sequence to itself",
     exercise=reference,
     facts=FACTS,
     look=look,
-    prepare=layers_called.prepared,
-    code=layers_called.code,
-    adapt=layers_called.adapt,
-    fallback=fallback,
-)
-CROSS = Kind(
-    "cross-attention",
-    asks="a module that attends from a sequence to another",
-    exercise=partial(reference, cross=True),
-    facts=FACTS,
-    look=partial(look, cross=True),
     prepare=layers_called.prepared,
     code=layers_called.code,
     adapt=layers_called.adapt,

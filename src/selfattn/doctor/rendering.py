@@ -1,0 +1,222 @@
+"""A report for people: in a terminal, in a notebook, or as plain text."""
+
+import html
+import json
+import textwrap
+from typing import IO, Any, NamedTuple
+
+from selfattn.doctor.exercise import Mistake
+from selfattn.doctor.report import NUMERIC, Report
+
+WIDTH = 78
+COLOURS = {"✓": "green", "✗": "red", "○": "yellow"}
+# The book's theme has these variables; elsewhere what follows them is taken.
+BORDERS = {
+    "✓": "var(--pst-color-success, #2e7d32)",
+    "✗": "var(--pst-color-danger, #c62828)",
+    "○": "var(--pst-color-warning, #a15c00)",
+}
+
+
+class Block(NamedTuple):
+    """A paragraph, and what it is for."""
+
+    role: str  # head, text, code or note
+    text: str
+
+
+def blocks(report: Report) -> list[Block]:
+    """A report in paragraphs."""
+    who = report.patient and f"{report.patient} ({report.exercise})"
+    found = [Block("head", f"{who or report.exercise}: {headline(report)}")]
+    if report.question or report.trouble:
+        found.append(Block("text", report.question or report.trouble))
+    elif report.mistake is not None:
+        found += about(report.mistake, bool(report.patient))
+    elif report.findings:
+        found += what_fails(report)
+    for mistake in report.remarks:
+        text = f"A convention that is not the book's: {mistake}"
+        found.append(Block("note", text))
+    return found + notes(report)
+
+
+def mark(report: Report) -> str:
+    """One sign for a verdict."""
+    if report.unanswered or report.question:
+        return "○"
+    return "✓" if report.passed else "✗"
+
+
+def headline(report: Report) -> str:
+    """A verdict in a few words."""
+    n = report.probes
+    if report.unanswered:
+        return report.unanswered
+    if report.question or report.trouble:
+        return "tell me more" if report.question else "no diagnosis"
+    if report.passed and report.patient:
+        return f"healthy, on {n} probes"
+    if report.passed:
+        return f"equal to the solution on {n} probes" if n > 1 else "right"
+    if report.mistake is not None:
+        return report.mistake.name
+    wrong = f"wrong on {len(report.findings)} of {n} probes"
+    return wrong if n > 1 else "not right"
+
+
+def about(mistake: Mistake, at_length: bool) -> list[Block]:
+    """What there is to know of a named mistake; of exercises in one go."""
+    if not at_length:
+        return [Block("text", str(mistake))]
+    found = [
+        Block("text", f"{head}{text}")
+        for head, text in (
+            ("", mistake.symptom),
+            ("Cause: ", mistake.cause),
+            ("Cure: ", mistake.cure),
+        )
+        if text
+    ]
+    if mistake.chapter:
+        text = f"The chapter “{mistake.chapter}” explains it."
+        found.append(Block("note", text))
+    if mistake.thread:
+        found.append(Block("note", f"It was met in {mistake.thread}"))
+    return found
+
+
+def what_fails(report: Report) -> list[Block]:
+    """What does not hold, the smallest input, and what else is wrong."""
+    (first, *others), n = report.findings, len(report.findings)
+    kind, found = first.difference.kind, []
+    always = n == report.probes and kind not in NUMERIC
+    if report.likeness is not None:
+        of = "It" if report.agrees == n else f"On {report.agrees} of them it"
+        text = f"{of} looks like “{report.likeness.name}”. {report.likeness}"
+        found.append(Block("text", text))
+    if report.probes > 1 and not always:
+        text = f"This does not hold: {first.probe.asks}."
+        found.append(Block("text", text))
+    found.append(Block("text", first.difference.sentence))
+    if report.snippet and not (always and kind == "type"):
+        code = textwrap.dedent(report.snippet)
+        found.append(Block("text", "The smallest input that I found:"))
+        found.append(Block("code", code))
+    if others and report.patient and not always:
+        listed = "; ".join(finding.probe.asks for finding in others[:4])
+        more = f"; and {len(others) - 4} more" if len(others) > 4 else ""
+        found.append(Block("note", f"Nor does this: {listed}{more}."))
+    return found
+
+
+def notes(report: Report) -> list[Block]:
+    """What was not asked, and how the patient was read."""
+    found = []
+    for why in dict.fromkeys(report.not_asked.values()):
+        what = [w for w, y in report.not_asked.items() if y == why]
+        text = f"Not asked, as {why}: {', '.join(what)}."
+        found.append(Block("note", text))
+    for verb, facts in (("I found", report.facts), ("I took", report.assumed)):
+        if facts:
+            listed = ", ".join(f"{n}={x!r}" for n, x in facts.items())
+            text = f"{verb} {listed}. If that is wrong, say what is right."
+            found.append(Block("note", text))
+    return found
+
+
+def as_text(report: Report) -> str:
+    """A report without colours.
+
+    >>> print(as_text(Report("softmax", 9, patient="mine")))
+    ✓ mine (softmax): healthy, on 9 probes
+    """
+    head, *rest = blocks(report)
+    lines = [f"{mark(report)} {head.text}"]
+    for role, text in rest:
+        if role == "code":
+            lines.append(textwrap.indent(text, "    "))
+        else:
+            lines.append(indented(text))
+    return "\n".join(lines)
+
+
+def indented(text: str) -> str:
+    """A paragraph, wrapped and set in by two spaces."""
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_on_hyphens="://" not in text,  # links stay whole
+    )
+
+
+def write(report: Report, file: IO[str] | None = None) -> None:
+    """Write a report to a file, in colours where that is a terminal.
+
+    Args:
+        report: what to write.
+        file: where to; standard output when None.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=file, highlight=False, soft_wrap=True)
+    colour = COLOURS[mark(report)]
+    head, *rest = as_text(report).split("\n")
+    console.print(Text(head, style=f"bold {colour}"))
+    codes = {b.text for b in blocks(report) if b.role == "code"}
+    code = {line for text in codes for line in text.splitlines()}
+    for line in rest:
+        is_code = line.startswith("    ") and line[4:] in code
+        console.print(Text(line, style="cyan" if is_code else ""))
+
+
+def as_html(report: Report) -> str:
+    """A report for a notebook; its colours are those of the page."""
+    head, *rest = blocks(report)
+    sign = mark(report)
+    inside = [f"<p><strong>{sign} {html.escape(head.text)}</strong></p>"]
+    for role, text in rest:
+        words = html.escape(text)
+        if role == "code":
+            inside.append(f"<pre><code>{words}</code></pre>")
+        elif role == "note":
+            inside.append(f"<p><small>{words}</small></p>")
+        else:
+            inside.append(f"<p>{words}</p>")
+    style = (
+        f"border-left: 0.25em solid {BORDERS[sign]}; padding-left: 1em; "
+        "color: currentColor; background: transparent"
+    )
+    return f'<div style="{style}">{"".join(inside)}</div>'
+
+
+def as_json(report: Report) -> str:
+    """A report as JSON, for programs."""
+    mistake: Any = None
+    if report.mistake is not None:
+        words = ("name", "symptom", "cause", "cure", "chapter", "thread")
+        mistake = {word: getattr(report.mistake, word) for word in words}
+    told = {
+        "patient": report.patient,
+        "kind": report.exercise,
+        "healthy": report.passed,
+        "headline": headline(report),
+        "probes": report.probes,
+        "mistake": mistake,
+        "looks_like": report.likeness and report.likeness.name,
+        "fails": [
+            {"asks": f.probe.asks, "how": f.difference.sentence}
+            for f in report.findings
+        ],
+        "snippet": textwrap.dedent(report.snippet),
+        "conventions": [mistake.name for mistake in report.remarks],
+        "not_asked": dict(report.not_asked),
+        "found": dict(report.facts),
+        "assumed": dict(report.assumed),
+        "question": report.question,
+        "trouble": report.trouble,
+    }
+    return json.dumps(told, ensure_ascii=False, indent=2, default=str)
