@@ -36,9 +36,9 @@ def test_there_is_an_experiment():
 
 def test_every_setting_was_run_with_every_seed(chapter, experiment):
     assert len(experiment.SEEDS) >= 5
-    names = {"seed"} | experiment.SETTINGS[0].keys()
+    names = {"seed"}.union(*experiment.SETTINGS)
     runs = [
-        json.dumps({n: run[n] for n in names}, sort_keys=True)
+        json.dumps({n: run[n] for n in names & run.keys()}, sort_keys=True)
         for run in measured(chapter)["runs"]
     ]
     assert sorted(runs) == expected_keys(experiment)

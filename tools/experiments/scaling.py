@@ -124,7 +124,14 @@ def slope(weights: Tensor) -> Tensor:
 
 
 def run(
-    seed: int, *, arm: str, start: str, d_k: int, optimizer: str, rate: float
+    seed: int,
+    *,
+    arm: str,
+    start: str,
+    d_k: int,
+    optimizer: str,
+    rate: float,
+    steps: int = STEPS,
 ) -> dict[str, float]:
     """Train once, and count on contexts that were not trained on."""
     task = Lookups(seed)
@@ -136,7 +143,7 @@ def run(
     # processor computes many times more slowly; here they become zero.
     torch.set_flush_denormal(True)
     try:
-        for _ in range(STEPS):
+        for _ in range(steps):
             x, asked, digit, _ = task.batch(BATCH)
             loss = F.cross_entropy(layer(x, asked)[1], digit)
             trainer.zero_grad()
