@@ -38,6 +38,8 @@ SCORES = 2**18  # scores at a time, unless one bucket has more
 LOWEST = -(2.0**100)  # the same number in any precision
 
 
+@torch.autocast("cpu", enabled=False)
+@torch.autocast("cuda", enabled=False)
 def lsh_buckets(
     x: Queries, *, n_buckets: int, n_rounds: int = 4, seed: int = 0
 ) -> Int[Tensor, "n_rounds ... n_q"]:
@@ -70,14 +72,13 @@ def lsh_buckets(
             "there must be at least 1 round, and 1 bucket or an even number, "
             f"but n_rounds={n_rounds} and n_buckets={n_buckets}"
         )
-    half = n_buckets // 2
+    half, d = n_buckets // 2, x.shape[-1]
     generator = torch.Generator().manual_seed(seed)
-    shape = (n_rounds, x.shape[-1], max(1, half))
-    directions = torch.randn(shape, generator=generator).to(x.device)
-    x, directions = widen(x.detach(), directions)
+    directions = torch.randn(n_rounds, d, max(1, half), generator=generator)
+    x, directions = widen(x.detach(), directions.to(x.device))
     buckets = x.new_empty(n_rounds, *x.shape[:-1], dtype=torch.int32)
     # Some tokens at a time: products with all directions are many.
-    some = x.reshape(-1, x.shape[-1]).split(1024)
+    some = x.reshape(-1, d).split(1024)
     into = buckets.view(n_rounds, -1).split(1024, dim=1)
     for part, found in zip(some, into, strict=True):
         products = part @ directions
@@ -125,7 +126,8 @@ def lsh_mask(
     · · ■ ■
     """
     of_q, of_k, _ = both_buckets(q, k, n_buckets, n_rounds, seed)
-    seen = (of_q[..., :, None] == of_k[..., None, :]).any(dim=0)
+    of_q, of_k = of_q.movedim(0, -1), of_k.movedim(0, -1)
+    seen = (of_q[..., :, None, :] == of_k[..., None, :, :]).any(dim=-1)
     i, j = indices(*seen.shape[-2:], device=q.device)
     if causal:
         seen &= j <= i
@@ -206,8 +208,8 @@ def both_buckets(
     """Those of the queries, those of the keys, and how many there are."""
     if n_buckets is None:
         n_buckets = max(1, k.shape[-2] // (2 * BUCKET) * 2)
-    if n_buckets == 1:
-        n_rounds = 1  # every round would find the same
+    # In one bucket, every round would find the same.
+    n_rounds = n_rounds if n_buckets > 1 else min(n_rounds, 1)
     options = {"n_buckets": n_buckets, "n_rounds": n_rounds, "seed": seed}
     return lsh_buckets(q, **options), lsh_buckets(k, **options), n_buckets
 
@@ -272,9 +274,9 @@ def alike(sizes_q: list[int], sizes_k: list[int]) -> Iterator[list]:
         q, k = q + n_q, k + n_k
     found.sort(reverse=True)
     while found:
-        cut, size, *_ = found[0]
-        most = max(1, SCORES // size**2)
-        group = [one for one in found[:most] if one[0] == cut]
+        most = max(1, SCORES // found[0][1] ** 2)
+        least = (found[0][0], 0.75 * found[0][1])  # or padding is most of it
+        group = [one for one in found[:most] if one >= least]
         yield group
         found = found[len(group) :]
 

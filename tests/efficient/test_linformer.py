@@ -1,0 +1,186 @@
+"""Linformer: the definition on mixtures, and itself where nothing is mixed."""
+
+import inspect
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from selfattn.cost import flops, largest_bytes, log_log_slope, peak_bytes
+from selfattn.dot_product import attention
+from selfattn.efficient.linformer import (
+    LearnedProjection,
+    LinformerAttention,
+    MeanPooling,
+)
+from selfattn.multihead import MultiHeadAttention
+
+
+def some(n_q, n_k, *, device="cpu"):
+    """Queries, keys and values, every axis another prime."""
+    return tuple(
+        torch.randn(2, 3, n, d, device=device).double().requires_grad_()
+        for n, d in ((n_q, 5), (n_k, 5), (n_k, 7))
+    )
+
+
+def assert_same(actual, expected, inputs):
+    assert_close(actual, expected)
+    g = torch.randn_like(expected)
+    for a, e in zip(
+        torch.autograd.grad(actual, inputs, g),
+        torch.autograd.grad(expected, inputs, g),
+        strict=True,
+    ):
+        assert_close(a, e)
+
+
+@pytest.mark.parametrize(("n_q", "n_k"), [(1, 1), (11, 11), (7, 13), (13, 7)])
+def test_the_identity_is_the_definition(device, n_q, n_k):
+    """As a module, as weights, and as means of one token each."""
+    inputs = some(n_q, n_k, device=device)
+    learned = LearnedProjection(n_k, n_k).double().to(device)
+    with torch.no_grad():
+        learned.weight.copy_(torch.eye(n_k))
+    for project in (nn.Identity(), learned, MeanPooling(n_k), MeanPooling(99)):
+        output = LinformerAttention(project)(*inputs)
+        assert_same(output, attention(*inputs), inputs)
+
+
+@pytest.mark.parametrize("n_k", [1, 9, 13])
+def test_learned_mixtures_are_attended_to_like_keys(device, n_k):
+    """Equation 7, written with the weights; and they are trained."""
+    q, k, v = some(7, n_k, device=device)
+    of_keys = LearnedProjection(13, 5).double().to(device)
+    of_values = LearnedProjection(13, 5).double().to(device)
+    attend = LinformerAttention(of_keys, of_values)
+    E, F = of_keys.weight, of_values.weight
+    assert [*attend.parameters()] == [E, F]
+    output = attend(q, k, v)
+    expected = attention(q, E[:, :n_k] @ k, F[:, :n_k] @ v)
+    assert_same(output, expected, (q, k, v, E, F))
+
+
+def test_keys_and_values_may_share_their_weights():
+    q, k, v = some(7, 13)
+    shared = LearnedProjection(13, 5).double()
+    attend = LinformerAttention(shared)
+    assert [*attend.parameters()] == [shared.weight]
+    expected = attention(q, shared.weight @ k, shared.weight @ v)
+    assert_same(attend(q, k, v), expected, (q, k, v, shared.weight))
+
+
+@pytest.mark.parametrize("n_k", [10, 13, 3])
+def test_means_are_of_neighbours(n_k):
+    q, k, v = some(7, n_k)
+    m = min(5, n_k)
+    # Mixture t reaches from the key at ⌊t n/m⌋ to the one before ⌈(t+1) n/m⌉.
+    weights = torch.zeros(m, n_k).double()
+    for t in range(m):
+        start, stop = t * n_k // m, -((t + 1) * n_k // -m)
+        weights[t, start:stop] = 1 / (stop - start)
+    output = LinformerAttention(MeanPooling(5))(q, k, v)
+    assert_same(output, attention(q, weights @ k, weights @ v), (q, k, v))
+
+
+def test_rows_sum_to_one_where_mixtures_do():
+    q, k, v = some(7, 13)
+    output = LinformerAttention(MeanPooling(5))(q, k, torch.ones_like(v))
+    assert_close(output, torch.ones_like(output))
+
+
+def test_random_mixtures_keep_dot_products_on_average():
+    """Theorem 2's weights: the mean of (E k)·(E k') is k·k', per feature."""
+    k = torch.randn(11, 2).double()
+    products = []
+    for _ in range(2000):
+        mixed = LearnedProjection(11, 7).double()(k)
+        products.append(mixed.mT @ mixed)
+    found = torch.stack(products).detach()
+    standard_error = found.std(dim=0) / 2000**0.5
+    assert ((found.mean(dim=0) - k.mT @ k).abs() < 4 * standard_error).all()
+
+
+def test_causal_is_refused_with_the_reason():
+    with pytest.raises(ValueError, match=r"cannot be causal: .* the future"):
+        LinformerAttention(nn.Identity())(*some(7, 7), causal=True)
+
+
+def test_a_layer_that_asks_for_the_past_alone_is_told_so():
+    layer = MultiHeadAttention(6, 2, attend=LinformerAttention(MeanPooling(3)))
+    x = torch.randn(2, 5, 6)
+    assert layer(x).shape == x.shape
+    with pytest.raises(ValueError, match="cannot be causal"):
+        layer(x, causal=True)
+
+
+@pytest.mark.parametrize("what", ["mask", "bias"])
+def test_a_table_is_refused_and_not_swallowed(what):
+    table = torch.ones(7, 7, dtype=torch.bool if what == "mask" else None)
+    with pytest.raises(ValueError, match=f"cannot use a {what}: each key"):
+        LinformerAttention(nn.Identity())(*some(7, 7), **{what: table})
+
+
+def test_nothing_else_is_swallowed_either():
+    kinds = inspect.signature(LinformerAttention.forward).parameters.values()
+    assert all(p.kind is not p.VAR_KEYWORD for p in kinds)
+
+
+def test_more_tokens_than_weights_are_refused():
+    attend = LinformerAttention(LearnedProjection(5, 3).double())
+    with pytest.raises(ValueError, match="there are 7 and weights for 5"):
+        attend(*some(7, 7))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: MeanPooling(0), lambda: LearnedProjection(0, 3)]
+)
+def test_no_mixtures_or_no_tokens_are_refused(make):
+    with pytest.raises(ValueError, match="at least 1 token and 1 mixture"):
+        make()
+
+
+def test_no_queries_or_no_keys():
+    q, k, v = some(7, 11)
+    for project in (MeanPooling(3), LearnedProjection(11, 3).double()):
+        attend = LinformerAttention(project)
+        assert attend(q[..., :0, :], k, v).shape == (2, 3, 0, 7)
+        nothing = attend(q, k[..., :0, :], v[..., :0, :])
+        assert torch.equal(nothing, torch.zeros(2, 3, 7, 7).double())
+
+
+def test_half_precision_stays_near():
+    """What each mixture sums up is rounded once, not once a token."""
+    q, k, v = (x.detach().float() for x in some(7, 1009))
+    attend = LinformerAttention(LearnedProjection(1009, 5))
+    exact = attend.double()(q.double(), k.double(), v.double())
+    half = attend.half()(q.half(), k.half(), v.half())
+    # Ten times the rounding of inputs: scores of some tens are sums of 1009.
+    assert (
+        half.double() - exact
+    ).abs().max() < 10 * 2**-11 * exact.abs().max()
+
+
+# What it costs
+
+
+def passes(n, *, d=8):
+    """One call with its way back, 32 mixtures."""
+    project = LearnedProjection(n, 32)
+    inputs = torch.randn(3, 1, 2, n, d).requires_grad_().unbind()
+    inputs = (*inputs, project.weight)
+    g = torch.randn(1, 2, n, d)
+    attend = LinformerAttention(project)
+    return lambda: torch.autograd.grad(attend(*inputs[:3]), inputs, g)
+
+
+def test_work_and_memory_are_linear_in_n_backwards_too():
+    lengths = [256, 512, 1024, 2048, 4096]
+    runs = [passes(n) for n in lengths]
+    counted = [flops(run) for run in runs]
+    assert log_log_slope(lengths, counted) == pytest.approx(1, abs=1e-6)
+    assert log_log_slope(lengths, [peak_bytes(run) for run in runs]) < 1.02
+    # The scores of a head would be 32 numbers a token, the weights' gradient
+    # is: no head makes one of its own.
+    assert largest_bytes(runs[-1]) == 4 * 32 * 4096
