@@ -1,6 +1,6 @@
 """The contract: what every mechanism of the book promises.
 
-A new mechanism is one line in one of the first three lists, and one in COSTS.
+A new mechanism is one line in one of the first four lists, and one in COSTS.
 """
 
 import inspect
@@ -14,15 +14,32 @@ from typing import NamedTuple
 
 import pytest
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
+from torch import nn
 from torch.autograd.functional import jacobian
 from torch.testing import assert_close
 
 import selfattn
 from selfattn.cost import flops, largest_bytes, log_log_slope, peak_bytes
+from selfattn.devices.ring import ring_attention
+from selfattn.devices.ulysses import ulysses_attention
 from selfattn.dot_product import Attend, attention, fused_attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import linear_attention
+from selfattn.efficient.linformer import LinformerAttention, MeanPooling
+from selfattn.efficient.longformer import longformer_attention, longformer_mask
+from selfattn.efficient.performer import (
+    performer_attention,
+    random_directions,
+)
+from selfattn.efficient.reformer import lsh_attention
+from selfattn.efficient.sparse import (
+    fixed_attention,
+    fixed_mask,
+    strided_attention,
+    strided_mask,
+)
 from selfattn.efficient.swin import swin_attention, swin_mask
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import padding_mask, window_mask
@@ -34,6 +51,8 @@ EXACT: list[Attend] = [
     fused_attention,
     flash_attention,
     partial(flash_attention, block_q=4, block_k=3),
+    ring_attention,  # of one rank; test_devices.py has more
+    ulysses_attention,
 ]
 
 
@@ -67,6 +86,20 @@ RESTRICTED: list[tuple[Attend, Callable[[int, int], torch.Tensor]]] = [
         partial(window_mask, window=3),
     ),
     (on_a_grid, lambda n, _: swin_mask(grid_of(n), **WINDOWS)),
+    (
+        partial(strided_attention, stride=3),
+        partial(strided_mask, stride=3),
+    ),
+    (partial(fixed_attention, stride=3), partial(fixed_mask, stride=3)),
+    (
+        partial(longformer_attention, window=3),
+        partial(longformer_mask, window=3),
+    ),
+    # All tokens are in the one bucket; with more, the mask depends on them.
+    (
+        partial(lsh_attention, n_buckets=1),
+        lambda n_q, n_k: torch.ones(n_q, n_k, dtype=torch.bool),
+    ),
 ]
 
 
@@ -77,11 +110,40 @@ def quadratic(q, k, v, *, mask=None, bias=None, causal=False):
     return weights / weights.sum(dim=-1, keepdim=True) @ v
 
 
+def favor(q, k, v, *, mask=None, bias=None, causal=False):
+    """Performer's 16 features with their table of weights, by logarithms."""
+    omega = random_directions(16, q.shape[-1]).to(q)
+    q, k = (x / x.shape[-1] ** 0.25 for x in (q, k))
+    of_k = k @ omega.mT - k.square().sum(dim=-1, keepdim=True) / 2
+    table = (q @ omega.mT)[..., :, None, :] + of_k[..., None, :, :]
+    no_scores = q[..., :1] * 0, k[..., :1] * 0
+    return attention(*no_scores, v, bias=table.logsumexp(-1), causal=causal)
+
+
 # Equal a quadratic form of their own: (mechanism, that form).
 luong_dot = MultiplicativeAttention()
 KERNELS: list[tuple[Attend, Attend]] = [
     (linear_attention, quadratic),
     (luong_dot, partial(attention, scale=1.0)),
+    (partial(performer_attention, n_features=16), favor),
+]
+
+
+def pooled(q, k, v, *, mask=None, bias=None, causal=False, by=attention):
+    """Linformer's means of neighbours, as weights on the tokens."""
+    n = k.shape[-2]
+    m = min(n, 4)
+    parts = [range(t * n // m, -((t + 1) * n // -m)) for t in range(m)]
+    means = [[(j in part) / len(part) for j in range(n)] for part in parts]
+    means = torch.tensor(means).to(k)
+    return by(q, means @ k, means @ v)
+
+
+# Equal such a form, too, but cannot be causal: each key they look at may hold
+# tokens of all times.
+TIMELESS: list[tuple[Attend, Attend]] = [
+    (LinformerAttention(nn.Identity()), attention),
+    (LinformerAttention(MeanPooling(4)), pooled),
 ]
 
 
@@ -100,6 +162,8 @@ COSTS = [
     Cost(luong_dot, lambda n, d: 4 * n * n * d, 2, 2),
     Cost(fused_attention, lambda n, d: 4 * n * n * d, 2, 1),
     Cost(flash_attention, lambda n, d: 4 * n * n * d, 2, 1),
+    Cost(ring_attention, lambda n, d: 4 * n * n * d, 2, 1),
+    Cost(ulysses_attention, lambda n, d: 4 * n * n * d, 2, 1),
     # Blocks of 64 queries see 64 + 2 * 3 keys; the first and the last 67.
     Cost(RESTRICTED[0][0], lambda n, d: 4 * d * (70 * n - 2 * 3 * 64), 1, 1),
     Cost(
@@ -108,8 +172,47 @@ COSTS = [
         *(1, 1),
         lengths=(512, 1024, 2048, 4096, 8192),  # of several lines each
     ),
+    # With a stride of √n: bands as of a window, and √n classes of √n tokens.
+    Cost(
+        strided_attention,
+        lambda n, d: (
+            4 * d * (3 * n**1.5 - 2 * n - 2 * n + 2 * n**0.5 + n**1.5)
+        ),
+        *(1.5, 1),
+        lengths=(4096, 6400),
+    ),
+    # Each block with itself, and everyone with the last of each block.
+    Cost(
+        fixed_attention,
+        lambda n, d: 4 * d * 2 * n**1.5,
+        *(1.5, 1),
+        lengths=(4096, 6400),
+    ),
+    # Blocks of 64 queries see 64 + 2 * 2 keys and the global one, which sees
+    # itself besides all.
+    Cost(
+        partial(longformer_attention, window=3),
+        lambda n, d: 4 * d * (69 * n - 2 * 2 * 64 + n + 1),
+        *(1, 1),
+    ),
+    # All in one bucket; before that, each meets the one direction.
+    Cost(
+        partial(lsh_attention, n_buckets=1),
+        lambda n, d: 4 * n * n * d + 4 * n * d,
+        *(2, 1),
+        lengths=(512, 1024, 2048, 4096),  # of two tiles and more
+    ),
     # Keys and queries each meet the memory, d x d.
     Cost(linear_attention, lambda n, d: 4 * n * d * d, 1, 1),
+    # Here it is 16 x d, the sum of weights is one more, and before that they
+    # each meet 16 directions.
+    Cost(
+        partial(performer_attention, n_features=16),
+        lambda n, d: 4 * n * 16 * (d + 1 + d),
+        *(1, 1),
+    ),
+    Cost(TIMELESS[0][0], lambda n, d: 4 * n * n * d, 2, 1),
+    Cost(TIMELESS[1][0], lambda n, d: 4 * n * 4 * d, 1, 1),
 ]
 
 
@@ -129,6 +232,7 @@ PAIRS = [
     *((attend, attention) for attend in EXACT),
     *((attend, restricted_to(mask)) for attend, mask in RESTRICTED),
     *KERNELS,
+    *TIMELESS,
 ]
 EVERY = [attention, *(attend for attend, _ in PAIRS)]
 # And what its error in half precision is held against: PyTorch's own kernel,
@@ -137,22 +241,54 @@ RIVALS = [
     *(fused_attention for _ in EXACT),
     *(restricted_to(mask, by=fused_attention) for _, mask in RESTRICTED),
     *(form for _, form in KERNELS),
+    *(fused_attention, partial(pooled, by=fused_attention)),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def alone():
+    """A world of one rank, for those that ask for a world."""
+    dist.init_process_group(
+        "gloo", store=dist.HashStore(), rank=0, world_size=1
+    )
+    yield
+    dist.destroy_process_group()
 
 
 def name(attend):
     """What a test of this mechanism is called."""
     if isinstance(attend, tuple):
         return name(attend[0])
+    if isinstance(attend, bool):
+        return "causal" if attend else "full"
     if isinstance(attend, partial):
         options = "-".join(f"{n}={o}" for n, o in attend.keywords.items())
         return f"{name(attend.func)}-{options}"
     return getattr(attend, "__name__", type(attend).__name__)
 
 
+def first(case):
+    """The mechanism, be it in company or by itself."""
+    return case[0] if isinstance(case, tuple) else case
+
+
+def causally(what, cases):
+    """Each case without and, unless it cannot be, with the future hidden."""
+    both = [(case, causal) for case in cases for causal in (False, True)]
+    able = [
+        (case, causal)
+        for case, causal in both
+        if not (causal and first(case) in [first(t) for t in TIMELESS])
+    ]
+    return pytest.mark.parametrize((what, "causal"), able, ids=name)
+
+
 each = pytest.mark.parametrize("attend", EVERY, ids=name)
-pair = pytest.mark.parametrize("pair", PAIRS, ids=name)
-causally = pytest.mark.parametrize("causal", [False, True])
+each_of_the_past = pytest.mark.parametrize(
+    "attend", [f for f in EVERY if f not in [t for t, _ in TIMELESS]], ids=name
+)
+each_causally = causally("attend", EVERY)
+pair_causally = causally("pair", PAIRS)
 
 
 def honoured(attend, q, k, v, **options):
@@ -182,8 +318,7 @@ def assert_same(actual, expected, inputs):
 # What it computes
 
 
-@pair
-@causally
+@pair_causally
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
 def test_each_equals_its_reference_or_refuses(
@@ -207,8 +342,7 @@ def test_each_equals_its_reference_or_refuses(
         assert padded or biased
 
 
-@pytest.mark.parametrize("attend", EXACT, ids=name)
-@causally
+@causally("attend", EXACT)
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
 def test_exact_ones_do_so_with_other_queries_than_keys(
@@ -235,8 +369,7 @@ def test_exact_ones_put_the_last_query_on_the_last_key(square, attend, n_q):
     assert_close(attend(q, k, v, causal=True), attention(q, k, v, causal=True))
 
 
-@pair
-@causally
+@pair_causally
 @pytest.mark.parametrize("n", [1, 2, 7, 64, 131])
 def test_no_length_is_special(pair, causal, n):
     """Odd lengths, blocks that come out even, and blocks that do not."""
@@ -249,7 +382,7 @@ def test_no_length_is_special(pair, causal, n):
 # Causality
 
 
-@each
+@each_of_the_past
 def test_the_future_changes_no_bit_of_the_past(square, attend):
     q, k, v = (x.detach() for x in square)
     before = attend(q, k, v, causal=True)
@@ -261,7 +394,7 @@ def test_the_future_changes_no_bit_of_the_past(square, attend):
     assert moved[..., 6:].all()
 
 
-@each
+@each_of_the_past
 def test_the_jacobian_is_exactly_zero_beyond_the_diagonal(attend):
     n = 7
     q, k, v = torch.randn(3, n, 3, dtype=torch.float64)
@@ -271,6 +404,12 @@ def test_the_jacobian_is_exactly_zero_beyond_the_diagonal(attend):
         reaches = of.abs().sum(dim=-1)  # (n_q, n_k)
         assert not reaches.triu(1).any()
     assert (reaches.diagonal() > 0).all()  # of the values
+
+
+@pytest.mark.parametrize("attend", [t for t, _ in TIMELESS], ids=name)
+def test_what_cannot_be_causal_says_so_and_why(square, attend):
+    with pytest.raises(ValueError, match=r"cannot be causal: .+ future"):
+        attend(*square, causal=True)
 
 
 # Rows that see nothing
@@ -311,17 +450,15 @@ def in_half(f, dtype, inputs):
     return [output, *grads(output, inputs)]
 
 
-@pytest.mark.parametrize(
-    ("pair", "rival"), list(zip(PAIRS, RIVALS, strict=True)), ids=name
+@causally(
+    "trio", [(*p, rival) for p, rival in zip(PAIRS, RIVALS, strict=True)]
 )
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("gain", [1.0, 8.0])
-@causally
 def test_half_precision_errs_at_most_twice_as_much_as_its_rival(
-    device, pair, rival, dtype, gain, causal
+    device, trio, dtype, gain, causal
 ):
-    attend, reference = (partial(f, causal=causal) for f in pair)
-    rival = partial(rival, causal=causal)
+    attend, reference, rival = (partial(f, causal=causal) for f in trio)
     q, k, v = torch.randn(3, 2, 131, 64, device=device)
     inputs = [(x * g).to(dtype) for x, g in ((q, gain), (k, 1.0), (v, 1.0))]
     exact = in_half(reference, torch.float64, inputs)
@@ -335,8 +472,7 @@ def test_half_precision_errs_at_most_twice_as_much_as_its_rival(
         assert error <= 2 * (theirs.double() - truth).abs().max()
 
 
-@each
-@causally
+@each_causally
 def test_saturated_rows_have_finite_gradients(square, attend, causal):
     q, k, v = square
     output = attend(100 * q, k, v, causal=causal)
@@ -358,8 +494,7 @@ def test_what_comes_out_is_of_the_kind_that_went_in(square, attend, dtype):
     assert output.device == q.device
 
 
-@each
-@causally
+@each_causally
 @pytest.mark.parametrize("axes", [(), (3,), (2, 3, 1)])
 def test_any_number_of_axes_before_the_tokens(attend, causal, axes):
     q, k, v = (torch.randn(*axes, 11, d).double() for d in (5, 5, 7))
@@ -370,8 +505,7 @@ def test_any_number_of_axes_before_the_tokens(attend, causal, axes):
         assert_close(attend(*one, causal=causal), out)
 
 
-@each
-@causally
+@each_causally
 def test_nothing_the_caller_passed_in_is_modified(square, attend, causal):
     device = square[0].device
     q, k, v = (x.detach() for x in square)
@@ -411,13 +545,13 @@ def test_the_call_is_the_one_of_all_mechanisms(attend):
     assert isinstance(attend, Attend)
 
 
-@each
-def test_a_layer_takes_any_mechanism(attend):
+@each_causally
+def test_a_layer_takes_any_mechanism(attend, causal):
     layer = MultiHeadAttention(15, 3, attend=attend).double()
     x = torch.randn(2, 11, 15).double()
     q, k, v = layer.heads(x)
-    expected = attend(q, k, v, causal=True).transpose(1, 2).flatten(-2)
-    assert_close(layer(x, causal=True), layer.W_o(expected))
+    expected = attend(q, k, v, causal=causal).transpose(1, 2).flatten(-2)
+    assert_close(layer(x, causal=causal), layer.W_o(expected))
 
 
 # What it costs
@@ -471,10 +605,7 @@ def test_an_impostor_is_found_out(impostor):
         check_cost(impostor)
 
 
-@pytest.mark.parametrize(
-    "cost", [c for c in COSTS if c.memory_grows < 2], ids=name
-)
-@causally
+@causally("cost", [c for c in COSTS if c.memory_grows < 2])
 def test_lean_ones_never_build_the_square(cost, causal):
     n = cost.lengths[-1]
     q, k, v = torch.randn(3, 1, 1, n, 8)
