@@ -17,8 +17,13 @@ SHIFTS = ("bias", "beta", "shift", "b_2", "b", "offset")
 
 FACTS = {
     "eps": Fact("the small number that it adds, if it cannot be told"),
-    "d": Fact("how many features it takes, if it is a function of x alone"),
+    "precision": Fact(
+        "in what it computes when x is float64",
+        {"exact": "float64", "float32": "float32"},
+        tried=False,
+    ),
 }
+CONVENTIONS = {"precision": {"exact": "", "float32": "computed in float32"}}
 OPTIONAL = {
     "any width": "other numbers of features than its own",
     "eps": "another eps than its own",

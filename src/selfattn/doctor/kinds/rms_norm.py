@@ -8,7 +8,7 @@ from selfattn.doctor.exercises.layers.layer_norm import (
     epsilon,
     large_epsilon,
 )
-from selfattn.doctor.kind import Kind
+from selfattn.doctor.kind import Fact, Kind
 from selfattn.doctor.kinds import norm_adapter
 from selfattn.doctor.probes import (
     SQUARE,
@@ -67,6 +67,7 @@ REFERENCE = Exercise(
             ROWS,
             dtype=torch.float64,
             needs=("float64",),
+            convention="precision",
         ),
         Probe(
             "bfloat16 stays bfloat16",
@@ -86,6 +87,12 @@ REFERENCE = Exercise(
         ),
     ),
     optional=norm_adapter.OPTIONAL,
+    conventions={
+        "precision": {
+            **norm_adapter.CONVENTIONS["precision"],
+            "mixed": "squares in float32",
+        }
+    },
 )
 
 
@@ -250,6 +257,31 @@ def one_plus_the_gain(x, gain, eps):
 
 
 @REFERENCE.mistake
+def computed_in_float32(x, gain, eps):
+    """In float64, only the first seven digits are right.
+
+    Cause: x is turned into float32 to be normalised, and back before the
+        gain, as Llama and T5 do.
+    Cure: Only half precision needs more digits; leave float64 as it is.
+    """
+    narrow = x.float()
+    plain = narrow * torch.rsqrt(mean_square(narrow) + eps)
+    return (plain.to(x.dtype) * gain).to(x.dtype)
+
+
+@REFERENCE.mistake
+def squares_in_float32(x, gain, eps):
+    """In float64, only the first seven digits are right.
+
+    Cause: The mean square is taken in float32, and all else in float64.
+    Cure: Only half precision needs more digits; leave float64 as it is.
+    """
+    wide = x.float() if x.element_size() < 4 else x
+    root = torch.rsqrt(mean_square(x.float()) + eps)
+    return ((wide * root).to(x.dtype) * gain).to(x.dtype)
+
+
+@REFERENCE.mistake
 def float32_returned(x, gain, eps):
     """bfloat16 goes in, float32 comes out.
 
@@ -274,7 +306,18 @@ KIND = Kind(
     "rms-norm",
     asks=REFERENCE.asks,
     exercise=lambda thing, facts: norm_adapter.of_its_width(REFERENCE, facts),
-    facts=norm_adapter.FACTS,
+    facts={
+        **norm_adapter.FACTS,
+        "precision": Fact(
+            "in what it computes when x is float64",
+            {
+                "exact": "float64",
+                "float32": "float32",
+                "mixed": "float64, but for the squares",
+            },
+            tried=False,
+        ),
+    },
     look=norm_adapter.look,
     prepare=norm_adapter.prepare,
 )
