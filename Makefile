@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV = .venv/bin/python
 
 .NOTPARALLEL:
-.PHONY: help book test lab serve notebooks experiments bench bench-gpu mutants format clean
+.PHONY: help book test lab serve notebooks experiments bench bench-gpu doctor-audit mutants format clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -15,6 +15,7 @@ help:
 	@echo "make experiments  run them again, and write what came out"
 	@echo "make bench      measure the mechanisms beside PyTorch's"
 	@echo "make bench-gpu  the same on a CUDA GPU, into its ledger"
+	@echo "make doctor-audit  let the doctor examine code that is sound"
 	@echo "make mutants    plant mistakes that the tests must see"
 	@echo "make format     put code and notebooks into the house style"
 	@echo "make clean      remove what was built; .venv stays"
@@ -50,6 +51,10 @@ bench:
 bench-gpu:
 	@$(PYTHON) tools/setup.py test
 	@$(VENV) tools/bench_gpu.py
+
+doctor-audit:
+	@$(PYTHON) tools/setup.py test
+	@$(VENV) tools/doctor_audit.py
 
 mutants:
 	@$(PYTHON) tools/setup.py test
