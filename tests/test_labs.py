@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from selfattn.dot_product import attention_steps, masked_softmax
 from selfattn.labs import esm, lab
 from selfattn.labs.dot_product import DotProductLab, steps
+from selfattn.labs.park_miller import fixed_numbers
 from selfattn.labs.settings import SettingError
 from selfattn.masks import causal_mask, padding_mask, window_mask
 from selfattn.plots import colours
@@ -119,7 +120,7 @@ def compare_core(folder, text):
             [call for call, _ in masks]
             + [["maskedSoftmax", loud[0].tolist(), row] for row in rows]
             + [["attentionSteps", *vectors, mask.tolist()] for mask in on]
-            + [["attentionSteps", *vectors]],
+            + [["attentionSteps", *vectors], ["fixedNumbers", 7919, 11]],
         )
     )
     for _, mask in masks:
@@ -130,6 +131,7 @@ def compare_core(folder, text):
     for mask in [*on, None]:
         expected = attention_steps(q, k, v, mask=mask)
         assert_steps(next(drawn), expected, q, k, v)
+    assert next(drawn) == fixed_numbers(7919, 11)
 
 
 def padded(length, n_q, n_k):

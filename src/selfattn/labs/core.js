@@ -63,3 +63,12 @@ export function attentionSteps(q, k, v, mask = fullMask(q.length, k.length)) {
   const output = product(weights, v);
   return { scores, scaled, weights, output };
 }
+
+// Fixed numbers, each -1.5, -1 … or 1.5, of variance one, by the generator of
+// Park and Miller, so that Python makes the same ones.
+export function fixedNumbers(state, count) {
+  return Array.from({ length: count }, () => {
+    state = (state * 16807) % 2147483647;
+    return ((state % 7) - 3) / 2;
+  });
+}

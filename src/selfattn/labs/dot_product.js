@@ -1,7 +1,7 @@
 // One query looks at the keys, and averages the values: on two planes.
 
 import {
-  attentionSteps, causalMask, fullMask, paddingMask, windowMask,
+  attentionSteps, causalMask, fixedNumbers, fullMask, paddingMask, windowMask,
 } from "./core.js";
 import {
   decimal, defineLab, drawn, element, set, share, write,
@@ -25,17 +25,12 @@ const MASKS = {
   window: (n, { window }) => windowMask(n, n, window),
 };
 
-// Features beyond the plane's two are fixed: -1.5, -1 … 1.5, variance one,
-// from Park and Miller's generator, so that Python makes the same ones.
+// Features beyond the plane's two are fixed.
 const KIND = { q: 1, k: 2 };
 
 export function features(kind, token, [x, y], d_k) {
-  let state = 7919 * (token + 1) + 104729 * KIND[kind];
-  const fixed = Array.from({ length: d_k - 2 }, () => {
-    state = (state * 16807) % 2147483647;
-    return ((state % 7) - 3) / 2;
-  });
-  return [x, y, ...fixed];
+  const start = 7919 * (token + 1) + 104729 * KIND[kind];
+  return [x, y, ...fixedNumbers(start, d_k - 2)];
 }
 
 function compute(values) {

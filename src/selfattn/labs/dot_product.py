@@ -14,6 +14,7 @@ from torch import Tensor
 
 from selfattn.dot_product import Steps, attention_steps
 from selfattn.labs.lab import Lab
+from selfattn.labs.park_miller import fixed_numbers
 from selfattn.labs.settings import Choice, Plotted, Points, Whole
 from selfattn.masks import causal_mask, padding_mask, window_mask
 from selfattn.plots import colours
@@ -131,17 +132,12 @@ def steps(
 def vectors(kind: str, points: Plotted, d_k: int) -> Tensor:
     """Points on the plane, followed by d_k - 2 fixed features, (n, d_k).
 
-    The fixed ones are -1.5, -1, … 1.5, of variance one, from the generator of
-    Park and Miller (1988), so that the page makes the same ones.
+    The fixed ones have variance one.
     """
     rows = []
     for token, point in enumerate(points):
-        state = 7919 * (token + 1) + 104729 * {"q": 1, "k": 2}[kind]
-        row = list(point)
-        for _ in range(d_k - 2):
-            state = state * 16807 % 2147483647
-            row.append((state % 7 - 3) / 2)
-        rows.append(row)
+        start = 7919 * (token + 1) + 104729 * {"q": 1, "k": 2}[kind]
+        rows.append([*point, *fixed_numbers(start, d_k - 2)])
     return torch.tensor(rows, dtype=torch.float64)
 
 

@@ -1,6 +1,8 @@
 // A stack of blocks, forward and back: what depth does to tokens, gradients.
 
-import { dotProducts, fullMask, maskedSoftmax, product } from "./core.js";
+import {
+  dotProducts, fixedNumbers, fullMask, maskedSoftmax, product,
+} from "./core.js";
 import {
   decimal, defineLab, element, write,
 } from "./controls.js";
@@ -25,15 +27,13 @@ const plus = (a, b) => each(a, (x, i, c) => x + b[i][c]);
 const mean = (row) => row.reduce((sum, x) => sum + x, 0) / row.length;
 const lengthOf = (a) => Math.sqrt(a.flat().reduce((sum, x) => sum + x * x, 0));
 
-// The six matrices of one block, from Park and Miller's generator, so that
-// Python makes the same ones.
+// The six matrices of one block.
 function matrices(block, draw) {
-  let state = 7919 * (block + 1) + 104729 * (draw + 5);
+  const count = 4 * D_MODEL * D_MODEL + 2 * D_MODEL * D_FF;
+  const start = 7919 * (block + 1) + 104729 * (draw + 5);
+  const numbers = fixedNumbers(start, count);
   const matrix = (rows, columns) => Array.from({ length: rows }, () =>
-    Array.from({ length: columns }, () => {
-      state = (state * 16807) % 2147483647;
-      return ((state % 7) - 3) / 2 / Math.sqrt(rows);
-    }));
+    numbers.splice(0, columns).map((x) => x / Math.sqrt(rows)));
   const square = () => matrix(D_MODEL, D_MODEL);
   return {
     W_q: square(), W_k: square(), W_v: square(), W_o: square(),

@@ -8,6 +8,7 @@ tokens are, how distinct they still are, and what gradient arrives.
 
 import math
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from selfattn.dot_product import attention
 from selfattn.labs.lab import Lab
+from selfattn.labs.park_miller import fixed_numbers
 from selfattn.labs.settings import Choice, Flag, Whole
 from selfattn.layers import LayerNorm, relu
 from selfattn.plots import colours
@@ -146,18 +148,15 @@ def trace(
 def weights(block: int, draw: int) -> list[Tensor]:
     """The six matrices of one block: W_q, W_k, W_v, W_o, W_in, W_out.
 
-    Their numbers are -1.5, -1 … 1.5, of variance one, from the generator of
-    Park and Miller (1988), over the root of the number of rows.
+    Their numbers have variance one, over the root of the number of rows.
     """
-    state = 7919 * (block + 1) + 104729 * (draw + 5)
+    start = 7919 * (block + 1) + 104729 * (draw + 5)
+    numbers = iter(fixed_numbers(start, 4 * D * D + 2 * D * D_FF))
     made = []
     for rows, columns in [(D, D)] * 4 + [(D, D_FF), (D_FF, D)]:
-        numbers = []
-        for _ in range(rows * columns):
-            state = state * 16807 % 2147483647
-            numbers.append((state % 7 - 3) / 2 / math.sqrt(rows))
-        made.append(torch.tensor(numbers, dtype=torch.float64))
-        made[-1] = made[-1].reshape(rows, columns)
+        some = list(islice(numbers, rows * columns))
+        matrix = torch.tensor(some, dtype=torch.float64) / math.sqrt(rows)
+        made.append(matrix.reshape(rows, columns))
     return made
 
 

@@ -1,6 +1,8 @@
 // A layer of several heads: what its sizes cost, and where each head looks.
 
-import { dotProducts, fullMask, maskedSoftmax, product } from "./core.js";
+import {
+  dotProducts, fixedNumbers, fullMask, maskedSoftmax, product,
+} from "./core.js";
 import {
   decimal, defineLab, element, set, write,
 } from "./controls.js";
@@ -19,13 +21,8 @@ const made = new Map();
 export function fixedTable(sort, rows, columns) {
   const key = `${sort} ${rows} ${columns}`;
   if (!made.has(key))
-    made.set(key, Array.from({ length: rows }, (_, row) => {
-      let state = 7919 * (row + 1) + 104729 * SORT[sort];
-      return Array.from({ length: columns }, () => {
-        state = (state * 16807) % 2147483647;
-        return ((state % 7) - 3) / 2;
-      });
-    }));
+    made.set(key, Array.from({ length: rows }, (_, row) =>
+      fixedNumbers(7919 * (row + 1) + 104729 * SORT[sort], columns)));
   return made.get(key);
 }
 

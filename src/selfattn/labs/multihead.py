@@ -13,6 +13,7 @@ from torch import Tensor
 
 from selfattn.labs.dot_product import WORDS
 from selfattn.labs.lab import Lab
+from selfattn.labs.park_miller import fixed_numbers
 from selfattn.labs.settings import Choice, Whole
 from selfattn.multihead import MultiHeadAttention, merge_heads, split_heads
 
@@ -151,17 +152,7 @@ def layer(d_model: int, n_heads: int, n_kv_heads: int) -> MultiHeadAttention:
 
 @functools.cache  # it never changes; nobody may change what it returns
 def table(kind: str, rows: int, columns: int) -> Tensor:
-    """Fixed numbers -1.5, -1, … 1.5, of variance one, (rows, columns).
-
-    From the generator of Park and Miller (1988), one start a row, so that
-    the page makes the same ones.
-    """
-    made = []
-    for row in range(rows):
-        state = 7919 * (row + 1) + 104729 * KINDS[kind]
-        line = []
-        for _ in range(columns):
-            state = state * 16807 % 2147483647
-            line.append((state % 7 - 3) / 2)
-        made.append(line)
+    """Fixed numbers of variance one, (rows, columns), one start a row."""
+    starts = [7919 * (row + 1) + 104729 * KINDS[kind] for row in range(rows)]
+    made = [fixed_numbers(start, columns) for start in starts]
     return torch.tensor(made, dtype=torch.float64)

@@ -1,6 +1,6 @@
 // One query among 64 keys: how its scores spread, how its weights sharpen.
 
-import { dotProducts, maskedSoftmax } from "./core.js";
+import { dotProducts, fixedNumbers, maskedSoftmax } from "./core.js";
 import {
   decimal, defineLab, drawn, element, set, write,
 } from "./controls.js";
@@ -16,17 +16,10 @@ const DIVIDED = {
 const WORDS = { none: "nothing", root: "√d_k", whole: "d_k" };
 const EVERYONE = Array(N_KEYS).fill(true);
 
-// Eight queries, then 64 keys: -1.5, -1 … 1.5, of variance one, from Park and
-// Miller's generator, so that Python makes the same ones.
-const FEATURES = (() => {
-  let state = 20170612;
-  const feature = () => {
-    state = (state * 16807) % 2147483647;
-    return ((state % 7) - 3) / 2;
-  };
-  return Array.from({ length: N_QUERIES + N_KEYS }, () =>
-    Array.from({ length: WIDEST }, feature));
-})();
+// Eight queries, then 64 keys.
+const NUMBERS = fixedNumbers(20170612, (N_QUERIES + N_KEYS) * WIDEST);
+const FEATURES = Array.from({ length: N_QUERIES + N_KEYS }, (_, row) =>
+  NUMBERS.slice(row * WIDEST, (row + 1) * WIDEST));
 
 const sum = (numbers) => numbers.reduce((total, x) => total + x, 0);
 

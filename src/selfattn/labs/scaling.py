@@ -14,6 +14,7 @@ from torch import Tensor
 
 from selfattn.dot_product import attention_weights
 from selfattn.labs.lab import Lab
+from selfattn.labs.park_miller import fixed_numbers
 from selfattn.labs.settings import Choice, Whole
 from selfattn.plots import colours
 
@@ -100,13 +101,10 @@ def row(*, d_k: int, divisor: str, query: int) -> Row:
 def features() -> Tensor:
     """Eight queries, then 64 keys, 1024 features each, always the same.
 
-    Each is -1.5, -1, … or 1.5, of variance one, from the generator of Park
-    and Miller (1988), so that the page makes the same ones.
+    Each is one of -1.5, -1, … 1.5; their variance is one.
     """
-    state, numbers = 20170612, []
-    for _ in range((N_QUERIES + N_KEYS) * WIDEST):
-        state = state * 16807 % 2147483647
-        numbers.append((state % 7 - 3) / 2)
+    count = (N_QUERIES + N_KEYS) * WIDEST
+    numbers = fixed_numbers(20170612, count)
     return torch.tensor(numbers, dtype=torch.float64).view(-1, WIDEST)
 
 
