@@ -1,0 +1,84 @@
+"""Tensor parallelism: each device has some of the heads, and all tokens."""
+
+import copy
+from typing import Any
+
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
+
+from selfattn.checks import check_divides
+from selfattn.multihead import MultiHeadAttention
+
+
+def tensor_parallel(
+    layer: MultiHeadAttention, mesh: DeviceMesh
+) -> MultiHeadAttention:
+    """The layer with its heads dealt out: each rank has a part of them.
+
+    Of W_q, W_k and W_v each rank keeps the columns of its own heads, and of
+    W_o the rows; it sees all tokens. What the ranks bring back is added up:
+    one all-reduce of the output on the way there, and on the way back one of
+    the gradient of x, and one of the context's if there is a context.
+
+    Args:
+        layer: the same on every rank. It is left as it is.
+        mesh: the ranks, in one dimension, as `init_device_mesh` makes it.
+
+    Returns:
+        A layer that is called as the one given, with the same tokens and
+        tables on each rank, and that gives each rank the whole output. Its
+        parameters and their gradients are DTensors, and its ``heads`` and
+        ``weights`` are those of the rank's own heads.
+
+    Raises:
+        ValueError: if the heads do not come out even, key heads included,
+            or if the mesh has more dimensions than one.
+
+    Reference: Shoeybi et al. (2019), section 3.
+    """
+    # Imported here: it takes longer than the whole package.
+    from torch.distributed.tensor import parallel
+
+    if mesh.ndim != 1:
+        raise ValueError(
+            f"a mesh of one dimension is needed, but it is {mesh}"
+        )
+    n_ranks = mesh.size()
+    n_kv_heads = layer.n_kv_heads
+    check_divides("the number of ranks", n_ranks, "n_kv_heads", n_kv_heads)
+    layer = copy.deepcopy(layer)
+    columns, rows = parallel.ColwiseParallel(), parallel.RowwiseParallel()
+    plan = {"W_q": columns, "W_k": columns, "W_v": columns, "W_o": rows}
+    parallel.parallelize_module(layer, mesh, plan)
+    layer.n_heads //= n_ranks
+    layer.n_kv_heads //= n_ranks
+
+    def deal(_: Any, tokens: tuple, options: dict) -> tuple[tuple, dict]:
+        """Hand over the same tokens, and of the tables what is its own."""
+        first = mesh.get_local_rank() * layer.n_heads
+        heads = slice(first, first + layer.n_heads)
+        for name, x in options.items():
+            is_table = name in ("mask", "bias")
+            options[name] = own(x, heads) if is_table else same(x, mesh)
+        return tuple(same(x, mesh) for x in tokens), options
+
+    layer.register_forward_pre_hook(deal, with_kwargs=True)
+    return layer
+
+
+def same(x: Any, mesh: DeviceMesh) -> Any:
+    """Tokens that are known to be the same on all ranks: else each of three
+    projections would add up on its own what it passes back to them.
+    """
+    from torch.distributed.tensor import DTensor, Replicate
+
+    if not isinstance(x, Tensor):
+        return x
+    return DTensor.from_local(x, mesh, [Replicate()], run_check=False)
+
+
+def own(table: Any, heads: slice) -> Any:
+    """Of a mask or bias the part for these heads, if it tells heads apart."""
+    if table is None or table.ndim < 3 or table.shape[-3] == 1:
+        return table
+    return table[..., heads, :, :]

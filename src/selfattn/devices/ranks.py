@@ -1,0 +1,73 @@
+"""What ranks must know of each other before they exchange anything."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch.distributed as dist
+from torch import Tensor
+
+Group = dist.ProcessGroup | None
+Shapes = list[tuple[int, ...]]  # of q, k and v
+
+
+def place(group: Group) -> tuple[int, int]:
+    """The number of this rank in the group, and how many ranks that has.
+
+    Raises:
+        ValueError: if there is no process group, or if this process is not
+            in it: it would attend to its own tokens alone, and not say so.
+    """
+    if not dist.is_initialized():
+        raise ValueError(
+            "ranks must know of each other: call "
+            "torch.distributed.init_process_group first, but it was not"
+        )
+    rank = dist.get_rank(group)
+    if rank < 0:
+        raise ValueError("a rank must be in the group, but this one is not")
+    return rank, dist.get_world_size(group)
+
+
+@contextmanager
+def answers(name: str, group: Group) -> Iterator[None]:
+    """Say in words what it means that the other ranks do not answer.
+
+    Raises:
+        RuntimeError: as soon as a connection breaks, or else when the
+            group's timeout is over.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        rank, ranks = place(group)
+        raise RuntimeError(
+            f"{name}: rank {rank} of {ranks} got no answer from another rank, "
+            "which has ended, or has not come this far within the group's "
+            "timeout; see what that rank printed last"
+        ) from error
+
+
+def shapes_of_all(name: str, group: Group, *qkv: Tensor) -> list[Shapes]:
+    """What each rank holds, once it is clear that all of it fits together.
+
+    Raises:
+        ValueError: on every rank alike, unless they differ in nothing but
+            the numbers of tokens.
+        RuntimeError: if another rank does not answer.
+    """
+    rank, ranks = place(group)
+    mine = ([tuple(x.shape) for x in qkv], str(qkv[0].dtype))
+    everyone = [mine] * ranks
+    if ranks > 1:
+        with answers(name, group):
+            dist.all_gather_object(everyone, mine, group=group)
+    kinds = {
+        (dtype, *((*shape[:-2], shape[-1]) for shape in shapes))
+        for shapes, dtype in everyone
+    }
+    if len(kinds) > 1:
+        raise ValueError(
+            "ranks may differ in the number of their tokens and in nothing "
+            f"else, but q, k and v of rank {rank} and of all are {everyone}"
+        )
+    return [shapes for shapes, _ in everyone]

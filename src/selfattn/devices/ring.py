@@ -1,0 +1,262 @@
+"""Ring attention: each device has some of the tokens, for all the heads."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from selfattn.checks import (
+    batch_shape,
+    check_fits,
+    check_once,
+    check_shapes,
+    check_types,
+)
+from selfattn.devices.ranks import Group, answers, place, shapes_of_all
+from selfattn.dot_product import (
+    Bias,
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    widen,
+)
+from selfattn.efficient.flash import flash_attention_with_logsumexp
+
+
+def ring_attention(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    *,
+    mask: Mask = None,
+    bias: Bias = None,
+    causal: bool = False,
+    group: Group = None,
+) -> Output:
+    """Attention over the tokens of all ranks, each of which holds a part.
+
+    Keys and values travel round, from each rank to the next. While a block
+    of them is attended to, another is on its way. No rank ever holds more
+    than two, so that the length that fits grows with the number of ranks.
+
+    Args:
+        q: this rank's queries, (..., n_q, d).
+        k: its keys, (..., n_k, d). The tokens of one rank follow those of
+            the rank before; they may be more or fewer.
+        v: its values, (..., n_k, d_v).
+        mask: True where this rank's queries may attend, to keys of all
+            ranks: broadcasts to (..., n_q, n_k of all ranks together).
+        bias: added to the scaled scores, likewise. Its gradient is what this
+            rank's queries pass back to it.
+        causal: hide from each query the keys after it; the last query of
+            the last rank sits on its last key. That rank then has most to
+            do, and the first least.
+        group: the ranks; None for all there are.
+
+    Returns:
+        The output of this rank's queries, (..., n_q, d_v). A query that may
+        see no key gets zeros. It can be differentiated once, not twice.
+
+    Raises:
+        ValueError: if shapes or types do not fit together, on a rank or
+            between ranks, or if there is no process group.
+        RuntimeError: if another rank does not answer.
+
+    Reference: Liu et al. (2024), section 3.
+    """
+    check_shapes(q, k, v)
+    check_types(q, k, v, mask, bias)
+    shapes = shapes_of_all("ring_attention", group, q, k, v)
+    n_q = [of_q[-2] for of_q, _, _ in shapes]
+    n_k = [of_k[-2] for _, of_k, _ in shapes]
+    size = (*k.shape[:-2], sum(n_k), k.shape[-1])
+    for name, table in (("mask", mask), ("bias", bias)):
+        check_fits(name, table, q, k.new_empty(size, device="meta"))
+    batch = batch_shape(q, k, v)
+    q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
+    keys_values = torch.cat((k, v), dim=-1)  # to travel together
+    ring = Ring(n_q, n_k, causal, group)
+    return Joined.apply(q, keys_values, mask, bias, ring)
+
+
+class Ring(NamedTuple):
+    """The ranks in a ring: each sends to the next, the last to the first.
+
+    What travels is blocks: the keys of one rank beside its values,
+    (..., n_k, d + d_v), or the gradient of such a block.
+    """
+
+    n_q: list[int]  # of each rank
+    n_k: list[int]
+    causal: bool
+    group: Group
+
+    def blocks(self, mine: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """The blocks of all ranks, each with the rank whose it is: first our
+        own. While one is worked on, the next is on its way.
+        """
+        rank, ranks = place(self.group)
+        block = mine
+        for source in [(rank - step) % ranks for step in range(ranks)]:
+            last = source == (rank + 1) % ranks
+            hop = None if last else self.hop(block, source)
+            yield source, block
+            block = block if hop is None else hop.arrive()
+
+    def hop(self, block: Tensor, source: int) -> "Hop":
+        """Send a rank's block on, and get that of the rank before it."""
+        rank, ranks = place(self.group)
+        if ranks == 1:
+            return Hop(block, block, [], self.group)
+        n = self.n_k[(source - 1) % ranks]
+        coming = block.new_empty(*block.shape[:-2], n, block.shape[-1])
+        both = (
+            (dist.isend, block, (rank + 1) % ranks),
+            (dist.irecv, coming, (rank - 1) % ranks),
+        )
+        with answers("ring_attention", self.group):
+            works = dist.batch_isend_irecv(
+                [
+                    dist.P2POp(do, x, group=self.group, group_peer=peer)
+                    for do, x, peer in both
+                ]
+            )
+        return Hop(block, coming, works, self.group)
+
+    def spans(self, source: int) -> tuple[range, range]:
+        """Where this rank's queries are among all keys, and that rank's
+        keys; the last query sits on the last key.
+        """
+        rank, _ = place(self.group)
+        first = sum(self.n_k) - sum(self.n_q[rank:])
+        start = sum(self.n_k[:source])
+        i = range(first, first + self.n_q[rank])
+        return i, range(start, start + self.n_k[source])
+
+    def sees(self, source: int) -> bool:
+        """Whether queries of this rank may see any key of that one."""
+        i, j = self.spans(source)
+        return not self.causal or j.start < i.stop
+
+    def columns(self, table: Any, source: int) -> Any:
+        """What a mask or bias says of the keys of that rank: a view."""
+        if table is None or table.ndim == 0 or table.shape[-1] == 1:
+            return table
+        _, j = self.spans(source)
+        return table[..., j.start : j.stop]
+
+    def attend(
+        self, source: int, q: Tensor, block: Tensor, mask: Mask, bias: Bias
+    ) -> tuple[Tensor, Tensor]:
+        """The output for a block, and the log-sum-exp of its scores."""
+        i, j = self.spans(source)
+        diagonal = self.causal and i.stop == j.stop
+        if self.causal and not diagonal and j.stop > i.start + 1:
+            those = torch.arange(j.start, j.stop, device=q.device)
+            now = torch.arange(i.start, i.stop, device=q.device)[:, None]
+            mask = those <= now if mask is None else mask & (those <= now)
+        k, v = block.tensor_split([q.shape[-1]], dim=-1)
+        return flash_attention_with_logsumexp(
+            q, k, v, mask=mask, bias=bias, causal=diagonal
+        )
+
+
+class Hop(NamedTuple):
+    """A block that is on its way, and one that is coming."""
+
+    sent: Tensor  # kept until it is gone
+    coming: Tensor
+    works: list[dist.Work]
+    group: Group
+
+    def arrive(self) -> Tensor:
+        """Wait for both."""
+        with answers("ring_attention", self.group):
+            for work in self.works:
+                work.wait()
+        return self.coming
+
+
+class Joined(torch.autograd.Function):
+    """Both passes: keys and values travel once round in each.
+
+    On the way back, what is passed back to a block travels one rank behind
+    it, which takes it home.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, q, keys_values, mask, bias, ring):
+        """Join what the blocks bring, as if all had been there at once."""
+        d_v = keys_values.shape[-1] - q.shape[-1]
+        [output] = widen(q.new_zeros(*q.shape[:-1], d_v))
+        sums = output.new_full(q.shape[:-1], -math.inf)
+        for source, block in ring.blocks(keys_values):
+            if ring.sees(source):
+                tables = (ring.columns(x, source) for x in (mask, bias))
+                near, near_sums = ring.attend(source, q, block, *tables)
+                total = torch.logaddexp(sums, near_sums)
+                output *= share(sums, total)
+                output += near * share(near_sums, total)
+                sums = total
+        output = output.to(q.dtype)
+        ctx.save_for_backward(q, keys_values, mask, bias, output, sums)
+        ctx.ring = ring
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad):
+        """Send the blocks round once more, and their gradients behind."""
+        check_once("ring_attention")
+        q, keys_values, mask, bias, output, sums = ctx.saved_tensors
+        ring, learned = ctx.ring, ctx.needs_input_grad[3]
+        [grad_q] = widen(torch.zeros_like(q))
+        grad_bias = torch.zeros_like(bias) if learned else None
+        wide, output = widen(grad, output)
+        dots = (wide * output).sum(dim=-1)
+        home: Any = None
+        for source, block in ring.blocks(keys_values):
+            [grad_block] = widen(torch.zeros_like(block))
+            if ring.sees(source):
+                here = ring.columns(grad_bias, source)
+                into = [grad_q, grad_block, *([here] if learned else [])]
+                tables = (ring.columns(x, source) for x in (mask, bias))
+                given = [q, block, *tables]
+                passed = pass_back(ring, source, given, grad, dots, sums)
+                for x, more in zip(into, passed, strict=False):
+                    x += more
+            if home is not None:
+                grad_block += home.arrive()
+            home = ring.hop(grad_block, source)
+        grad_block = home.arrive().to(keys_values.dtype)
+        return grad_q.to(q.dtype), grad_block, None, grad_bias, None
+
+
+def pass_back(
+    ring: Ring, source: int, given: list, grad, dots, sums
+) -> tuple[Tensor, ...]:
+    """What one block passes back to q, to itself, and to a bias if any.
+
+    The joined output is the sum of the blocks' outputs, each times its
+    share; and the share depends on the block's own log-sum-exp.
+    """
+    given = [x if x is None else x.detach() for x in given]
+    q, block, mask, bias = given
+    inputs = [x.requires_grad_() for x in (q, block, bias) if x is not None]
+    with torch.enable_grad():
+        near, near_sums = ring.attend(source, q, block, mask, bias)
+    part = share(near_sums.detach(), sums)
+    grad_near = grad * part
+    grad_sums = (grad_near * near.detach()).sum(-1) - dots * part[..., 0]
+    return torch.autograd.grad(
+        (near, near_sums), inputs, (grad_near.to(near.dtype), grad_sums)
+    )
+
+
+def share(sums: Tensor, total: Tensor) -> Tensor:
+    """Which part of a softmax some keys have; none, where nobody has any."""
+    return (sums - total.masked_fill(total == -math.inf, 0.0)).exp()[..., None]
