@@ -2,7 +2,9 @@
 
 A browser may break a line between a formula and the next character, whatever
 that is, so that a line can begin with a comma. Here the two share a span
-that does not break between them (`.with-punctuation` in custom.css).
+that does not break between them (`.with-punctuation` in custom.css). Some
+browsers break there all the same if the formula itself may break: so a short
+formula may not (`.short`).
 """
 
 import re
@@ -12,6 +14,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 AFTER = re.compile(r"[,.;:!?)\]’”%–]+")
 BEFORE = re.compile(r"[(\[“‘]+$")
+SHORT = 24  # characters of TeX, which no screen is too narrow for
 
 
 class KeepPunctuation(SphinxPostTransform):
@@ -42,6 +45,8 @@ def join(formula, before, after):
     """Put the formula and its punctuation into one span."""
     parent, place = formula.parent, formula.parent.index(formula)
     span = nodes.inline("", "", classes=["with-punctuation"])
+    if len(formula.astext()) <= SHORT:
+        span["classes"].append("short")
     parent[place] = span
     span += [nodes.Text(before), formula, nodes.Text(after)]
     if after:

@@ -119,6 +119,41 @@ def test_a_figure_keeps_its_colours_in_the_dark(site_url, new_page):
     assert set(map(tuple, styles)) == {("none", "rgb(255, 255, 255)")}
 
 
+def test_a_picture_keeps_its_place_before_it_is_loaded(site_url, page):
+    page.goto(site_url + "book/dot_product.html")
+    sizes = page.locator(".cell_output img").evaluate_all(
+        """(all) => all.map((e) => [
+          [e.getAttribute("width"), e.getAttribute("height")],
+          [String(e.naturalWidth), String(e.naturalHeight)]])"""
+    )
+    assert len(sizes) > 3
+    assert all(told == loaded for told, loaded in sizes)
+
+
+def test_wide_pictures_and_numbered_formulas_on_a_phone(site_url, new_page):
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(site_url + "book/dot_product.html")
+    picture = page.locator(".cell_output > img.wide").first
+    around = picture.locator("..")
+    assert picture.bounding_box()["width"] > 500
+    assert around.bounding_box()["width"] < 340
+    assert around.evaluate("(e) => e.scrollWidth > e.clientWidth")
+    number = page.locator(".katex-html > .tag").first
+    formula = number.locator("xpath=preceding-sibling::*").last
+    lowest = formula.bounding_box()
+    # Their struts touch; the number's text is below the formula's middle.
+    middle = lowest["y"] + lowest["height"] / 2
+    assert number.bounding_box()["y"] > middle
+
+
+def test_an_example_ends_with_its_last_line(site):
+    pages = [site / "book" / f"{name}.html" for name in ("intro", "notation")]
+    blocks = [page.read_text().split("</pre>")[:-1] for page in pages]
+    assert all(blocks)
+    ends = [block for page in blocks for block in page]
+    assert not any(block.endswith("\n\n") for block in ends)
+
+
 def test_without_an_address_no_button_leads_to_a_repository(site):
     for page in site_files.pages(site):
         text = page.read_text("utf-8")
