@@ -1,17 +1,17 @@
 """A prediction: the weights of one layer of a vision transformer, in MiB.
 
-32 images of 14 × 14 patches, 12 heads, float32.
+8 images of 24 × 24 patches, 16 heads, float32.
 """
 
 from selfattn.doctor.exercise import prediction
 
-BATCH, HEADS, PATCHES = 32, 12, 14 * 14
+BATCH, HEADS, PATCHES = 8, 16, 24 * 24
 TABLE = 4 * PATCHES**2  # bytes of one table
 MIB = 2**20
 
 BYTES = prediction(
     "cost/bytes",
-    asks="MiB of attention weights: 32 images, 12 heads, 196 patches, float32",
+    asks="MiB of attention weights: 8 images, 16 heads, 576 patches, float32",
     solution=BATCH * HEADS * TABLE / MIB,
     tolerance=0.05,
 )
@@ -31,8 +31,8 @@ def megabytes():
 def one_table():
     """That is one head of one image.
 
-    Cause: It is what source 2's table prints.
-    Cure: Times 12 heads, times 32 images.
+    Cause: It is what a table by length alone prints.
+    Cure: Times 16 heads, times 8 images.
     """
     return TABLE / MIB
 
@@ -42,7 +42,7 @@ def one_image():
     """That is one image.
 
     Cause: The batch is missing.
-    Cure: Times 32.
+    Cure: Times 8.
     """
     return HEADS * TABLE / MIB
 
@@ -53,7 +53,7 @@ def one_head():
 
     Cause: The heads are missing. They share the features, but each has a
         table of its own.
-    Cure: Times 12.
+    Cure: Times 16.
     """
     return BATCH * TABLE / MIB
 
@@ -79,13 +79,13 @@ def scores_and_weights():
 
 
 @BYTES.mistake
-def twelve_layers():
-    """That is the whole model of twelve layers.
+def all_layers():
+    """That is a whole model of 24 layers.
 
-    Cause: It was multiplied by 12 twice, for heads and for layers.
+    Cause: It was multiplied by layers, too.
     Cure: One layer.
     """
-    return 12 * BATCH * HEADS * TABLE / MIB
+    return 24 * BATCH * HEADS * TABLE / MIB
 
 
 @BYTES.mistake

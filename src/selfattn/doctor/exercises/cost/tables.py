@@ -34,11 +34,10 @@ MEBIBYTES = Exercise(
 
 @MEBIBYTES.mistake
 def one_table_in_megabytes(batch, n_heads, n_q, n_k, itemsize):
-    """It is one head of one sequence, and in megabytes.
+    """It is right for one table, and in megabytes.
 
-    Cause: Three faults: no batch, no heads, and a division by 1000² where
-        MiB are asked for.
-    Cure: batch * n_heads * n_q * n_k * itemsize / 2**20.
+    Cause: The size of one table is what many a page prints.
+    Cure: How many tables has a layer, and how many bytes has a MiB?
     """
     return n_q * n_k * itemsize / 1000**2
 
