@@ -42,13 +42,15 @@ def heads(n, d, n_heads=1, device="cpu", **options):
     return [torch.randn(shape, device=device, **options) for _ in range(3)]
 
 
-def kept_bytes(f):
-    """The bytes of the tensors that autograd keeps for the way back."""
+def kept_bytes(f, parameters=()):
+    """The bytes that autograd keeps for the way back, parameters apart."""
+    there = {x.untyped_storage()._cdata for x in parameters}
     kept = {}
 
     def keep(x):
         storage = x.untyped_storage()
-        kept[storage._cdata] = storage
+        if storage._cdata not in there:
+            kept[storage._cdata] = storage
         return x
 
     with saved_tensors_hooks(keep, lambda x: x):
@@ -103,16 +105,16 @@ def test_flash_saves_no_operations():
 @settles("000-100", "holds-with-caveat")
 @pytest.mark.parametrize(("n", "d"), [(32, 128), (512, 64)])
 def test_attention_against_a_recurrent_layer(n, d):
-    q, k, v = heads(n, d)
-    cell = nn.RNNCell(d, d)
+    x = torch.randn(1, n, d)
+    cell, layer = nn.RNNCell(d, d), MultiHeadAttention(d, 4)
 
     def recurrent():
         state = torch.zeros(1, d)
-        for token in q[0, 0]:
+        for token in x[0]:
             state = cell(token[None], state)
 
-    ratio = flops(lambda: attention(q, k, v)) / flops(recurrent)
-    assert ratio == n / d
+    ratio = flops(lambda: layer(x)) / flops(recurrent)
+    assert ratio == 2 + n / d
 
 
 @settles("000-101", "holds-with-caveat")
@@ -192,7 +194,7 @@ def test_space_is_not_needed():
 
 
 @settles("002-094", "holds")
-@settles("002-095", "holds-with-caveat")
+@settles("002-095", "holds")
 @settles("002-096", "holds")
 @settles("002-097", "holds")
 def test_the_table_of_sizes():
@@ -202,10 +204,10 @@ def test_the_table_of_sizes():
     numbers = [table(n).numel() for n in (100, 196, 1024, 16384)]
     assert numbers == [10_000, 38_416, 1_048_576, 268_435_456]
     sizes = [table(n).nbytes for n in (100, 196, 1024, 16384)]
-    assert sizes[0] / 1e3 == 40.0  # in decimal units, as printed
-    assert round(sizes[0] / 2**10, 1) == 39.1
+    assert sizes[0] / 1e3 == 40.0
+    assert round(sizes[0] / 2**10, 1) == 39.1  # printed as "~40"
     assert round(sizes[1] / 1e3, 1) == 153.7
-    assert round(sizes[1] / 2**10, 1) == 150.1  # in binary ones, as printed
+    assert round(sizes[1] / 2**10, 1) == 150.1  # printed as "~150"
     assert sizes[2] == 4 * 2**20 and sizes[3] == 2**30
 
 
@@ -230,7 +232,7 @@ def test_where_the_trouble_starts():
 
     assert table(2048) == 16 * MIB
     assert round(table(10_000) / MIB) == 381
-    assert round(8 * 12 * 12 * table(2048) / 1e9, 1) == 19.3
+    assert 8 * 12 * 12 * table(2048) == 18 * 2**30
 
 
 @settles("000-113", "holds-with-caveat")
@@ -280,8 +282,9 @@ def test_the_same_function_rounded_otherwise():
     by_hand, fused = naive(q, k, v), fused_attention(q, k, v)
     assert_close(fused, by_hand, atol=1e-6, rtol=0)
     assert (fused != by_hand).float().mean() > 0.5
-    errors = [(x - truth).abs().max() for x in (by_hand, fused)]
-    assert max(errors) < 4 * min(errors)  # neither is the better one
+    errors = [(x - truth).square().mean().sqrt() for x in (by_hand, fused)]
+    # Neither is the better one: over seeds the two differ by a hundredth.
+    assert max(errors) < 1.05 * min(errors)
 
 
 @settles("003-078", "holds-with-caveat")
@@ -295,11 +298,11 @@ def test_the_old_autocast_is_deprecated():
 
 @settles("003-079", "holds-with-caveat")
 def test_half_precision_has_an_end():
-    q = torch.full((1, 1024), 10.0)
-    assert (q @ q.T).item() == 102_400
+    q = torch.tensor([1024 * [10.0] + [1.0]])
+    assert (q @ q.T).item() == 102_401
     assert (q.half() @ q.half().T).item() == math.inf
     low = q.bfloat16() @ q.bfloat16().T
-    assert low.item() == pytest.approx(102_400, rel=2**-8)
+    assert low.item() == 102_400  # eight bits: the next is 102,912
     assert torch.finfo(torch.float16).max == 65_504
 
 
@@ -342,8 +345,12 @@ def test_checkpoints_keep_less_and_change_nothing():
     one = torch.autograd.grad(run(plain), parameters)
     other = torch.autograd.grad(run(checkpointed), parameters)
     assert all(map(torch.equal, one, other))
-    kept = [kept_bytes(lambda f=f: run(f)) for f in (plain, checkpointed)]
-    assert kept[0] > 5 * kept[1]
+    kept = [
+        kept_bytes(lambda f=f: run(f), parameters)
+        for f in (plain, checkpointed)
+    ]
+    assert round(kept[0] / kept[1]) == 9
+    assert kept[1] == 9 * x.nbytes  # what enters each block, and the sum
 
 
 @settles("003-076", "holds")
