@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from selfattn.doctor.comparison import Difference, difference
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.outcome import Outcome, observe
+from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Finding, Report
 from selfattn.doctor.shrinking import smallest_failure
@@ -28,6 +29,7 @@ class Case(NamedTuple):
     exercise: Exercise
     seen: list[Seen]  # what counts
     report: Report
+    outcomes: Mapping[Probe, Outcome]  # on every probe
 
 
 def diagnose(answer: Any, exercise: Exercise) -> Report:
@@ -42,6 +44,7 @@ def judge(
     said: Mapping[str, str] | None = None,
     takes: Sequence[str] = (),
     lacks: Mapping[str, str] | None = None,
+    known: Mapping[Probe, Outcome] | None = None,
 ) -> Case:
     """Run an answer on every probe, and look for the name of its mistake.
 
@@ -51,14 +54,18 @@ def judge(
         said: for each convention that is to be kept, which.
         takes: what of the exercise's ``optional`` it must do, and not refuse.
         lacks: what of it is not to be asked, with the reason.
+        known: what it did already on some of the probes.
     """
     lacks = dict(lacks or {})
     asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
-    seen = [Seen(p, observe(exercise, answer, p)) for p in asked]
+    outcomes = {
+        p: (known or {}).get(p) or observe(exercise, answer, p) for p in asked
+    }
+    seen = [Seen(*pair) for pair in outcomes.items()]
     name, n = exercise.name, len(seen)
     if all(one.outcome.stub for one in seen):
         unanswered = Report(name, n, unanswered=why_unanswered(answer))
-        return Case(answer, exercise, seen, unanswered)
+        return Case(answer, exercise, seen, unanswered, outcomes)
     counted, remarks = without_conventions(exercise, seen, said or {})
     mistake = named(exercise, counted)
     report = Report(name, n, remarks=remarks, not_asked=lacks)
@@ -73,18 +80,22 @@ def judge(
         )
     findings = tuple(wrong(exercise, counted))
     report = report.with_(findings=findings, mistake=mistake)
-    return Case(answer, exercise, counted, report)
+    return Case(answer, exercise, counted, report, outcomes)
 
 
 def explain(case: Case) -> Report:
     """What to say of a case; most, if its mistake has no name."""
-    answer, exercise, seen, report = case
+    answer, exercise, seen, report, _ = case
     if report.mistake is not None or not report.findings:
         return report
     likeness, told = most_alike(exercise, seen, report.findings)
     # What the likeness explains is told; what it leaves is to be shown.
     rest = [found for found in report.findings if found.probe not in told]
-    to_show = rest or report.findings
+    # What is wrong whatever one's conventions comes before what may not be.
+    firm = [f for f in rest if not f.probe.convention or f.rule]
+    to_show = firm or rest or report.findings
+    if isinstance(answer, Patient):  # which has many more probes
+        to_show = to_show[:3]
     first, code = smallest_failure(answer, exercise, to_show)
     others = (f for f in report.findings if f.probe is not first.probe)
     return report.with_(

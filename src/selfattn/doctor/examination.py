@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from selfattn.doctor.diagnosis import Case, diagnose, explain, judge
 from selfattn.doctor.exercise import Exercise
@@ -99,33 +99,67 @@ def examine_here(
         return about.with_(trouble=f"It raises {in_words(error)}.")
 
 
+class Visit(NamedTuple):
+    """A thing, as it was handed over and as it is called, and its facts."""
+
+    thing: Any
+    prepared: Any
+    kind: Kind
+    said: Facts
+    watch: Watch
+
+    def case(self, facts: Facts, known: Case | None = None) -> Case:
+        """The thing's case in one reading.
+
+        Args:
+            facts: the reading.
+            known: its case without the probes that need what is tried late;
+                None for making that.
+        """
+        kind, said = self.kind, self.said
+        exercise = kind.exercise(self.prepared, facts)
+        lacks = lacking(exercise, facts)
+        code = kind.code(self.thing, facts)
+        later = dict.fromkeys(kind.late() if known is None else (), "")
+        case = judge(
+            Patient(self.prepared, facts, kind.adapt, self.watch, code),
+            exercise,
+            said={n: said[n] for n in exercise.conventions if n in said},
+            takes=[*(facts.get("takes") or ()), *facts.get("has", ())],
+            lacks=later | lacks,
+            known=known and known.outcomes,
+        )
+        report = about(case.report, self.thing, kind, exercise, said, facts)
+        return case._replace(report=report)
+
+
 def reported(
     thing: Any, kind: Kind, said: Facts, seen: Facts, watch: Watch
 ) -> Report:
     """The report under the reading that makes sense of a thing."""
-    cases = list(read(thing, kind, said, seen, watch))
-    return explain(decide(cases, kind))
-
-
-def read(
-    thing: Any, kind: Kind, said: Facts, seen: Facts, watch: Watch
-) -> Iterator[Case]:
-    """A thing's case in each way to read it, until it is healthy in one."""
     prepared = kind.prepare(thing, {**seen, **said})
-    for facts in kind.readings(said, seen):
-        exercise = kind.exercise(prepared, facts)
-        code = kind.code(thing, facts)
-        case = judge(
-            Patient(prepared, facts, kind.adapt, watch, code),
-            exercise,
-            said={n: said[n] for n in exercise.conventions if n in said},
-            takes=[*(facts.get("takes") or ()), *facts.get("has", ())],
-            lacks=lacking(exercise, facts),
-        )
-        report = about(case.report, thing, kind, exercise, said, facts)
-        yield case._replace(report=report)
-        if report.passed and not report.refused:
-            return
+    visit = Visit(thing, prepared, kind, said, watch)
+    return explain(decide(list(read(visit, seen)), kind))
+
+
+def read(visit: Visit, seen: Facts) -> Iterator[Case]:
+    """A thing's case in each way to read it, until it is healthy in one.
+
+    What a mask says, say, matters to few probes. So the other facts are
+    tried first, without those probes, and only the best are gone on with.
+    """
+    kind = visit.kind
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for facts in kind.readings(visit.said, seen):
+        groups.setdefault(kind.early(facts), []).append(facts)
+    firsts = [(visit.case(group[0]), group) for group in groups.values()]
+    best = max(likelihood(first.report) for first, _ in firsts)
+    for first, group in firsts:
+        for facts in group if likelihood(first.report) == best else ():
+            case = visit.case(facts, first)
+            yield case
+            if case.report.passed and not case.report.refused:
+                return
 
 
 def about(
@@ -177,12 +211,10 @@ def decide(cases: Sequence[Case], kind: Kind) -> Case:
     the one counts under which most is right. Where several are left that do
     not say the same, a fact is asked for.
     """
-    healthy = [case for case in cases if case.report.passed]
-    if healthy:
-        return min(healthy, key=lambda case: len(case.report.refused))
-    likely = [c for c in cases if c.report.mistake is not None] or list(cases)
-    most = max(rightness(case.report) for case in likely)
-    likely = [case for case in likely if rightness(case.report) == most]
+    most = max(likelihood(case.report) for case in cases)
+    likely = [case for case in cases if likelihood(case.report) == most]
+    if likely[0].report.passed:
+        return likely[0]
     first = likely[0].report
     open_facts = {
         name: value
@@ -198,15 +230,18 @@ def decide(cases: Sequence[Case], kind: Kind) -> Case:
     return likely[0]._replace(report=report)
 
 
-def rightness(report: Report) -> tuple[int, int]:
-    """On how many probes a patient is right, and on how many it nearly is.
+def likelihood(report: Report) -> tuple[int, ...]:
+    """How well a reading fits, to be compared with that of others.
 
     Under a wrong reading, shapes seldom fit. So wrong numbers of the right
     shape speak for a reading, too.
     """
     kinds = [finding.difference.kind for finding in report.findings]
     near = sum(kind in {*NUMERIC, "modifies"} for kind in kinds)
-    return report.probes - len(kinds), near
+    verdict = 2 * report.passed + (report.mistake is not None)
+    if report.passed:
+        return (verdict, -len(report.refused))
+    return (verdict, report.probes - len(kinds), near)
 
 
 def verdict(report: Report) -> tuple[object, ...]:

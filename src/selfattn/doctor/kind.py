@@ -26,7 +26,7 @@ class Fact:
     says: str
     options: Mapping[Any, str] = field(default_factory=dict)
     tried: bool = True
-    of: str = ""  # the need that it is about, if it has not the same name
+    of: str = ""  # the need that it is about, if it is about one
 
 
 TAKES = Fact("names of what it can do; all else is not asked")
@@ -103,14 +103,26 @@ class Kind:
             said: the facts that were told.
             seen: those that were read off the thing.
         """
-        tried = {
-            name: list(fact.options)
-            for name, fact in self.facts.items()
-            if fact.tried and fact.options and name not in {**said, **seen}
-        }
         seen = dict(seen)
         wanted = seen.pop("try", {})
-        tried |= {n: list(xs) for n, xs in wanted.items() if n not in said}
+        tried = {
+            name: list(wanted.get(name, fact.options))
+            for name, fact in self.facts.items()
+            if name not in {**said, **seen}
+            and (name in wanted or (fact.tried and fact.options))
+        }
         for chosen in product(*tried.values()):
             one = dict(zip(tried, chosen, strict=True))
             yield {**one, **seen, **said}
+
+    def late(self) -> set[str]:
+        """The needs of which some facts tell: those are tried last."""
+        return {fact.of for fact in self.facts.values() if fact.of}
+
+    def early(self, facts: Facts) -> tuple[Any, ...]:
+        """What a reading says besides the facts that are tried last."""
+        return tuple(
+            repr(facts.get(name))
+            for name, fact in self.facts.items()
+            if not fact.of
+        )

@@ -32,6 +32,7 @@ FACTS = {
             "block": "True forbids",
             "add": "it is added to the scores",
         },
+        of="mask",
     ),
     "mask_axes": Fact(
         "which axes a mask has",

@@ -84,6 +84,7 @@ LATER = "the causal flag hides later keys"
 PROBES = (
     *ATTENTION.probes,
     Probe("as many keys as queries", QKV_HEADS, ALIKE, gradient=True),
+    Probe("float64 is kept", QKV_BATCH, ALIKE, dtype=torch.float64),
     Probe("more keys than queries", QKV_BATCH, MORE_KEYS),
     Probe("values that are wider than keys", QKV_BATCH, WIDER),
     Probe(

@@ -35,7 +35,7 @@ FACTS = {
         "whether it hides later tokens, without being told to",
         {False: "it sees them", True: "it hides them"},
     ),
-    "mask": Fact("what a mask says", MEANINGS),
+    "mask": Fact("what a mask says", MEANINGS, of="mask"),
     "mask_axes": Fact(
         "which axes a mask has",
         {
@@ -45,7 +45,7 @@ FACTS = {
         },
         of="mask",
     ),
-    "padding": Fact("what a mask for padding says", MEANINGS),
+    "padding": Fact("what a mask for padding says", MEANINGS, of="padding"),
     "packed": Fact(
         "how one matrix holds queries, keys and values",
         {"by part": "all queries first", "by head": "a head after the other"},

@@ -1,0 +1,151 @@
+"""The banks of all kinds: every mistake is caught, and called by its name.
+
+The kinds are tested all alike: one more of them needs no more tests.
+"""
+
+import importlib
+import pkgutil
+import re
+
+import pytest
+import torch
+
+from selfattn.doctor import complaints, examine
+from selfattn.doctor.audit import banks, examples, names_given
+from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.kind import Fact, Kind
+from selfattn.doctor.kinds import __name__ as package
+from selfattn.doctor.kinds import __path__ as folder
+from selfattn.doctor.kinds import find_kind, kinds
+from selfattn.measurements import measured
+
+BANKS = banks()
+HEALTHY = [
+    (name, label, thing, said)
+    for name, kind in kinds().items()
+    for label, (thing, said) in examples(kind).items()
+    if thing is not None
+]
+
+
+@pytest.mark.parametrize("name", BANKS)
+def test_every_mistake_is_caught_and_called_by_its_name(name):
+    assert complaints(BANKS[name]) == []
+
+
+@pytest.mark.parametrize("name", BANKS)
+def test_a_kind_knows_ten_mistakes_and_says_where_each_is_explained(name):
+    known = BANKS[name].mistakes
+    assert len(known) >= 10
+    assert len({mistake.name for mistake in known}) == len(known)
+    for mistake in known:
+        assert re.fullmatch(r"[a-z_]+(/[a-z_]+)?", mistake.chapter), mistake
+        assert not mistake.thread or mistake.thread.startswith("https://")
+
+
+def test_all_kinds_together_know_150_mistakes():
+    names = {
+        (name.partition(",")[0], mistake.name)
+        for name, bank in BANKS.items()
+        for mistake in bank.mistakes
+    }
+    assert len(names) >= 150
+
+
+def test_the_table_in_the_book_is_the_one_that_comes_out():
+    """That each is called by its name, the tests above have shown."""
+    table = measured("doctor-confusion")
+    assert table["names"] == {
+        name: {mistake.name: mistake.name for mistake in bank.mistakes}
+        for name, bank in BANKS.items()
+    }
+    assert table["mistakes"] == table["named_right"]
+    assert table["command"] == "python tools/doctor_confusion.py"
+
+
+def test_a_mistake_that_escapes_would_be_seen():
+    bank = BANKS["softmax"]
+    right = Mistake("nothing wrong", bank.solution, "It.", "Is.", "Not.")
+    spoilt = Exercise(
+        "softmax", bank.asks, bank.solution, bank.probes, mistakes=[right]
+    )
+    assert names_given(spoilt) == {"nothing wrong": "(passed)"}
+
+
+@pytest.mark.parametrize("name", BANKS)
+def test_every_probe_can_be_made_small_and_says_what_it_needs(name):
+    bank = BANKS[name]
+    for probe in bank.probes:
+        assert {*probe.needs} <= {*bank.optional}, probe.asks
+        assert not probe.convention or probe.convention in bank.conventions
+        axes = [axis for axis in probe.axes() if axis not in probe.fixed]
+        probe.make(**dict.fromkeys(axes, 1))
+    for ways in bank.conventions.values():
+        first, *others = ways.values()
+        assert first == ""
+        assert {*others} <= {mistake.name for mistake in bank.mistakes}
+
+
+def test_a_kind_is_found_under_its_name_and_no_other():
+    modules = {
+        importlib.import_module(f"{package}.{module.name}")
+        for module in pkgutil.iter_modules(folder)
+    }
+    held = {
+        thing.name
+        for module in modules
+        for thing in vars(module).values()
+        if isinstance(thing, Kind)
+    }
+    assert held == {*kinds()} and {"attention", "efficient"} <= held
+    assert all(find_kind(name).name == name for name in held)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "thing", "said"),
+    HEALTHY,
+    ids=[f"{name} {label}" for name, label, *_ in HEALTHY],
+)
+def test_the_example_of_a_kind_is_healthy(name, label, thing, said):
+    report = examine(thing, kind=name, time_limit=None, **said)
+    assert report.passed, report
+
+
+def test_a_name_that_is_no_kind_lists_the_kinds():
+    with pytest.raises(LookupError, match="Did you mean 'self-attention'"):
+        examine(torch.softmax, kind="self-atention")
+
+
+def test_a_fact_that_is_none_of_the_kind_is_refused():
+    with pytest.raises(ValueError, match="must be a fact of its kind, but"):
+        examine(torch.softmax, kind="attention", heads=3)
+    with pytest.raises(
+        ValueError, match="mask must be one of 'keep', 'block'"
+    ):
+        examine(torch.softmax, kind="attention", mask="forbid")
+
+
+def test_one_kind_or_one_exercise_is_named():
+    with pytest.raises(ValueError, match="as one kind or one exercise, but"):
+        examine(torch.softmax)
+    with pytest.raises(ValueError, match="kind='softmax' and exercise='x/y'"):
+        examine(torch.softmax, kind="softmax", exercise="x/y")
+
+
+def test_facts_that_are_not_said_are_tried_in_every_way():
+    kind = Kind(
+        "x",
+        "nothing",
+        exercise=lambda thing, facts: BANKS["softmax"],
+        facts={
+            "a": Fact("one", {1: "", 2: ""}),
+            "b": Fact("two", {3: "", 4: ""}),
+            "c": Fact("anything"),
+            "d": Fact("a convention", {5: "", 6: ""}, tried=False),
+        },
+    )
+    both = list(kind.readings({"b": 4}, {"try": {"n": (7, 8)}}))
+    assert both == [{"a": a, "n": n, "b": 4} for a in (1, 2) for n in (7, 8)]
+    assert list(kind.readings({"a": 1, "c": 0}, {"b": 3})) == [
+        {"a": 1, "b": 3, "c": 0}
+    ]
