@@ -1,0 +1,81 @@
+"""Say it again: as it was, backwards, or in order.
+
+Three tasks on random tokens. To copy and to reverse is to know where one is;
+to sort is to know what there is, wherever it stands.
+"""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+N_TOKENS = 12  # in the vocabulary
+SHORTEST, LONGEST = 4, 10
+
+Tokens = Int[Tensor, "batch n"]
+
+
+def copied(tokens: Tokens) -> Tokens:
+    """The same again.
+
+    >>> copied(torch.tensor([[5, 2, 9]])).tolist()
+    [[5, 2, 9]]
+    """
+    return tokens.clone()
+
+
+def reversed_order(tokens: Tokens) -> Tokens:
+    """The last first.
+
+    >>> reversed_order(torch.tensor([[5, 2, 9]])).tolist()
+    [[9, 2, 5]]
+    """
+    return tokens.flip(-1)
+
+
+def in_order(tokens: Tokens) -> Tokens:
+    """The smallest first.
+
+    >>> in_order(torch.tensor([[5, 2, 9]])).tolist()
+    [[2, 5, 9]]
+    """
+    return tokens.sort(dim=-1).values
+
+
+def sequence_batches(
+    answer: Callable[[Tensor], Tensor],
+    size: int,
+    *,
+    seed: int,
+    n: int | None = None,
+) -> Iterator[tuple[Tokens, Tokens]]:
+    """Batches without end, always the same ones for a seed.
+
+    Args:
+        answer: what to do: `copied`, `reversed_order` or `in_order`.
+        size: texts a batch.
+        seed: what the generator starts from.
+        n: tokens a text; when None, for each batch from 4 to 10.
+
+    Yields:
+        tokens: numbers from 0 to 11, (size, n).
+        target: what the answer makes of them, (size, n).
+
+    Raises:
+        ValueError: if a text has no tokens.
+
+    >>> tokens, target = next(sequence_batches(in_order, 1, seed=0, n=5))
+    >>> bool((target.diff() >= 0).all())
+    True
+    """
+    if n is not None and n < 1:
+        raise ValueError(f"a text must have a token, but n={n}")
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        (drawn,) = torch.randint(
+            SHORTEST, LONGEST + 1, (1,), generator=generator
+        ).tolist()
+        shape = (size, drawn if n is None else n)
+        tokens = torch.randint(N_TOKENS, shape, generator=generator)
+        yield tokens, answer(tokens)
