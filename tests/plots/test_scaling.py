@@ -45,8 +45,10 @@ def test_curves_are_those_given_and_the_dashed_have_their_colour(ax):
 
 
 def test_every_run_of_the_width_is_a_point_near_its_rate(ax):
-    assert scaling.right_by_rate(ax, RUNS, d_k=64) is ax
-    points, means = ax.lines[::2], ax.lines[1::2]
+    assert scaling.right_by_rate(ax, RUNS, d_k=64, floor=0.25) is ax
+    floor, *lines = ax.lines
+    assert list(floor.get_ydata()) == [0.25] * 2
+    points, means = lines[::2], lines[1::2]
     for line, mean, right in zip(
         points, means, (0.1, 0.3, 0.5, 0.7), strict=True
     ):

@@ -6,7 +6,8 @@ attention is trained with the scores divided by √d_k ("root"), by nothing
 ("none"), by d_k ("whole"), or multiplied by a number that is learned along
 and starts at one ("learned"). The matrices start with entries of variance
 1/d_model, which makes queries and keys of variance one ("unit"), or as
-`torch.nn.Linear` starts, with a third of that ("default").
+`torch.nn.Linear` starts, with a third of that ("default"). A few undivided
+layers are trained ten times as long, to tell what is slow from what stops.
 """
 
 import itertools
@@ -22,7 +23,8 @@ ABOUT = (
     "(right) and of queries whose largest weight is on the right key (found) "
     "on 1000 new contexts; before training, the mean largest weight (peak) "
     "and the median Frobenius norm of the softmax's Jacobian (slope); the "
-    "scale at the end (scale)."
+    "scale at the end (scale). Added to these: undivided layers trained for "
+    "4000 steps, in the rows that say so (steps)."
 )
 SEEDS = range(5)
 ARMS = ("root", "none", "whole", "learned")
@@ -45,6 +47,19 @@ SETTINGS = [
     }
     for start, (optimizer, rate), arm, d_k in itertools.product(
         STARTS, TRAINERS, ARMS, WIDTHS
+    )
+]
+SETTINGS += [
+    {
+        "arm": "none",
+        "start": "unit",
+        "d_k": d_k,
+        "optimizer": optimizer,
+        "rate": rate,
+        "steps": 4000,
+    }
+    for (optimizer, rate), d_k in itertools.product(
+        (("SGD", 0.03), ("Adam", 0.003)), (64, 512)
     )
 ]
 SMALLEST = {

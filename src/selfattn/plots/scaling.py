@@ -77,14 +77,18 @@ def by_width(
     return ax
 
 
-def right_by_rate(ax: Axes, runs: Sequence[Mapping], *, d_k: int) -> Axes:
+def right_by_rate(
+    ax: Axes, runs: Sequence[Mapping], *, d_k: int, floor: float
+) -> Axes:
     """Right digits against the learning rate, one point a run.
 
     Args:
         ax: where to draw.
         runs: rows of the measurement, all of one start and optimizer.
         d_k: which width to draw.
+        floor: the share that needs no attention, a dashed line.
     """
+    ax.axhline(floor, color=NEUTRAL, lw=0.8, linestyle="--")
     rates = sorted({run["rate"] for run in runs})
     for step, (arm, (colour, mark, dashes)) in enumerate(ARM_STYLES.items()):
         mine = [run for run in runs if (run["arm"], run["d_k"]) == (arm, d_k)]
