@@ -179,7 +179,7 @@ def passes(n, *, causal, d=8):
 def test_work_and_memory_are_linear_in_n_backwards_too(causal):
     lengths = [256, 512, 1024, 2048]
     runs = [passes(n, causal=causal) for n in lengths]
-    assert log_log_slope(lengths, [flops(run) for run in runs]) < 1.05
+    assert log_log_slope(lengths, [flops(run) for run in runs]) < 1.06
     assert log_log_slope(lengths, [peak_bytes(run) for run in runs]) < 1.02
     assert largest_bytes(runs[-1]) < 2048 * 2048
 

@@ -221,10 +221,10 @@ class Memory(NamedTuple):
     level: Float[Tensor, "batch 1 1"]
 
     def add(self, f: Tensor, values: Tensor, weight: Tensor, level: Tensor):
-        """The memory with these tokens, at this level."""
+        """The memory with these tokens, at this level; in place."""
         shrink = (self.level - level).abs_().neg_().exp_()
-        pairs = torch.baddbmm(self.pairs * shrink, f.mT, values)
-        total = torch.baddbmm(self.total * shrink, weight.mT, f)
+        pairs = self.pairs.mul_(shrink).baddbmm_(f.mT, values)
+        total = self.total.mul_(shrink).baddbmm_(weight.mT, f)
         return Memory(pairs, total, level)
 
 
@@ -301,7 +301,7 @@ def chunks(n_q: int, n_k: int, causal: bool) -> Iterator[tuple[slice, slice]]:
     """
     nothing = slice(0, 0)
     extra_q, extra_k = (n_q, n_k) if not causal else (n_q - n_k, n_k - n_q)
-    size = CHUNK if causal else 2 * CHUNK  # no square within the chunk to make
+    size = CHUNK if causal else 4 * CHUNK  # no square within the chunk to make
     yield from ((nothing, keys) for keys in blocks(0, extra_k, size))
     yield from ((rows, nothing) for rows in blocks(0, extra_q, size))
     for rows in blocks(max(0, extra_q), n_q, size):  # none if not causal

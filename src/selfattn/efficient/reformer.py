@@ -30,7 +30,7 @@ from selfattn.dot_product import (
 )
 from selfattn.masks import indices
 
-BUCKET = 64  # keys for each bucket there is, if the caller does not say
+BUCKET = 32  # keys for each bucket there is, if the caller does not say
 ROWS = 256  # queries of one bucket at a time, at most
 SCORES = 2**18  # scores at a time, unless one bucket has more
 # The score of a token with itself, if it is to count last; and what stands
@@ -103,7 +103,7 @@ def lsh_mask(
     Args:
         q: queries, (..., n_q, d).
         k: keys, (..., n_k, d).
-        n_buckets: how many buckets; about one for each 64 keys, if None.
+        n_buckets: how many buckets; about one for each 32 keys, if None.
         n_rounds: how many rounds.
         seed: of the random directions.
         see_itself: False lets a token see itself only if it sees no other.
@@ -164,7 +164,7 @@ def lsh_attention(
         bias: refused, likewise.
         causal: hide from each query the keys after it; the last query sits
             on the last key. Nor do they change which others it sees.
-        n_buckets: how many buckets, 1 or an even number; about one for each 64
+        n_buckets: how many buckets, 1 or an even number; about one for each 32
             keys, if None. With 1, this is exactly `attention`.
         n_rounds: how many rounds. A key found in several counts once.
         seed: of the random directions.
