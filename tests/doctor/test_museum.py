@@ -12,7 +12,7 @@ ROOMS = rooms()
 
 
 def test_there_are_many_rooms_and_each_says_where_it_comes_from():
-    assert len(ROOMS) >= 40
+    assert len(ROOMS) >= 48
     assert len({room.name for room in ROOMS}) == len(ROOMS)
     for room in ROOMS:
         place = rf"https://github.com/{re.escape(room.project)}/"

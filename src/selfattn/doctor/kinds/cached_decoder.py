@@ -249,7 +249,6 @@ def trimmed_before_it_is_read(x, cache=None):
         before the new tokens have attended to them.
     Cure: Attend first; then drop what no later token will see.
     Chapter: multihead
-    Thread: https://github.com/huggingface/transformers/issues/37574
     """
     room, position = 3, 0 if cache is None else cache[2]
     q, k, v = project(x, position)

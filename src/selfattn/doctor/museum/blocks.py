@@ -86,7 +86,6 @@ class Parts(nn.Module):
     "2021-07",
     kind="encoder-block",
     named="norm on the path",
-    versions="PyTorch, before 1.10",
     order="pre",
     mask="block",
 )
@@ -114,10 +113,7 @@ class NormOnThePath(Parts):
     mask="block",
 )
 class HalfThePath(Parts):
-    """After a merge that went wrong, the second path began behind its norm.
-
-    It had been in all their published results.
-    """
+    """After a merge that went wrong, the second path began behind its norm."""
 
     def forward(self, x, attn_mask=None):
         """Overwrite x by its norm, the second time only."""

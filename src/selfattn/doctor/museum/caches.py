@@ -99,12 +99,14 @@ class FirstRowsOfTheBias(Kept):
     "2025-04",
     kind="cached-decoder",
     named="",
+    versions="transformers 4.51.2",
     d_model=D,
 )
 class SlidesTooEarly(Kept):
-    """When a text reached the window's length, the cache lost a word too soon.
+    """When a text reached its window's length, a sliding cache went wrong.
 
-    The oldest keys went before the new word had looked at them.
+    Made anew as the nearest slip: the oldest word goes one step too soon,
+    while the next new word should still see it.
     """
 
     def forward(self, x, cache=None):

@@ -10,7 +10,6 @@ from selfattn.doctor.museum.room import room
     "2023-08",
     kind="causal-mask",
     named="first on first",
-    versions="PyTorch 2.0",
     mask="keep",
     alignment="last",
 )

@@ -108,7 +108,7 @@ class CutWithoutTranspose(Sound):
 class MergedWithoutTranspose(Sound):
     """The heads were joined by reshape alone, and tokens got mixed.
 
-    For four years: the task in its tests, to copy, was too easy to tell.
+    The task in its tests, to copy, had been too easy to tell.
     """
 
     def merge(self, x):
