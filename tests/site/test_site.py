@@ -88,6 +88,21 @@ def test_search_finds_a_chapter(site, site_url, page, how):
     found.wait_for(timeout=10_000)
 
 
+def test_on_a_phone_the_search_button_opens_a_form(site_url, new_page):
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(site_url + "book/intro.html")
+    field = page.locator(".search-button__search-container input")
+    assert not field.is_visible()
+    page.locator(".search-button__button").click()
+    field.wait_for(state="visible")
+    page.keyboard.press("Escape")
+    field.wait_for(state="hidden")
+    page.locator(".search-button__button").click()
+    page.keyboard.type("softmax")
+    page.keyboard.press("Enter")
+    page.locator("#search-results a[href*='dot_product']").first.wait_for()
+
+
 def test_the_first_page_leads_to_the_book(site_url, page):
     page.goto(site_url)
     page.wait_for_url("**/book/intro.html")
