@@ -12,6 +12,6 @@ True
 no scale
 """
 
-from selfattn.doctor.museum.room import Room, rooms
+from selfattn.doctor.museum.entry import Room, rooms
 
 __all__ = ["Room", "rooms"]

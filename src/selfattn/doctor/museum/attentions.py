@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from selfattn.doctor.museum.room import room
+from selfattn.doctor.museum.entry import room
 
 
 @room(

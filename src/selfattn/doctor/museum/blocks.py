@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from selfattn.doctor.museum.room import room
+from selfattn.doctor.museum.entry import room
 from selfattn.masks import causal_mask
 
 D = 8

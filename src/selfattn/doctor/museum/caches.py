@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from selfattn.doctor.museum.room import room
+from selfattn.doctor.museum.entry import room
 from selfattn.masks import causal_mask
 from selfattn.positions import rope_halves
 

@@ -3,8 +3,8 @@
 import torch
 import torch.nn.functional as F
 
+from selfattn.doctor.museum.entry import room
 from selfattn.doctor.museum.modules import D, Sound
-from selfattn.doctor.museum.room import room
 
 
 @room(

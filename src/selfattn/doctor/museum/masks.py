@@ -2,7 +2,7 @@
 
 import torch
 
-from selfattn.doctor.museum.room import room
+from selfattn.doctor.museum.entry import room
 
 
 @room(

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from selfattn.doctor.museum.room import room
+from selfattn.doctor.museum.entry import room
 
 D, HEADS = 12, 3
 

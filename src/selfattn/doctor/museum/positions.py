@@ -5,7 +5,7 @@ import math
 import torch
 from torch import nn
 
-from selfattn.doctor.museum.room import room
+from selfattn.doctor.museum.entry import room
 from selfattn.positions import rope_halves, sinusoidal
 
 
