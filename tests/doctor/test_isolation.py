@@ -4,6 +4,7 @@ import ctypes
 import os
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -57,13 +58,13 @@ def wrong_shape(q, k, v):
     return q
 
 
-class Unspeakable(Exception):
+class UnspeakableError(Exception):
     def __str__(self):
         raise ValueError("not even this")
 
 
 def raises_the_unspeakable(q, k, v):
-    raise Unspeakable
+    raise UnspeakableError
 
 
 HOSTILE = [
@@ -76,7 +77,7 @@ HOSTILE = [
     (not_a_number, "It gives NaN in 1 of 1 numbers."),
     (modifies, "It changes q, which belongs to the caller."),
     (wrong_shape, "It returns the shape (1, 1), but (1, 2) is asked for."),
-    (raises_the_unspeakable, "It raises Unspeakable."),
+    (raises_the_unspeakable, "It raises UnspeakableError."),
 ]
 
 
@@ -116,8 +117,8 @@ def test_what_a_patient_starts_ends_with_it(tmp_path):
     examine(breeds, kind="attention", time_limit=2.0)
     child = int(path.read_text("utf-8"))
     for _ in range(100):
-        status = f"/proc/{child}/stat"
-        if not os.path.exists(status) or " Z " in open(status).read():
+        status = Path(f"/proc/{child}/stat")
+        if not status.exists() or " Z " in status.read_text("utf-8"):
             return  # it is dead, or dead and not yet buried
         time.sleep(0.1)
     pytest.fail("the child of the patient is still alive")

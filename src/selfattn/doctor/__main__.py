@@ -22,21 +22,7 @@ from selfattn.doctor.rendering import write
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Examine what the arguments say, print the report, return the code."""
-    parser = argparse.ArgumentParser(
-        "python -m selfattn.doctor",
-        description="What is wrong with this attention, and how to mend it.",
-        epilog="Everything else is a fact: --causal, --no-causal, "
-        "--n-heads 3. See --list --kind KIND for those of a kind.",
-    )
-    parser.add_argument(
-        "thing", nargs="?", help="package.module:Thing, or path.py:Thing"
-    )
-    parser.add_argument("--kind", help="what it should be; see --list")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--list", action="store_true", help="list the kinds, or one kind"
-    )
-    parser.add_argument("--time-limit", type=float, default=20.0)
+    parser = reader()
     said, rest = parser.parse_known_args(arguments)
     try:
         if said.list:
@@ -52,6 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     print(report.to_json()) if said.json else write(report)
     return report.exit_code
+
+
+def reader() -> argparse.ArgumentParser:
+    """What reads the arguments, besides the facts."""
+    parser = argparse.ArgumentParser(
+        "python -m selfattn.doctor",
+        description="What is wrong with this attention, and how to mend it.",
+        epilog="Everything else is a fact: --causal, --no-causal, "
+        "--n-heads 3. See --list --kind KIND for those of a kind.",
+    )
+    parser.add_argument(
+        "thing", nargs="?", help="package.module:Thing, or path.py:Thing"
+    )
+    parser.add_argument("--kind", help="what it should be; see --list")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--list", action="store_true", help="list the kinds, or one kind"
+    )
+    parser.add_argument("--time-limit", type=float, default=20.0)
+    return parser
 
 
 def load(name: str) -> Any:

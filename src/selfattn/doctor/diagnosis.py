@@ -56,31 +56,34 @@ def judge(
         lacks: what of it is not to be asked, with the reason.
         known: what it did already on some of the probes.
     """
-    lacks = dict(lacks or {})
-    asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
+    lacks, known = dict(lacks or {}), known or {}
     outcomes = {
-        p: (known or {}).get(p) or observe(exercise, answer, p) for p in asked
+        probe: known.get(probe) or observe(exercise, answer, probe)
+        for probe in exercise.probes
+        if not lacks.keys() & probe.needs
     }
     seen = [Seen(*pair) for pair in outcomes.items()]
-    name, n = exercise.name, len(seen)
+    report = Report(exercise.name, len(seen), not_asked=lacks)
     if all(one.outcome.stub for one in seen):
-        unanswered = Report(name, n, unanswered=why_unanswered(answer))
-        return Case(answer, exercise, seen, unanswered, outcomes)
+        report = report.with_(unanswered=why_unanswered(answer))
+        return Case(answer, exercise, seen, report, outcomes)
     counted, remarks = without_conventions(exercise, seen, said or {})
     mistake = named(exercise, counted)
-    report = Report(name, n, remarks=remarks, not_asked=lacks)
     if mistake is None and wrong(exercise, counted):
         refused = refusals(exercise, counted, takes)
-        counted = [s for s in counted if not refused.keys() & s.probe.needs]
+        counted, seen = (not_needing(refused, s) for s in (counted, seen))
         mistake = named(exercise, counted) if refused else None
         report = report.with_(
-            probes=len([p for p in asked if not refused.keys() & p.needs]),
-            not_asked=lacks | refused,
-            refused=tuple(refused),
+            probes=len(seen), not_asked=lacks | refused, refused=tuple(refused)
         )
     findings = tuple(wrong(exercise, counted))
-    report = report.with_(findings=findings, mistake=mistake)
+    report = report.with_(findings=findings, mistake=mistake, remarks=remarks)
     return Case(answer, exercise, counted, report, outcomes)
+
+
+def not_needing(needs: Mapping[str, str], seen: Sequence[Seen]) -> list[Seen]:
+    """Those that need none of these."""
+    return [one for one in seen if not needs.keys() & one.probe.needs]
 
 
 def explain(case: Case) -> Report:

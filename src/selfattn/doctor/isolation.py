@@ -6,6 +6,7 @@ not a crash, not a tensor of a terabyte.
 
 import contextlib
 import dataclasses
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -110,6 +111,7 @@ def ending(code: int | None) -> str:
 
 def child(pipe: Connection, work: Work, memory_limit: float) -> None:
     """Run in the child: make the report, send it, and end at once."""
+    faulthandler.disable()  # a crash shall not print where we stood
     os.setsid()  # so that it can be killed with all that it starts
     quiet = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):  # it neither asks nor prints

@@ -3,7 +3,7 @@
 import html
 import json
 import textwrap
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.report import NUMERIC, Report
@@ -152,12 +152,12 @@ def indented(text: str) -> str:
     )
 
 
-def write(report: Report, file: IO[str] | None = None) -> None:
+def write(report: Report, file: Any = None) -> None:
     """Write a report to a file, in colours where that is a terminal.
 
     Args:
         report: what to write.
-        file: where to; standard output when None.
+        file: an open text file; standard output when None.
     """
     from rich.console import Console
     from rich.text import Text

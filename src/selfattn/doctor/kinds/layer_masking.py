@@ -121,6 +121,11 @@ def not_causal(parts, x, context, masks):
     Cure: Hide the scores above the diagonal before the softmax.
     Chapter: masks
     """
+    return layer(parts, x, context, masks._replace(always=False))[0]
+
+
+@BANK.mistake_as(flags.causal_flag_ignored)
+def _(parts, x, context, masks):
     return layer(parts, x, context, masks._replace(causal=False))[0]
 
 
@@ -129,7 +134,7 @@ def under_another_triangle(words):
 
     @BANK.mistake_as(words)
     def _(parts, x, context, masks):
-        if masks.causal:
+        if masks.causal or masks.always:
             past = words(x.shape[-2], context.shape[-2])
             table = past if masks.table is None else masks.table & past
             masks = Masks(table, masks.padding)

@@ -29,6 +29,8 @@ OPTIONAL = {
     "bfloat16": "bfloat16",
     "float64": "float64",
 }
+# What is none in a layer that is always causal, and in one that is not.
+NO_MISTAKE = {True: "causal flag ignored", False: "not causal"}
 CONVENTIONS = {
     "empty_row": {
         "zeros": "",
@@ -194,6 +196,7 @@ def exercise(parts: Projections, *, causal: bool, cross: bool) -> Exercise:
         mistakes=[
             dataclasses.replace(m, answer=as_layer(m.answer, parts, causal))
             for m in BANK.mistakes
+            if m.name != NO_MISTAKE[causal]
         ],
         optional=OPTIONAL,
         conventions=CONVENTIONS,
@@ -213,7 +216,7 @@ def as_layer(
         causal: bool = False,
         whole: bool = False,
     ) -> Any:
-        masks = Masks(mask, padding, causal or always)
+        masks = Masks(mask, padding, causal, always)
         context = x if context is None else context
         value = function(parts, x, context, masks)
         if whole:

@@ -22,6 +22,7 @@ from selfattn.doctor.probes import Inputs, Probe, Sizes, numbers
 Answer = Callable[..., Any]
 TELLING = {  # the mistakes that show without knowing the numbers
     "not causal",
+    "causal flag ignored",
     "one too many",
     "not itself",
     "from the other side",
@@ -148,27 +149,31 @@ def exercise(
     """A stand-in of that width, the probes, and the mistakes that show."""
     parts = stand_in(d_model, d_context)
     whole = values.exercise(parts, causal=causal, cross=cross)
-    x = {
-        name: shape
-        for name, shape in whole.probes[0].inputs.items()
-        if isinstance(shape, str)
-    }
-    probes = tuple(
-        dataclasses.replace(
-            probe,
-            sizes={**whole.probes[0].sizes, **probe.sizes},
-            fixed=whole.probes[0].fixed,
-            needs=probe.needs or values.needs(probe),
-        )
-        for probe in asked(x)
-    )
     mistakes = [
         dataclasses.replace(m, answer=values.as_layer(m.answer, parts, causal))
         for m in BANK.mistakes
-        if m.name in TELLING
+        if m.name in TELLING and m.name != values.NO_MISTAKE[causal]
     ]
     return dataclasses.replace(
-        whole, probes=probes, mistakes=mistakes, conventions={}
+        whole,
+        probes=of_the_size_of(whole.probes[0]),
+        mistakes=mistakes,
+        optional={**values.OPTIONAL, "numbers": "its numbers"},
+        conventions={},
+    )
+
+
+def of_the_size_of(other: Probe) -> tuple[Probe, ...]:
+    """All probes, on inputs such as those of another probe."""
+    x = {n: shape for n, shape in other.inputs.items() if type(shape) is str}
+    return tuple(
+        dataclasses.replace(
+            probe,
+            sizes={**other.sizes, **probe.sizes},
+            fixed=other.fixed,
+            needs=values.needs(probe),
+        )
+        for probe in asked(x)
     )
 
 

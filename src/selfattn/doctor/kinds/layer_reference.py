@@ -17,7 +17,8 @@ class Masks(NamedTuple):
 
     table: Tensor | None = None  # (n_q, n_k)
     padding: Tensor | None = None  # (batch, n_k)
-    causal: bool = False
+    causal: bool = False  # by a flag
+    always: bool = False  # without a flag
 
 
 def allowed(masks: Masks, x: Tensor, context: Tensor) -> Tensor | None:
@@ -26,7 +27,7 @@ def allowed(masks: Masks, x: Tensor, context: Tensor) -> Tensor | None:
     if masks.padding is not None:
         real = masks.padding[:, None, None, :]
         found = real if found is None else found & real
-    if masks.causal:
+    if masks.causal or masks.always:
         past = causal_mask(x.shape[-2], context.shape[-2])
         found = past if found is None else found & past
     return found

@@ -97,7 +97,8 @@ def code(thing: Any, facts: Facts) -> tuple[str, ...]:
         yours = f"{thing.__name__}({listed})"
     return (
         "from selfattn.doctor import refilled",
-        f"layer = refilled({yours})  # with numbers that show mistakes",
+        "# A copy, with numbers that show mistakes.",
+        f"layer = refilled({yours})",
         "layer",
     )
 

@@ -23,7 +23,7 @@ from selfattn.doctor.kinds.module_parts import (
     number,
     projections,
 )
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, parameters
 from selfattn.multihead import MultiHeadAttention
 
 FACTS = {
@@ -99,20 +99,23 @@ def look(thing: Any, said: Facts, cross: bool = False) -> dict[str, Any]:
         seen["layout"] = "BND" if first else "NBD"
     if cross:
         seen["causal"] = False
-    return seen | {"lacks": lacks, **inside(module, said)}
+    more = inside(module, said)
+    if more.get("formula") == "own":
+        lacks["numbers"] = "its projections are not recognised"
+    return seen | {"lacks": lacks, **more}
 
 
 def inside(module: nn.Module, said: Facts) -> dict[str, Any]:
     """What its own matrices tell: its formula, and its number of heads."""
     found = by_word(module, dict(said.get("projections") or {}))
-    if not ({"q"} <= found.keys() or {"qkv"} <= found.keys()):
+    if not {"q", "qkv"} & found.keys():
         return {"formula": "own", "packed": "by part", "n_heads": 1}
-    d = (
-        found["q"].W.shape[-1]
-        if "q" in found
-        else found["qkv"].W.shape[-1] // 3
-    )
-    seen: dict[str, Any] = {} if "q" not in found else {"packed": "by part"}
+    seen: dict[str, Any] = {}
+    if "q" in found:
+        seen["packed"] = "by part"
+        d = found["q"].W.shape[-1]
+    else:
+        d = found["qkv"].W.shape[-1] // 3
     n_heads, width = number(module, HEADS), number(module, WIDTHS)
     if n_heads is None and width is not None and d % width == 0:
         n_heads = d // width
@@ -146,8 +149,20 @@ def fallback(thing: Any, known: Facts) -> dict[str, Any]:
     own = {id(x) for a in by_word(module, names).values() for x in a.whole}
     more = [x for x in module.parameters() if id(x) not in own]
     more += [x for x in module.buffers() if x.is_floating_point()]
-    told = [x for x in vars(module).values() if inspect.isfunction(x)]
-    return {"formula": "own"} if more or told or known.get("call") else {}
+    told = [
+        function
+        for function in vars(module).values()
+        if inspect.isfunction(function) and not attends(function)
+    ]
+    if not (more or told or known.get("call")):
+        return {}
+    why = "its formula seems its own (if it should not be, formula='plain')"
+    return {"formula": "own", "lacks": {**known["lacks"], "numbers": why}}
+
+
+def attends(function: Any) -> bool:
+    """Whether a function is one of queries, keys and values."""
+    return "".join(name[:1] for name in parameters(function)[:3]) == "qkv"
 
 
 def widths(thing: Any, facts: Facts) -> tuple[int, int]:
