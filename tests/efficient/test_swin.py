@@ -203,7 +203,7 @@ def test_heads_that_broadcast_and_numbers_that_do():
     v = torch.randn(1, 1, 35, 7).double().requires_grad_()
     options = {"grid": (5, 7), "window": (2, 3), "shift": (1, 1)}
     mask = swin_mask(**options)
-    for heads in ((), (1,), (3,), (2, 1), (2, 3)):
+    for heads in ((), (1,), (3,)):
         learned = numbers((2, 3), heads=heads)
         near = swin_attention(q, k, v, **options, relative_bias=learned)
         bias = swin_bias(learned, (5, 7))
@@ -218,6 +218,12 @@ def test_heads_that_lie_side_by_side_stay_so():
     assert near.stride() == q.stride()
     same = swin_attention(*[q.contiguous()] * 3, grid=(5, 7), window=(2, 3))
     assert_close(near, same)
+
+
+def test_a_batch_of_nothing():
+    q, k, v = some((3, 5), axes=(0, 2))
+    near = swin_attention(q, k, v, grid=(3, 5), window=(2, 2))
+    assert near.shape == (0, 2, 15, 7)
 
 
 def test_the_second_derivative_is_refused_not_wrong():
@@ -396,7 +402,7 @@ def test_tokens_that_are_not_the_grid():
 
 
 @pytest.mark.parametrize(
-    "size", [(3, 4, 5), (3, 3, 4), (2, 3, 5), (7, 2, 3, 3, 5), (3, 1, 4)]
+    "size", [(3, 4, 5), (3, 3, 4), (2, 3, 5), (2, 3, 3, 5), (3, 1, 4)]
 )
 def test_numbers_that_are_not_one_for_each_offset(size):
     with pytest.raises(ValueError, match="a number for each offset within a"):

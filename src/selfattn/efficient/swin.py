@@ -63,7 +63,7 @@ def swin_attention(
         shift: by how many rows and columns the windows are moved down and to
             the right; less than a window.
         relative_bias: added to the scaled scores by where the query lies
-            from the key: see `swin_bias`. It may be trained.
+            from the key, for each head: see `swin_bias`. It may be trained.
         mask: refused: use `flash_attention` with ``swin_mask(...) & mask``.
         bias: refused, likewise; see ``relative_bias``.
         causal: hide from each query the keys after it, row by row.
@@ -94,12 +94,13 @@ def swin_attention(
             f"is {grid}, q is {tuple(q.shape)} and k is {tuple(k.shape)}"
         )
     batch = batch_shape(q, k, v)
+    q, k, v = (four_axes(x.expand(*batch, -1, -1)) for x in (q, k, v))
     if relative_bias is not None:
-        check_offsets(relative_bias, window, batch)
-    q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
+        check_offsets(relative_bias, window, q.shape[1])
     whole = min(window[0], grid[0]), min(window[1], grid[1])
     table = scores_table(relative_bias, whole, causal, q)
-    return Swin.apply(q, k, v, table, cut(grid, window, shift), whole)
+    output = Swin.apply(q, k, v, table, cut(grid, window, shift))
+    return output.view(*batch, *output.shape[-2:])
 
 
 def swin_mask(
@@ -165,7 +166,7 @@ def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
             [ 1.,  1.,  0.]])
     """
     row, column = positions(grid, relative_bias.device)
-    down, right = (x // 2 for x in relative_bias.shape[-2:])
+    down, right = (size // 2 for size in relative_bias.shape[-2:])
     i = (row[:, None] - row).clamp(-down, down) + down
     j = (column[:, None] - column).clamp(-right, right) + right
     return relative_bias[..., i, j]
@@ -177,6 +178,12 @@ def positions(grid: Size, device: Any) -> tuple[Tensor, Tensor]:
     return n // grid[1], n % grid[1]
 
 
+def four_axes(x: Tensor) -> Tensor:
+    """The same, (batch, heads, n, features), however many there are."""
+    heads = x.shape[-3] if x.ndim > 2 else 1
+    return x.reshape(math.prod(x.shape[:-3]), heads, *x.shape[-2:])
+
+
 def check_windows(window: Size, shift: Size) -> None:
     """Raise unless windows hold a token and are moved by less than one."""
     if not (0 <= shift[0] < window[0] and 0 <= shift[1] < window[1]):
@@ -186,11 +193,9 @@ def check_windows(window: Size, shift: Size) -> None:
         )
 
 
-def check_offsets(
-    relative_bias: Tensor, window: Size, batch: tuple[int, ...]
-) -> None:
+def check_offsets(relative_bias: Tensor, window: Size, heads: int) -> None:
     """Raise unless there is a number for each offset within a window."""
-    wanted = (*batch, 2 * window[0] - 1, 2 * window[1] - 1)
+    wanted = (heads, 2 * window[0] - 1, 2 * window[1] - 1)
     try:
         relative_bias.expand(wanted)
     except RuntimeError:
@@ -215,8 +220,8 @@ class Span(NamedTuple):
     def pieces(self, most: int) -> Iterator["Span"]:
         """The same windows, so many at a time."""
         for i in range(0, self.n, most):
-            n, start = min(most, self.n - i), self.start + i * self.size
-            yield Span(start, n, self.size)
+            n = min(most, self.n - i)
+            yield Span(self.start + i * self.size, n, self.size)
 
 
 class Windows(NamedTuple):
@@ -230,48 +235,46 @@ class Windows(NamedTuple):
         """What to work on at a time: on a CPU as many lines of windows as
         its cache has room for, but no less than one; on a GPU all of them.
         """
-        line = self.down.size * self.right.n * self.right.size
-        size = line * q.shape[-1] * math.prod(q.shape[:-2])
+        line = max(1, self.right.n * self.right.size * q[..., 0, :].numel())
         room = CACHED if q.device.type == "cpu" else q.numel()
-        for down in self.down.pieces(max(1, room // max(1, size))):
+        for down in self.down.pieces(max(1, room // (self.down.size * line))):
             yield self._replace(down=down)
 
     def view(self, x: Tensor) -> Tensor:
-        """Where they lie in x, (..., n, features): (windows down, windows to
-        the right, ..., rows, columns, features).
+        """Where they lie in x, (batch, heads, n, features): by windows, then
+        (..., rows, columns, heads, features).
         """
-        *batch, _, d = x.shape
-        x = x.view(*batch, *self.grid, d)
-        x = x[..., self.down.all, self.right.all, :]
-        x = x.view(*batch, *self.down[1:], *self.right[1:], d)
-        return x.movedim((-5, -3), (0, 1))
+        b, h, _, d = x.shape
+        x = x.view(b, h, *self.grid, d)[:, :, self.down.all, self.right.all]
+        x = x.view(b, h, *self.down[1:], *self.right[1:], d)
+        return x.permute(0, 2, 4, 3, 5, 1, 6)
 
     def take(self, x: Tensor) -> Tensor:
-        """A copy of them, (windows, heads, tokens, features)."""
-        (_, a, h), (_, b, w) = self.down, self.right
-        heads = math.prod(x.shape[:-2])
-        return self.view(x).reshape(a * b, heads, h * w, x.shape[-1])
+        """A copy of them, (windows, heads, tokens, features): in the order
+        in which a layer's heads lie in memory, which is soonest read.
+        """
+        place = self.view(x)
+        b, down, right, h, w, heads, d = place.shape
+        return place.reshape(b * down * right, h * w, heads, d).transpose(1, 2)
 
     def put(self, result: Tensor, x: Tensor) -> None:
         """Write a result where they lie in x."""
         place = self.view(x)
-        place.copy_(result.view(place.shape))
+        place.copy_(result.transpose(1, 2).view(place.shape))
 
-    def corner(self, table: Tensor, whole: Size) -> Tensor:
-        """Of a whole window's table, (..., n, n), the part for these: a view,
-        (..., rows, columns, rows, columns). Their offsets are the same.
+    def corner(self, table: Tensor) -> Tensor:
+        """Of a whole window's table, (..., rows, columns, rows, columns), the
+        part for these: a view. Their offsets are the same.
         """
         h, w = self.down.size, self.right.size
-        table = table.view(*table.shape[:-2], *whole, *whole)
         return table[..., :h, :w, :h, :w]
 
-    def added(self, table: Tensor | None, whole: Size) -> Tensor | None:
+    def added(self, table: Tensor | None) -> Tensor | None:
         """What to add to the scores of these, if there is anything."""
         if table is None:
             return None
         # PyTorch's fused kernel takes no table that is to be learned.
-        part = self.corner(table.detach(), whole)
-        return part.flatten(-4, -3).flatten(-2)
+        return self.corner(table.detach()).flatten(-4, -3).flatten(-2)
 
 
 def cut(grid: Size, window: Size, shift: Size) -> list[Windows]:
@@ -291,17 +294,19 @@ def scores_table(
     relative_bias: Tensor | None, whole: Size, causal: bool, q: Tensor
 ) -> Tensor | None:
     """What to add to the scores of a whole window, if there is anything:
-    (1, heads, n, n), or without a bias (n, n).
+    (1, heads, rows, columns, rows, columns), or without a bias no heads.
     """
-    n, batch = math.prod(whole), q.shape[:-2]
+    n = math.prod(whole)
     table = None
     if relative_bias is not None:
         table = widen(q, swin_bias(relative_bias, whole))[1]
-        table = table.expand(*batch, n, n).reshape(1, math.prod(batch), n, n)
+        table = table.expand(1, q.shape[1], n, n)
     if causal:
         table = widen(q.new_zeros(n, n))[0] if table is None else table
         past = causal_mask(n, n, device=q.device)
         table = table.masked_fill(~past, -math.inf)
+    if table is not None:
+        table = table.unflatten(-1, whole).unflatten(-3, whole)
     return table
 
 
@@ -315,18 +320,18 @@ class Swin(torch.autograd.Function):
     @staticmethod
     @torch.autocast("cpu", enabled=False)
     @torch.autocast("cuda", enabled=False)
-    def forward(ctx: Any, q, k, v, table, groups, whole):
+    def forward(ctx: Any, q, k, v, table, groups):
         """Attend piece by piece, writing into one output."""
         output = torch.empty_like(v)  # its heads lie as those of v do
         for group in groups:
-            added = group.added(table, whole)
+            added = group.added(table)
             for piece in group.pieces(q):
                 near = F.scaled_dot_product_attention(
                     piece.take(q), piece.take(k), piece.take(v), added
                 )
                 piece.put(near, output)
         ctx.save_for_backward(q, k, v, table)
-        ctx.groups, ctx.whole = groups, whole
+        ctx.groups = groups
         return output
 
     @staticmethod
@@ -340,22 +345,22 @@ class Swin(torch.autograd.Function):
         learned = ctx.needs_input_grad[3]
         grad_table = torch.zeros_like(table) if learned else None
         for group in ctx.groups:
-            added = group.added(table, ctx.whole)
+            added = group.added(table)
             for piece in group.pieces(grad_output):
                 q, k, v, grad = map(piece.take, (*qkv, grad_output))
                 *results, grad_scores = pass_back(q, k, v, grad, added)
                 for result, grad in zip(results, grads, strict=True):
                     piece.put(result, grad)
                 if grad_table is not None:
-                    here = group.corner(grad_table, ctx.whole)
+                    here = group.corner(grad_table)
                     here += grad_scores.sum(0, True).view(here.shape)
-        return *grads, grad_table, None, None
+        return *grads, grad_table, None
 
 
 def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
     """What windows pass back to q, k and v, and to their scaled scores."""
     dtype, scale = q.dtype, 1 / math.sqrt(q.shape[-1])
-    q, k, v, grad = widen(q, k, v, grad)
+    q, k, v, grad = (x.contiguous() for x in widen(q, k, v, grad))
     scores = (q @ k.mT).mul_(scale)
     weights = (scores if added is None else scores.add_(added)).softmax(-1)
     grad_v = weights.mT @ grad
