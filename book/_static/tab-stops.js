@@ -1,7 +1,9 @@
-// Who has no mouse must still be able to scroll a wide formula or table: give
-// a tab stop to those that are wider than the page, and only to those.
+// Who has no mouse must still be able to scroll a wide formula, table or
+// picture: give a tab stop to those that are wider than the page, and only to
+// those.
 (() => {
-  const wide = ".math, .katex-display, .pst-scrollable-table-container";
+  const wide = ".math, .katex-display, .pst-scrollable-table-container, "
+    + ".cell_output";
   const update = () => {
     for (const box of document.querySelectorAll(wide)) {
       const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX);
