@@ -5,14 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from selfattn.doctor import complaints, examine
-from selfattn.doctor.kinds.softmax_function import KIND, REFERENCE
-
-
-def test_every_named_mistake_is_named():
-    assert complaints(REFERENCE) == []
-    assert len(REFERENCE.mistakes) >= 24
-    assert KIND.exercise(None, {}) is REFERENCE
+from selfattn.doctor import examine
 
 
 def by_log_sum(scores):

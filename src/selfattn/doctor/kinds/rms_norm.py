@@ -113,6 +113,7 @@ def squares_in_half_precision(x, gain, eps):
     Cause: The squares are taken in float16, and 65,504 is its largest
         number.
     Cure: Square and mean in float32; turn the result back.
+    Chapter: layers
     Thread: https://github.com/pytorch/pytorch/pull/134106
     """
     if x.dtype == torch.float16:
@@ -126,6 +127,7 @@ def eps_outside_the_root(x, gain, eps):
 
     Cause: eps is added to the root instead of under it.
     Cure: (mean square + eps).sqrt().
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     root = mean_square(wide).sqrt()
@@ -138,6 +140,7 @@ def no_eps(x, gain, eps):
 
     Cause: Its mean square is zero, and so is what you divide by.
     Cure: Add eps under the root.
+    Chapter: layers
     """
     return normal(x, gain, 0.0)
 
@@ -148,6 +151,7 @@ def centred(x, gain, eps):
 
     Cause: The mean is subtracted, as in LayerNorm.
     Cure: RMSNorm does not centre; that is all its difference.
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     return normal(wide - wide.mean(-1, keepdim=True), gain, eps).to(x.dtype)
@@ -159,6 +163,7 @@ def divided_by_the_deviation(x, gain, eps):
 
     Cause: The variance stands in the place of the mean square.
     Cure: x.square().mean(-1): the mean is not taken off.
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     variance = wide.var(-1, correction=0, keepdim=True)
@@ -171,6 +176,7 @@ def sum_instead_of_mean(x, gain, eps):
 
     Cause: The squares are summed: the token is divided by its length.
     Cure: Their mean.
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     square = wide.square().sum(-1, keepdim=True)
@@ -183,6 +189,7 @@ def no_root(x, gain, eps):
 
     Cause: It divides by the mean square itself.
     Cure: By its root; rsqrt, if you multiply.
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     return (wide / (mean_square(wide) + eps) * gain).to(x.dtype)
@@ -194,6 +201,7 @@ def multiplied_by_the_root(x, gain, eps):
 
     Cause: sqrt where rsqrt was meant.
     Cure: Divide by the root, or multiply by rsqrt.
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     return (wide * (mean_square(wide) + eps).sqrt() * gain).to(x.dtype)
@@ -205,6 +213,7 @@ def mean_of_absolute_values(x, gain, eps):
 
     Cause: mean(|x|) stands in the place of √mean(x²).
     Cure: Square, mean, root.
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     size = wide.abs().mean(-1, keepdim=True)
@@ -217,6 +226,7 @@ def over_the_tokens(x, gain, eps):
 
     Cause: The mean runs along dim=-2 or dim=1.
     Cure: dim=-1: each token on its own.
+    Chapter: layers
     """
     if x.ndim < 2:
         return normal(x, gain, eps)
@@ -231,6 +241,7 @@ def over_everything(x, gain, eps):
 
     Cause: mean() without an axis.
     Cure: dim=-1, keepdim=True.
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     return scaled(wide, wide.square().mean(), gain, eps).to(x.dtype)
@@ -242,6 +253,7 @@ def no_gain(x, gain, eps):
 
     Cause: The parameter is made, and not used.
     Cure: Multiply by it.
+    Chapter: layers
     """
     return normal(x, torch.ones_like(gain), eps)
 
@@ -252,6 +264,7 @@ def one_plus_the_gain(x, gain, eps):
 
     Cause: It multiplies by 1 + gain, as Gemma does, whose gains start at 0.
     Cure: Multiply by gain, which starts at 1.
+    Chapter: layers
     """
     return normal(x, 1 + gain, eps)
 
@@ -263,6 +276,7 @@ def computed_in_float32(x, gain, eps):
     Cause: x is turned into float32 to be normalised, and back before the
         gain, as Llama and T5 do.
     Cure: Only half precision needs more digits; leave float64 as it is.
+    Chapter: layers
     """
     narrow = x.float()
     plain = narrow * torch.rsqrt(mean_square(narrow) + eps)
@@ -275,6 +289,7 @@ def squares_in_float32(x, gain, eps):
 
     Cause: The mean square is taken in float32, and all else in float64.
     Cure: Only half precision needs more digits; leave float64 as it is.
+    Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
     root = torch.rsqrt(mean_square(x.float()) + eps)
@@ -287,6 +302,7 @@ def float32_returned(x, gain, eps):
 
     Cause: It is computed in float32, and left there.
     Cure: .to(x.dtype) at the end.
+    Chapter: layers
     """
     return normal(x.float() if x.element_size() < 4 else x, gain, eps)
 
@@ -297,6 +313,7 @@ def changed_in_place(x, gain, eps):
 
     Cause: x /= … or x *= … writes into the input.
     Cure: x = x / …
+    Chapter: layers
     """
     x *= 1 / (mean_square(x) + eps).sqrt()
     return x * gain
