@@ -10,6 +10,17 @@ from selfattn.cost import peak_bytes
 from selfattn.dot_product import attention
 from selfattn.measurements import measured
 
+# Another kernel, other random numbers, or other weights: no one can tell
+# what these should have given.
+UNCHECKED = {
+    "linear-attention-transformer",
+    "linformer",
+    "performer-pytorch",
+    "pytorch-fast-transformers",
+    "reformer-pytorch",
+    "transformers",
+}
+
 
 def race(training, **candidates):
     """A small race of attention against others."""
@@ -61,5 +72,7 @@ def test_what_is_committed_is_whole_and_was_right(name):
     assert {"commit", "torch", "threads", "processor", "load"} <= set(where)
     assert where["threads"] == 1
     for line in ledger["runs"]:
-        if line["who"] != "linear-attention-transformer":  # another kernel
+        if line["error"] is None:
+            assert line["who"] in UNCHECKED
+        else:
             assert line["error"] < 1e-5
