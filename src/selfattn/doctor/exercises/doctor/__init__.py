@@ -1,0 +1,4 @@
+"""The exercises of the chapter `doctor`, and how they go wrong.
+
+Spoilers: read this after you have tried.
+"""
