@@ -337,7 +337,7 @@ class Swin(torch.autograd.Function):
     @staticmethod
     @torch.autocast("cpu", enabled=False)
     @torch.autocast("cuda", enabled=False)
-    def backward(ctx: Any, grad_output):
+    def backward(ctx: Any, grad):
         """Make each window's weights anew, and what they pass back."""
         check_once("swin_attention")
         *qkv, table = ctx.saved_tensors
@@ -346,11 +346,11 @@ class Swin(torch.autograd.Function):
         grad_table = torch.zeros_like(table) if learned else None
         for group in ctx.groups:
             added = group.added(table)
-            for piece in group.pieces(grad_output):
-                q, k, v, grad = map(piece.take, (*qkv, grad_output))
-                *results, grad_scores = pass_back(q, k, v, grad, added)
-                for result, grad in zip(results, grads, strict=True):
-                    piece.put(result, grad)
+            for piece in group.pieces(grad):
+                q, k, v, g = (piece.take(x).contiguous() for x in (*qkv, grad))
+                *results, grad_scores = pass_back(q, k, v, g, added)
+                for result, into in zip(results, grads, strict=True):
+                    piece.put(result, into)
                 if grad_table is not None:
                     here = group.corner(grad_table)
                     here += grad_scores.sum(0, True).view(here.shape)
@@ -360,7 +360,7 @@ class Swin(torch.autograd.Function):
 def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
     """What windows pass back to q, k and v, and to their scaled scores."""
     dtype, scale = q.dtype, 1 / math.sqrt(q.shape[-1])
-    q, k, v, grad = (x.contiguous() for x in widen(q, k, v, grad))
+    q, k, v, grad = widen(q, k, v, grad)
     scores = (q @ k.mT).mul_(scale)
     weights = (scores if added is None else scores.add_(added)).softmax(-1)
     grad_v = weights.mT @ grad
