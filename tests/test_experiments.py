@@ -5,6 +5,7 @@ import re
 
 import experiments
 import pytest
+import torch
 
 from selfattn.measurements import measured
 
@@ -68,7 +69,16 @@ def test_one_seed_trained_anew_gives_the_committed_numbers(
         )
 
 
-def test_an_undivided_layer_gets_there_in_ten_times_the_steps():
+@pytest.fixture
+def one_thread():
+    """As the experiments are run: small steps wait for a second thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_an_undivided_layer_gets_there_in_ten_times_the_steps(one_thread):
     experiment = experiments.load("scaling")
     setting = {
         "arm": "none",
