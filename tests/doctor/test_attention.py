@@ -132,8 +132,9 @@ def dressed(answer, layout, meaning):
     return attend
 
 
-@pytest.mark.parametrize("layout", ["BHND", "BNHD"])
-@pytest.mark.parametrize("meaning", ["keep", "block"])
+@pytest.mark.parametrize(
+    ("layout", "meaning"), [("BHND", "keep"), ("BNHD", "block")]
+)
 @pytest.mark.parametrize(
     "name",
     [

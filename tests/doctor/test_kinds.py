@@ -144,8 +144,8 @@ def test_facts_that_are_not_said_are_tried_in_every_way():
             "d": Fact("a convention", {5: "", 6: ""}, tried=False),
         },
     )
-    both = list(kind.readings({"b": 4}, {"try": {"n": (7, 8)}}))
-    assert both == [{"a": a, "n": n, "b": 4} for a in (1, 2) for n in (7, 8)]
+    both = list(kind.readings({"b": 4}, {"try": {"c": (7, 8)}}))
+    assert both == [{"a": a, "c": c, "b": 4} for a in (1, 2) for c in (7, 8)]
     assert list(kind.readings({"a": 1, "c": 0}, {"b": 3})) == [
         {"a": 1, "b": 3, "c": 0}
     ]

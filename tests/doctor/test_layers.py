@@ -166,7 +166,6 @@ def test_a_formula_of_its_own_is_asked_for_properties_alone():
     report = here(turned)
     assert report.passed and report.facts["formula"] == "own"
     assert "its numbers" in report.not_asked
-    assert not here(turned, formula="plain").passed
 
 
 def test_what_has_no_projections_that_one_knows_is_asked_for_properties():

@@ -4,7 +4,7 @@ import inspect
 from functools import lru_cache
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, UnclearError
@@ -206,12 +206,20 @@ def of_module(
     return layer_probes.exercise(parts, causal=causal, cross=cross)
 
 
+class Causal(MultiHeadAttention):
+    """A layer that hides later tokens without being told to."""
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        """Attend from each token to those before it, and itself."""
+        return super().forward(x, causal=True)
+
+
 def examples() -> dict[str, tuple[Any, dict[str, Any]]]:
     """Healthy layers, of each sort of probes."""
     layer = MultiHeadAttention(12, 3, projection_bias=True)
     return {
         "": (layer, {"causal": False}),
-        "causal": (layer, {"causal": True}),
+        "causal": (Causal(12, 3, projection_bias=True), {"causal": True}),
         "properties": (layer, {"causal": False, "formula": "own"}),
     }
 
