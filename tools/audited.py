@@ -493,7 +493,13 @@ def llama_writing(draw: Random) -> Made:
     return model, {"call": write_on}, setting
 
 
-@peer("timm's Attention", "timm", "self-attention")
+TIMM = (
+    "timm needs torchvision; where that is made for CUDA and finds none, its "
+    "operators must be declared before it is imported"
+)
+
+
+@peer("timm's Attention", "timm", "self-attention", note=TIMM)
 def timm_attention(draw: Random) -> Made:
     """The attention of timm's vision transformers."""
     from timm.models.vision_transformer import Attention
@@ -509,7 +515,7 @@ def timm_attention(draw: Random) -> Made:
     return made, facts, size | setting | {"fused": made.fused_attn}
 
 
-@peer("timm's Block", "timm", "encoder-block")
+@peer("timm's Block", "timm", "encoder-block", note=TIMM)
 def timm_block(draw: Random) -> Made:
     """The block of timm's vision transformers."""
     from timm.models.vision_transformer import Block
