@@ -75,4 +75,6 @@ def test_what_is_committed_is_whole_and_was_right(name):
         if line["error"] is None:
             assert line["who"] in UNCHECKED
         else:
-            assert line["error"] < 1e-5
+            # Performer's are exponentials of numbers near 20, which float32
+            # knows to seven digits: two of them are lost.
+            assert line["error"] < (1e-4 if name == "performer" else 1e-5)
