@@ -8,7 +8,18 @@ A reader of the book meets one function. It prints, and returns nothing:
   scores go into softmax as they are. Divide them by the square root of the
   number of features first: q @ k.mT / math.sqrt(q.shape[-1]).
 
-`examine` does the same and returns the `Report` instead of printing it.
+Who has attention of their own needs no exercise. `examine` takes any function
+or module of a kind (`python -m selfattn.doctor --list` lists them), finds out
+how it is called, and returns a `Report`. It runs in a process of its own, with
+limits on time and memory:
+
+>>> from selfattn import fused_attention
+>>> examine(fused_attention, kind="attention").passed
+True
+
+In tests, `assert_healthy` raises with the report; in a shell,
+`python -m selfattn.doctor package.module:Thing --kind self-attention` prints
+it. What is known of a thing is said as a fact, such as ``causal=True``.
 
 How it works. An exercise is a solution, some probes and a bank of named
 mistakes. A probe is an input on which wrong answers show. The answer is run
@@ -17,6 +28,10 @@ has changed) is compared with what the solution gives. If all agree, it
 passes. If not, every named mistake is run on the same probes; the one that
 agrees with the answer on all of them is its diagnosis. If none does, the
 report says which property fails, on the smallest input that was found.
+
+A kind, in `kinds/<kind>.py`, is the same for things that are not all called
+alike: an exercise, facts that may be said of a thing, and an adapter that
+calls it as its facts tell. See `selfattn.doctor.kind`.
 
 How to add an exercise. Write `exercises/<chapter>.py`; nothing else needs to
 know. Every `Exercise` in it is found under its name, "<chapter>/<name>":
