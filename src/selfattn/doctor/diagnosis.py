@@ -57,11 +57,8 @@ def judge(
         known: what it did already on some of the probes.
     """
     lacks, known = dict(lacks or {}), known or {}
-    outcomes = {
-        probe: known.get(probe) or observe(exercise, answer, probe)
-        for probe in exercise.probes
-        if not lacks.keys() & probe.needs
-    }
+    asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
+    outcomes = {p: known.get(p) or observe(exercise, answer, p) for p in asked}
     seen = [Seen(*pair) for pair in outcomes.items()]
     report = Report(exercise.name, len(seen), not_asked=lacks)
     if all(one.outcome.stub for one in seen):
@@ -76,8 +73,8 @@ def judge(
         report = report.with_(
             probes=len(seen), not_asked=lacks | refused, refused=tuple(refused)
         )
-    findings = tuple(wrong(exercise, counted))
-    report = report.with_(findings=findings, mistake=mistake, remarks=remarks)
+    report = report.with_(mistake=mistake, remarks=remarks)
+    report = report.with_(findings=tuple(wrong(exercise, counted)))
     return Case(answer, exercise, counted, report, outcomes)
 
 

@@ -169,6 +169,10 @@ def needs(probe: Probe) -> tuple[str, ...]:
     return tuple(need for need in OPTIONAL if need in asked)
 
 
+WITHIN = {"x": "batch n d_model"}
+ACROSS = {"x": "batch n_q d_model", "context": "batch n_k d_context"}
+
+
 def exercise(parts: Projections, *, causal: bool, cross: bool) -> Exercise:
     """The reference, probes and mistakes for a layer of these projections."""
     sizes = {
@@ -176,9 +180,7 @@ def exercise(parts: Projections, *, causal: bool, cross: bool) -> Exercise:
         "d_context": parts.k.W.shape[0],
         **dict.fromkeys(("n", "n_q", "n_k"), 7),
     }
-    x = {"x": "batch n d_model"}
-    if cross:
-        x = {"x": "batch n_q d_model", "context": "batch n_k d_context"}
+    x = ACROSS if cross else WITHIN
     probes = tuple(
         dataclasses.replace(
             probe,
