@@ -138,7 +138,7 @@ def test_directions_are_orthogonal_in_blocks_and_as_long_as_normal_ones():
     mean = many.square().sum(dim=-1).mean()
     assert abs(mean - 7) < 4 * math.sqrt(14 / 7000)
     lengths = many.square().sum(dim=-1).view(-1, 7)
-    assert lengths.std(dim=-1).min() > 0  # and not all of a block alike
+    assert lengths.std(dim=-1).min() > 0.1  # and not all of a block alike
 
 
 def test_directions_turn_every_way_alike():
