@@ -69,7 +69,7 @@ def numbers_of(text: str) -> set[Decimal]:
     return {
         abs(number(match.group()))
         for match in CELL_NUMBER.finditer(text)
-        if any(sign.isdigit() for sign in match.group())
+        if any(sign.isdigit() for sign in match.group().partition("e")[0])
     }
 
 
