@@ -20,7 +20,8 @@ ORDER = [
     {"layers"},
     {"blocks"},
     {"models"},
-    {"looking_inside", "devices", "doctor", "labs"},
+    {"looking_inside", "devices", "doctor"},
+    {"labs"},
 ]
 ALONE = {"plots", "data", "cost", "source", "measurements"}
 

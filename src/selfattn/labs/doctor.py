@@ -76,12 +76,12 @@ class Seen(NamedTuple):
         """Whether this probe sees the mistake."""
         if self.given is None or self.given.shape != self.right.shape:
             return True
-        return not bool(self.wrong().logical_not().all())
+        return bool(self.wrong().any())
 
     def wrong(self) -> Tensor:
-        """Which numbers are wrong; NaN is. For equal shapes."""
-        assert self.given is not None
-        return ~((self.given - self.right).abs() <= TOLERANCE)
+        """Which numbers are wrong, where shapes are equal; NaN is."""
+        given = self.right * torch.nan if self.given is None else self.given
+        return ~((given - self.right).abs() <= TOLERANCE)
 
 
 class DoctorLab(Lab):
