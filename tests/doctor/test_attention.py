@@ -96,7 +96,9 @@ HEALTHY = [
 
 
 @pytest.mark.parametrize(
-    ("attend", "found"), HEALTHY, ids=[str(a)[:40] for a, _ in HEALTHY]
+    ("attend", "found"),
+    HEALTHY,
+    ids=[getattr(a, "__name__", "partial") for a, _ in HEALTHY],
 )
 def test_what_is_right_is_healthy_and_its_form_is_found_out(attend, found):
     report = here(attend)
