@@ -198,7 +198,7 @@ function probeTable(lab) {
         "aria-label": `Try this probe: ${title}` }, "Try");
       go.addEventListener("click", () => lab.set(sizes));
       return element("tr", {}, element("th", { scope: "row" }, title),
-        marks[i], element("td", {}, go));
+        marks[i], element("td", { class: "lab-foot" }, go));
     })));
   const show = (seen) => seen.forEach((yes, i) =>
     write(marks[i], yes ? "✗ sees it" : "sees nothing"));
