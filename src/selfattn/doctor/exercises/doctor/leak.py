@@ -58,7 +58,7 @@ def sees_the_last(q, k, v):
     """The second query alone sees the last key."""
     n = len(q)
     mask = torch.ones(n, n, dtype=torch.bool).tril()
-    mask[1, -1] = True
+    mask[1:2, -1] = True
     return attention(q, k, v, mask=mask)
 
 
@@ -66,7 +66,7 @@ def sees_by_the_way(q, k, v):
     """The third query alone sees the fourth key."""
     n = len(q)
     mask = torch.ones(n, n, dtype=torch.bool).tril()
-    mask[2, 3] = True
+    mask[2:3, 3:4] = True
     return attention(q, k, v, mask=mask)
 
 
