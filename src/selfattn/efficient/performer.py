@@ -223,11 +223,10 @@ class Memory(NamedTuple):
     def add(self, f: Tensor, values: Tensor, weight: Tensor, level: Tensor):
         """The memory with these tokens, at this level; in place."""
         shrink = (self.level - level).abs_().neg_().exp_()
-        pairs, total = self.pairs.mul_(shrink), self.total.mul_(shrink)
         # Not `baddbmm_`, which PyTorch's counter of operations passes over.
+        pairs, total = self.pairs.mul_(shrink), self.total.mul_(shrink)
         torch.baddbmm(pairs, f.mT, values, out=pairs)
-        torch.baddbmm(total, weight.mT, f, out=total)
-        return Memory(pairs, total, level)
+        return Memory(pairs, total.add_(weight.mT @ f), level)
 
 
 class Chunk(NamedTuple):
