@@ -57,7 +57,7 @@ def test_an_exercise_is_found_under_its_name(name):
 def test_every_probe_can_be_made_small_and_solved(name):
     exercise = find(name)
     for probe in exercise.probes:
-        ones = dict.fromkeys(probe.axes(), 1)
+        ones = {a: 1 for a in probe.axes() if a not in probe.fixed}
         outcome = observe(exercise, exercise.solution, probe, **ones)
         assert outcome.error is None, probe.asks
         assert outcome.gradient_error is None, probe.asks

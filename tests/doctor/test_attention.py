@@ -10,10 +10,11 @@ import torch.nn.functional as F
 from selfattn import attention, flash_attention, fused_attention
 from selfattn.doctor import diagnose, examine
 from selfattn.doctor.audit import banks
+from selfattn.doctor.comparison import Difference
 from selfattn.doctor.diagnosis import Case
 from selfattn.doctor.examination import decide
 from selfattn.doctor.kinds import find_kind
-from selfattn.doctor.report import Report
+from selfattn.doctor.report import Finding, Report
 
 here = functools.partial(examine, kind="attention", time_limit=None)
 
@@ -221,9 +222,9 @@ def test_it_asks_when_readings_disagree():
     kind, bank = find_kind("attention"), banks()["attention"]
 
     def case(layout, mistake):
-        said = Report(
-            "attention", 9, mistake=mistake, facts={"layout": layout}
-        )
+        wrong = Finding(bank.probes[0], Difference("value", "It is wrong."))
+        facts = {"layout": layout}
+        said = Report("attention", 9, (wrong,), mistake=mistake, facts=facts)
         return Case(None, bank, [], said, {})
 
     one, other = bank.mistakes[:2]
