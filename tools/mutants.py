@@ -5,10 +5,12 @@
 
 The list is tests/mutants.toml. A mutant that changes nothing that its
 module's witness prints is no mistake, and is rejected as one. A mutant whose
-tests stay green has survived. Either makes the command fail.
+tests stay green has survived. Either makes the command fail. What became of
+each goes to book/measurements/mutants.json, whose count the book shows.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -18,7 +20,10 @@ import time
 import tomllib
 from pathlib import Path
 
+from experiments import provenance
+
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "book" / "measurements" / "mutants.json"
 LIST = ROOT / "tests" / "mutants.toml"
 LIMIT = 300  # seconds for one run: a mutant may loop for ever
 
@@ -62,13 +67,48 @@ def verdict(tree: Path, module: dict, mutant: dict, said: str) -> str:
         witness = run(tree, "-c", module["witness"])
         if (witness.stdout + last_line(witness.stderr)) == said:
             return "REJECTED: the witness prints the same"
-        tests = [f"tests/{name}.py" for name in module["tests"]]
-        done = run(
-            tree, "-m", "pytest", "-xq", "-p", "no:cacheprovider", *tests
-        )
+        done = tested(tree, module)
         return "caught" if done.returncode in (1, 2, 124) else "SURVIVED"
     finally:
         path.write_text(healthy)
+
+
+def tested(tree: Path, module: dict) -> subprocess.CompletedProcess:
+    """Run the tests of one module, up to the first that fails."""
+    tests = [f"tests/{name}.py" for name in module["tests"]]
+    return run(tree, "-m", "pytest", "-xq", "-p", "no:cacheprovider", *tests)
+
+
+def said_by_healthy(tree: Path, name: str, module: dict) -> str:
+    """What the witness prints with no mistake planted; tests are green then.
+
+    Without that, every mutant would seem to be caught.
+    """
+    witness = run(tree, "-c", module["witness"])
+    if witness.returncode:
+        raise SystemExit(f"{name}: no witness\n{witness.stderr}")
+    done = tested(tree, module)
+    if done.returncode:
+        raise SystemExit(f"{name}: red without a mistake\n{done.stdout}")
+    return witness.stdout
+
+
+def record(became: dict[str, dict[str, str]]) -> None:
+    """Put what became of some modules' mutants beside that of the others."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    listed = tomllib.loads(LIST.read_text())
+    together = known.get("modules", {}) | became
+    text = json.dumps(
+        {
+            "about": "What became of each mistake that was planted.",
+            "command": "python tools/mutants.py",
+            "provenance": provenance(),
+            "modules": {m: together[m] for m in listed if m in together},
+        },
+        indent=1,
+        ensure_ascii=False,
+    )
+    RESULTS.write_text(text + "\n", encoding="utf-8")
 
 
 def last_line(text: str) -> str:
@@ -95,24 +135,25 @@ def main() -> int:
     if unknown := set(named) - set(modules):
         parser.error(f"no such module: {', '.join(sorted(unknown))}")
 
-    bad = total = 0
+    results: dict[str, dict[str, str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_of_tree(Path(folder))
         for name in named or modules:
             module = modules[name]
-            healthy = run(tree, "-c", module["witness"])
-            if healthy.returncode:
-                raise SystemExit(f"{name}: no witness\n{healthy.stderr}")
+            said = said_by_healthy(tree, name, module)
+            results[name] = {}
             for mutant in module["mutant"]:
                 start = time.perf_counter()
-                became = verdict(tree, module, mutant, healthy.stdout)
+                became = verdict(tree, module, mutant, said)
                 seconds = time.perf_counter() - start
-                total += 1
-                bad += became != "caught"
-                said = f"{name}: {mutant['mistake']}"
-                print(f"{became:9} {seconds:5.1f} s  {said}", flush=True)
-    print(f"{total} mutants, {total - bad} caught, {bad} not")
-    return int(bad > 0)
+                results[name][mutant["mistake"]] = became
+                line = f"{became:9} {seconds:5.1f} s  {name}: "
+                print(line + mutant["mistake"], flush=True)
+            record({name: results[name]})
+    ends = [became for one in results.values() for became in one.values()]
+    caught = ends.count("caught")
+    print(f"{len(ends)} mutants, {caught} caught, {len(ends) - caught} not")
+    return int(caught < len(ends))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
 IGNORED = "nbval-ignore-output"
+SOURCES = ("*.ipynb", "*.toml", "mutants.json")
 
 
 def code_cells(book: Path) -> Iterator[dict]:
@@ -48,6 +49,13 @@ def verdicts(verdict: str) -> Callable[[Path], int]:
     )
 
 
+def mutants(book: Path) -> list[str]:
+    """What became of each planted mistake: caught, or how it was not."""
+    path = book / "measurements" / "mutants.json"
+    modules = json.loads(path.read_text("utf-8"))["modules"]
+    return [became for one in modules.values() for became in one.values()]
+
+
 COUNTS: dict[str, Callable[[Path], int]] = {
     "notebooks": lambda book: len(list(book.rglob("*.ipynb"))),
     "code cells": lambda book: len(list(code_cells(book))),
@@ -60,6 +68,8 @@ COUNTS: dict[str, Callable[[Path], int]] = {
     "claims without a test": lambda book: sum(
         claim.test is None for claim in read_ledger(book / "claims")
     ),
+    "planted mistakes": lambda book: len(mutants(book)),
+    "caught mistakes": lambda book: mutants(book).count("caught"),
     "wrong claims": verdicts("wrong"),
     "contradicting claims": verdicts("contradicts-another-seed"),
     "claims with a caveat": verdicts("holds-with-caveat"),
@@ -74,8 +84,9 @@ class Count(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """The number, or a message that lists what can be counted."""
         book = Path(self.env.srcdir, "book")
-        for path in (*book.rglob("*.ipynb"), *book.rglob("*.toml")):
-            self.env.note_dependency(str(path))
+        for kind in SOURCES:
+            for path in book.rglob(kind):
+                self.env.note_dependency(str(path))
         if self.text not in COUNTS:
             known = ", ".join(COUNTS)
             message = self.inliner.reporter.error(
