@@ -172,6 +172,8 @@ def test_an_interrupted_build_leaves_nothing_half_written(book):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Whoever runs the tests in the background has them ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not list((book / "_build").glob("site-*/_build/.doctrees")):
