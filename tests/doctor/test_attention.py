@@ -256,3 +256,64 @@ def test_the_reference_agrees_with_pytorch():
 def test_it_must_be_a_function():
     report = here(torch.zeros(3))
     assert report.question == "A function is asked for: hand over itself."
+
+
+def strictly_causal(hide, takes_a_mask=True):
+    """A token may not look at itself; `hide` is how it may not."""
+
+    def attend(q, k, v, mask=None, causal=False):
+        n_q, n_k = q.shape[-2], k.shape[-2]
+        if causal:
+            before = torch.ones(n_q, n_k).tril(diagonal=n_k - n_q - 1) == 1
+            mask = before if mask is None else mask & before
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        if mask is not None:
+            scores = hide(scores, mask)
+        return scores.softmax(dim=-1) @ v
+
+    def without_mask(q, k, v, causal=False):
+        return attend(q, k, v, causal=causal)
+
+    return attend if takes_a_mask else without_mask
+
+
+@pytest.mark.parametrize("takes_a_mask", [True, False])
+@pytest.mark.parametrize(
+    ("hide", "name"),
+    [
+        (
+            lambda scores, mask: scores.masked_fill(~mask, -1e9),
+            "not itself and the first averages",
+        ),
+        (
+            lambda scores, mask: scores.masked_fill(~mask, -1e4),
+            "not itself and the first averages",
+        ),
+        (
+            lambda scores, mask: scores.masked_fill(~mask, -math.inf),
+            "not itself and the first is nan",
+        ),
+    ],
+    ids=["a billion", "ten thousand", "infinity"],
+)
+def test_a_strictly_causal_mask_has_its_name_whatever_hides(
+    hide, name, takes_a_mask
+):
+    report = here(strictly_causal(hide, takes_a_mask), layout="any")
+    assert report.mistake is not None, report
+    assert report.mistake.name == name
+    assert "diagonal=-1" in report.mistake.cause
+
+
+def test_a_strictly_causal_mask_has_its_name_where_numbers_are_added():
+    def less(scores, mask, much):
+        return scores + (~mask).to(scores.dtype) * -much
+
+    for much, name in (
+        (1e9, "not itself and a billion subtracted"),
+        (1e4, "not itself and the first sees all"),
+    ):
+        hide = functools.partial(less, much=much)
+        report = here(strictly_causal(hide), layout="any", mask="keep")
+        assert report.mistake is not None, report
+        assert report.mistake.name == name

@@ -4,8 +4,10 @@ The kinds are tested all alike: one more of them needs no more tests.
 """
 
 import importlib
+import json
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,12 +15,14 @@ import torch
 from selfattn.doctor import complaints, examine
 from selfattn.doctor.audit import banks, examples, names_given
 from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.exercises import find, names
 from selfattn.doctor.kind import Fact, Kind
 from selfattn.doctor.kinds import __name__ as package
 from selfattn.doctor.kinds import __path__ as folder
 from selfattn.doctor.kinds import find_kind, kinds
 from selfattn.measurements import measured
 
+BOOK = Path(__file__).parents[2] / "book"
 BANKS = banks()
 HEALTHY = [
     (name, label, thing, said)
@@ -39,8 +43,44 @@ def test_a_kind_knows_ten_mistakes_and_says_where_each_is_explained(name):
     assert len(known) >= 10
     assert len({mistake.name for mistake in known}) == len(known)
     for mistake in known:
-        assert re.fullmatch(r"[a-z_]+(/[a-z_]+)?", mistake.chapter), mistake
+        assert mistake.chapter, mistake
         assert not mistake.thread or mistake.thread.startswith("https://")
+
+
+def headings(page):
+    """The headings of a page of the book, as the anchors that they make."""
+    file = next(BOOK.glob(f"{page}.*"))
+    text = file.read_text("utf-8")
+    if file.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        written = [c for c in cells if c["cell_type"] == "markdown"]
+        text = "\n\n".join("".join(cell["source"]) for cell in written)
+    lines = re.findall(r"^#+ (.*)$", text.lower(), re.M)
+    return {re.sub(r"[^a-z0-9]+", "-", line).strip("-") for line in lines}
+
+
+def pointers():
+    """Every place in the book to which a mistake sends its reader."""
+    exercises = [*BANKS.values(), *(find(name) for name in names())]
+    listed = [m for exercise in exercises for m in exercise.mistakes]
+    return sorted({mistake.chapter for mistake in listed})
+
+
+@pytest.mark.parametrize("chapter", pointers())
+def test_where_a_mistake_is_explained_there_is_a_page_and_a_section(chapter):
+    page, _, section = chapter.partition("#")
+    assert f"- file: book/{page}\n" in (BOOK.parent / "_toc.yml").read_text()
+    assert not section or section in headings(page)
+
+
+def test_masking_after_softmax_is_explained_where_masks_are():
+    places = {
+        mistake.chapter
+        for bank in BANKS.values()
+        for mistake in bank.mistakes
+        if mistake.name.startswith("mask after softmax")
+    }
+    assert places == {"masks#masking-too-late"}
 
 
 def test_all_kinds_together_know_150_mistakes():

@@ -75,6 +75,22 @@ class Noisy(ByHand):
         return nn.functional.dropout(super().weights(q, k), 0.1)
 
 
+class Strict(ByHand):
+    """Its mask is tril(diagonal=-1): a token may not look at itself."""
+
+    fill = -1e9
+
+    def weights(self, q, k):
+        n = q.shape[-2]
+        before = torch.ones(n, n).tril(diagonal=-1) == 1
+        scores = q @ k.mT / k.shape[-1] ** 0.5
+        return scores.masked_fill(~before, self.fill).softmax(-1)
+
+
+class StrictAndInfinite(Strict):
+    fill = -torch.inf
+
+
 class TokensFirst(nn.MultiheadAttention):
     def __init__(self, embed_dim, num_heads):
         super().__init__(embed_dim, num_heads)  # and batch_first forgotten
@@ -142,6 +158,13 @@ ILL = [
     (Leaky, {}, "mask after softmax"),
     (Mixed, {}, "merged without transpose"),
     (Noisy, {}, "dropout that never ends"),
+    (Strict, {"causal": True}, "not itself and the first averages"),
+    (StrictAndInfinite, {}, "not itself and the first is nan"),
+    (
+        Strict,
+        {"causal": True, "formula": "own"},
+        "not itself and the first averages",
+    ),
     (TokensFirst, {"layout": "BND"}, "batch and tokens exchanged"),
     (MultiHeadAttention(12, 3), {"causal": True}, "not causal"),
     (
@@ -153,7 +176,9 @@ ILL = [
 
 
 @pytest.mark.parametrize(
-    ("layer", "facts", "name"), ILL, ids=[name for *_, name in ILL]
+    ("layer", "facts", "name"),
+    ILL,
+    ids=[f"{name} {', '.join(facts)}" for _, facts, name in ILL],
 )
 def test_ill_layers_have_the_name_of_their_mistake(layer, facts, name):
     report = here(layer, **facts)

@@ -21,6 +21,19 @@ def test_there_are_many_rooms_and_each_says_where_it_comes_from():
         assert room.report.endswith(".")
 
 
+def test_no_two_words_of_a_name_are_joined_and_none_is_torn():
+    """A word begins at each capital, or at each underscore."""
+    assert "deviation of a sample" in [room.name for room in ROOMS]
+    for room in ROOMS:
+        written = room.thing.__name__
+        if isinstance(room.thing, type):
+            words = re.findall("[A-Z][a-z]*", written)
+        else:
+            words = written.split("_")
+        assert room.name.split() == [word.lower() for word in words]
+        assert all(word.isalnum() for word in words)
+
+
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 def test_the_doctor_finds_it_out(room):
     report = room.visit()

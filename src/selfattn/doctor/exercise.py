@@ -26,7 +26,7 @@ class Mistake:
     symptom: str
     cause: str
     cure: str
-    chapter: str = ""  # of the book, where it is explained
+    chapter: str = ""  # of the book, where it is explained, or page#section
     thread: str = ""  # where it was reported of code that people use
 
     def __str__(self) -> str:

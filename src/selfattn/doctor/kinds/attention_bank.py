@@ -1,5 +1,6 @@
 """The mistakes of the kind `attention`, besides those of the exercise."""
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from torch import Tensor
 from selfattn.doctor.exercise import Function
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.exercises.dot_product.attention import (
+    empty_row_gives_nan,
     hidden,
 )
 from selfattn.doctor.exercises.dot_product.weights import scaled
@@ -40,13 +42,19 @@ def empty_row_gives_the_average(q, k, v, mask=None):
     Cause: Forbidden scores are a large negative number such as finfo.min;
         where all are forbidden, all are equal.
     Cure: Here such a query gets zeros: wipe out the weights of empty rows.
-    Chapter: masks
+    Chapter: masks#large-and-negative
     """
     low = torch.finfo(q.dtype).min
     return hidden(scaled(q, k), mask, low).softmax(dim=-1) @ v
 
 
 new(empty_row_gives_the_average)
+
+
+def subtracted(q, k, v, mask, much):
+    """Attention that adds a large negative number to forbidden scores."""
+    added = 0 if mask is None else (~mask).to(q.dtype) * -much
+    return (scaled(q, k) + added).softmax(dim=-1) @ v
 
 
 @new
@@ -56,10 +64,9 @@ def ten_thousand_subtracted(q, k, v, mask=None):
     Cause: A number such as -10000 is added to forbidden scores. Where all
         are forbidden it cancels out; a larger score would win over it.
     Cure: -torch.inf, and zeros for the rows where all is forbidden.
-    Chapter: masks
+    Chapter: masks#large-and-negative
     """
-    added = 0 if mask is None else (~mask).to(q.dtype) * -1e4
-    return (scaled(q, k) + added).softmax(dim=-1) @ v
+    return subtracted(q, k, v, mask, 1e4)
 
 
 def a_billion_in_float16(q, k, v, mask=None):
@@ -67,7 +74,7 @@ def a_billion_in_float16(q, k, v, mask=None):
 
     Cause: float16 ends at 65,504, and -1e9 does not fit.
     Cure: -torch.inf fits every type.
-    Chapter: masks
+    Chapter: masks#large-and-negative
     """
     return hidden(scaled(q, k), mask, -1e9).softmax(dim=-1) @ v
 
@@ -205,14 +212,17 @@ def causal_flag_ignored(q, k, v, mask=None, causal=False):
     return attention(q, k, v, mask=mask)
 
 
-def under_another_flag(table: Callable[[int, int], Tensor]):
+def under_another_flag(
+    table: Callable[[int, int], Tensor],
+    masked: Callable[..., Tensor] = attention,
+):
     """Attention whose causal flag stands for another table."""
 
     def attend(q, k, v, mask=None, causal=False):
         if causal:
             past = table(q.shape[-2], k.shape[-2])
             mask = past if mask is None else mask & past
-        return attention(q, k, v, mask=mask)
+        return masked(q, k, v, mask=mask)
 
     return attend
 
@@ -225,3 +235,64 @@ for wrong in (
     masks.from_the_other_side,
 ):
     REFERENCE.mistake_as(wrong)(under_another_flag(wrong))
+
+
+# Without the diagonal the first token sees nothing, and what it gets then
+# depends on how scores are hidden.
+without_the_diagonal = functools.partial(under_another_flag, masks.not_itself)
+
+
+@REFERENCE.mistake
+def not_itself_and_the_first_averages(q, k, v, mask=None, causal=False):
+    """A token does not see itself; the first gets the average of all.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty. Forbidden scores are a large negative
+        number such as -1e9; where all are forbidden, all are equal, and the
+        first token sees the future.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+    attend = without_the_diagonal(empty_row_gives_the_average)
+    return attend(q, k, v, mask, causal)
+
+
+@REFERENCE.mistake
+def not_itself_and_the_first_is_nan(q, k, v, mask=None, causal=False):
+    """A token does not see itself, and the first output is NaN.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty: softmax of a row of -inf is 0/0.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+    return without_the_diagonal(empty_row_gives_nan)(q, k, v, mask, causal)
+
+
+@REFERENCE.mistake
+def not_itself_and_the_first_sees_all(q, k, v, mask=None, causal=False):
+    """A token does not see itself; the first sees all, a little rounded.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty. A number such as -10000 is added to
+        forbidden scores; where all are forbidden it cancels out.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+    attend = without_the_diagonal(ten_thousand_subtracted)
+    return attend(q, k, v, mask, causal)
+
+
+@REFERENCE.mistake
+def not_itself_and_a_billion_subtracted(q, k, v, mask=None, causal=False):
+    """A token does not see itself; what the first sees depends on the type.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty. -1e9 is added to forbidden scores:
+        in float64 it cancels out; in float32 all that was there is rounded
+        away, and the first token gets the average.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+    attend = without_the_diagonal(functools.partial(subtracted, much=1e9))
+    return attend(q, k, v, mask, causal)

@@ -1,6 +1,7 @@
 """A decoder with a cache: word by word it must say what one pass says."""
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -166,6 +167,41 @@ def not_causal(x, cache=None):
     q, k, v = project(x, count(cache))
     whole = joined(cache, k, v)
     return attention(q, *whole), whole
+
+
+def without_itself(q, k, v, fill):
+    """Attention to what came before each word, and not to itself."""
+    n_q, n_k = q.shape[1], k.shape[1]
+    before = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q - 1)
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    return scores.masked_fill(~before, fill).softmax(dim=-1) @ v
+
+
+def not_itself_and_the_first_averages(x, cache=None):
+    """At once, the first word gets the average of all; singly, of itself.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty. Forbidden scores are a large negative
+        number such as -1e9; where all are forbidden, all are equal.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks
+    """
+    q, k, v = project(x, count(cache))
+    k, v = joined(cache, k, v)
+    return without_itself(q, k, v, -1e9), (k, v)
+
+
+def not_itself_and_the_first_is_nan(x, cache=None):
+    """The first word of every text comes out as NaN.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty: softmax of a row of -inf is 0/0.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks
+    """
+    q, k, v = project(x, count(cache))
+    k, v = joined(cache, k, v)
+    return without_itself(q, k, v, -torch.inf), (k, v)
 
 
 def positions_start_again(x, cache=None):
@@ -335,6 +371,8 @@ MISTAKES = (
     first_on_first,
     not_causal_within_a_chunk,
     not_causal,
+    not_itself_and_the_first_averages,
+    not_itself_and_the_first_is_nan,
     positions_start_again,
     positions_count_the_chunks,
     new_words_at_wrong_distances,

@@ -105,7 +105,7 @@ def no_cross_attention(parts, x, context, mask=None):
     Cause: The second sublayer is missing.
     Cure: Between self-attention and the feed-forward network, look at the
         context.
-    Chapter: blocks
+    Chapter: masks#padding-and-the-three-masks-of-a-translator
     """
     first, _, last = sublayers(parts, x, context, mask)
     x = add(x, first, parts.norms[0], parts.pre)
@@ -117,7 +117,7 @@ def cross_attention_to_itself(parts, x, context, mask=None):
 
     Cause: Keys and values of the second attention come from x.
     Cure: Queries from x, keys and values from the context.
-    Chapter: masks
+    Chapter: masks#padding-and-the-three-masks-of-a-translator
     """
     first, _, last = sublayers(parts, x, context)
     layers = first, lambda h: parts.cross_attention(h, h), last
@@ -129,7 +129,7 @@ def cross_attention_first(parts, x, context, mask=None):
 
     Cause: The two attentions are exchanged.
     Cure: Self-attention first.
-    Chapter: blocks
+    Chapter: masks#padding-and-the-three-masks-of-a-translator
     """
     first, second, last = sublayers(parts, x, context, mask)
     x = add(x, second, parts.norms[1], parts.pre)
@@ -143,7 +143,7 @@ def attentions_exchanged(parts, x, context, mask=None):
     Cause: The attention that was made for the context looks at x, and the
         other at the context.
     Cure: By their names.
-    Chapter: blocks
+    Chapter: masks#padding-and-the-three-masks-of-a-translator
     """
     past = causal_mask(x.shape[-2], x.shape[-2])
     layers = (
@@ -196,7 +196,7 @@ def no_residual_around_the_cross_attention(parts, x, context, mask=None):
 
     Cause: x = cross_attention(…) without x + .
     Cure: x + cross_attention(…).
-    Chapter: blocks
+    Chapter: layers#add-a-path-past-the-layer
     """
     first, second, last = sublayers(parts, x, context, mask)
     x = add(x, first, parts.norms[0], parts.pre)
@@ -252,7 +252,7 @@ def context_normed_like_x(parts, x, context, mask=None):
     Cause: The norm before the cross-attention is applied to its keys and
         values as well.
     Cure: norm(x) alone; the context comes as it is.
-    Chapter: blocks
+    Chapter: layers#two-sublayers-and-where-the-norm-stands
     """
     return decoder_block(parts, x, parts.norms[1](context), mask)
 

@@ -45,7 +45,7 @@ def not_divided(q, k, v, causal, kernel):
 
     Cause: The sum φ(q) Σ φ(k) vᵀ is not divided by φ(q) Σ φ(k).
     Cure: Divide it, so that weights sum to one.
-    Chapter: efficient/linear
+    Chapter: dot_product#each-row-is-an-average
     """
     return products(q, k, v, causal, kernel) @ v
 
@@ -56,7 +56,7 @@ def divided_by_the_number_of_keys(q, k, v, causal, kernel):
 
     Cause: The sum is divided by the number of keys, not by φ(q) Σ φ(k).
     Cure: Divide by the sum of the weights.
-    Chapter: efficient/linear
+    Chapter: dot_product#each-row-is-an-average
     """
     return products(q, k, v, causal, kernel) @ v / k.shape[-2]
 
@@ -67,7 +67,7 @@ def rows_sum_to_one_over_root_d(q, k, v, causal, kernel):
 
     Cause: It is divided by √d, which only softmax needs.
     Cure: Leave the scale out: it cancels where weights are shared out.
-    Chapter: efficient/linear
+    Chapter: bench#a-window-and-no-softmax
     """
     return linear(q, k, v, causal, kernel) / q.shape[-1] ** 0.5
 
@@ -78,7 +78,7 @@ def queries_without_features(q, k, v, causal, kernel):
 
     Cause: The feature map is put on the keys alone.
     Cure: φ(q), too.
-    Chapter: efficient/linear
+    Chapter: bench#a-window-and-no-softmax
     """
     weights = q @ kernel(k).mT
     return shared(weights * past(q, k) if causal else weights) @ v
@@ -90,7 +90,7 @@ def keys_without_features(q, k, v, causal, kernel):
 
     Cause: The feature map is put on the queries alone.
     Cure: φ(k), too.
-    Chapter: efficient/linear
+    Chapter: bench#a-window-and-no-softmax
     """
     weights = kernel(q) @ k.mT
     return shared(weights * past(q, k) if causal else weights) @ v
@@ -102,7 +102,7 @@ def relu_for_its_features(q, k, v, causal, kernel):
 
     Cause: relu(x) where another feature map is claimed.
     Cure: The one you claim, such as elu(x) + 1.
-    Chapter: efficient/linear
+    Chapter: bench#a-window-and-no-softmax
     """
     return linear(q, k, v, causal, torch.relu)
 
@@ -113,7 +113,7 @@ def softmax_for_its_features(q, k, v, causal, kernel):
 
     Cause: A softmax over the features stands for the feature map.
     Cure: The one you claim, such as elu(x) + 1.
-    Chapter: efficient/linear
+    Chapter: bench#a-window-and-no-softmax
     """
     return linear(q, k, v, causal, lambda x: x.softmax(dim=-1))
 
@@ -124,7 +124,7 @@ def ordinary_attention(q, k, v, causal, kernel):
 
     Cause: The scores go through softmax.
     Cure: If that is what you want, leave the kernel out of your claim.
-    Chapter: efficient/linear
+    Chapter: bench#a-window-and-no-softmax
     """
     return attention(q, k, v, causal=causal)
 
@@ -135,7 +135,7 @@ def denominator_of_the_whole_sequence(q, k, v, causal, kernel):
 
     Cause: The running sum of values is divided by the sum over all keys.
     Cure: Let the denominator run along, too: cumsum over φ(k).
-    Chapter: efficient/linear
+    Chapter: masks#two-tests-for-a-leak
     """
     total = products(q, k, v, False, kernel).sum(dim=-1, keepdim=True)
     return products(q, k, v, causal, kernel) @ v / total
@@ -147,7 +147,7 @@ def numerator_of_the_whole_sequence(q, k, v, causal, kernel):
 
     Cause: The sum over all values is divided by the running sum of keys.
     Cure: Let the numerator run along, too: cumsum over φ(k) vᵀ.
-    Chapter: efficient/linear
+    Chapter: masks#two-tests-for-a-leak
     """
     weights = products(q, k, v, causal, kernel)
     total = weights.sum(dim=-1, keepdim=True)
@@ -161,7 +161,7 @@ def a_small_number_added(q, k, v, causal, kernel):
     Cause: A number such as 0.1 is added to the features or the denominator,
         against division by zero, and it is not small beside them.
     Cure: Add nothing; treat a sum of exactly zero on its own.
-    Chapter: efficient/linear
+    Chapter: dot_product#each-row-is-an-average
     """
     weights = products(q, k, v, causal, kernel)
     return weights @ v / (weights.sum(dim=-1, keepdim=True) + 0.1)

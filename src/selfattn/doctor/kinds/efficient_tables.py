@@ -55,7 +55,7 @@ def one_key_too_many(q, k, v, causal, table):
 
     Cause: The window is compared with <=, or its own position not counted.
     Cure: A window of w sees w - 1 keys back and itself: abs(i - j) < w.
-    Chapter: efficient/window
+    Chapter: masks#a-mask-is-a-comparison-of-positions
     """
     below, above = reach(table)
     mask = band(q.shape[-2], k.shape[-2], below + 1, above + 1)
@@ -68,7 +68,7 @@ def one_key_too_few(q, k, v, causal, table):
 
     Cause: The query's own position is counted twice, or < stands for <=.
     Cure: A window of w sees w - 1 keys back and itself: abs(i - j) < w.
-    Chapter: efficient/window
+    Chapter: masks#a-mask-is-a-comparison-of-positions
     """
     below, above = reach(table)
     mask = band(q.shape[-2], k.shape[-2], below - 1, above - 1)
@@ -81,7 +81,7 @@ def nothing_ahead(q, k, v, causal, table):
 
     Cause: The window reaches back only, as if it were always causal.
     Cure: Without the flag it reaches to both sides.
-    Chapter: efficient/window
+    Chapter: masks#a-mask-is-a-comparison-of-positions
     """
     return under(q, k, v, True, table)
 
@@ -98,7 +98,7 @@ def blocks_that_do_not_overlap(q, k, v, causal, table):
 
     Cause: The sequence is cut into blocks, and each attends to itself.
     Cure: Let each block look at its neighbours, and hide what is too far.
-    Chapter: efficient/window
+    Chapter: masks#a-mask-is-a-comparison-of-positions
     """
     of_i, of_j = blocks(q.shape[-2], k.shape[-2], 1 + reach(table)[0])
     return within(q, k, v, causal, of_i == of_j)
@@ -111,7 +111,7 @@ def whole_blocks_seen(q, k, v, causal, table):
     Cause: Each block looks at itself and its neighbours, and what is too
         far is not hidden.
     Cure: Mask within the blocks: abs(i - j) < window.
-    Chapter: efficient/window
+    Chapter: masks#a-mask-is-a-comparison-of-positions
     """
     of_i, of_j = blocks(q.shape[-2], k.shape[-2], 1 + reach(table)[0])
     return within(q, k, v, causal, (of_i - of_j).abs() <= 1)
@@ -124,7 +124,7 @@ def the_ends_meet(q, k, v, causal, table):
     Cause: The windows are made with roll, which brings what leaves at one
         end in at the other.
     Cure: Hide what has come round.
-    Chapter: efficient/window
+    Chapter: masks#a-mask-is-a-comparison-of-positions
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
     below, above = reach(table)
@@ -141,7 +141,7 @@ def padding_of_the_last_block_is_seen(q, k, v, causal, table):
     Cause: The last block is filled up with zeros, and these keys are not
         hidden: each gets the weight of a score of 0.
     Cure: Mask them, or cut the last block short.
-    Chapter: efficient/window
+    Chapter: masks#zero-is-a-vote
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
     more = -n_k % 64
@@ -162,7 +162,7 @@ def hidden_keys_share_the_weight(q, k, v, causal, table):
 
     Cause: The values of hidden keys are set to zero, not their scores.
     Cure: Hide the scores before the softmax.
-    Chapter: masks
+    Chapter: masks#masking-too-late
     """
     mask = whole_table(q, k, table, causal)
     return tables.scaled(q, k).softmax(dim=-1) * mask @ v
@@ -209,6 +209,12 @@ def _(q, k, v, causal, table):
     if causal:
         mask = mask & triangles.not_itself(q.shape[-2], k.shape[-2])
     return attention(q, k, v, mask=mask)
+
+
+@TABLES.mistake_as(flags.not_itself_and_the_first_averages)
+def _(q, k, v, causal, table):
+    mask = table(q.shape[-2], k.shape[-2])
+    return flags.not_itself_and_the_first_averages(q, k, v, mask, causal)
 
 
 @TABLES.mistake_as(functions.computed_in_float32)

@@ -62,7 +62,7 @@ def nothing_is_rescaled(q, k, v, causal, claim):
     Cause: When the running maximum grows, what was summed before it is not
         made smaller by exp(old - new).
     Cure: Multiply sum and output by exp(old maximum - new maximum).
-    Chapter: efficient/flash
+    Chapter: bench#in-tiles
     """
     return shared(*summed(tiles(q, k, v, causal), shrink=False))
 
@@ -74,7 +74,7 @@ def output_is_not_rescaled(q, k, v, causal, claim):
     Cause: With a new maximum the running sum shrinks, and the output is
         forgotten.
     Cure: Multiply both by exp(old maximum - new maximum).
-    Chapter: efficient/flash
+    Chapter: bench#in-tiles
     """
     output, _ = summed(tiles(q, k, v, causal), shrink=False)
     _, total = summed(tiles(q, k, v, causal))
@@ -87,7 +87,7 @@ def maximum_of_the_first_tile(q, k, v, causal, claim):
 
     Cause: The maximum is that of the first tile, for good.
     Cure: Let it run along: torch.maximum(old, this tile's).
-    Chapter: efficient/flash
+    Chapter: dot_product#the-overflow
     """
     return shared(*summed(tiles(q, k, v, causal), top_of_first=True))
 
@@ -98,7 +98,7 @@ def each_tile_has_its_own_softmax(q, k, v, causal, claim):
 
     Cause: The softmax is taken within each tile, and the outputs averaged.
     Cure: Share out over all keys: keep a running maximum and a running sum.
-    Chapter: efficient/flash
+    Chapter: dot_product#a-weight-compares-within-a-row
     """
     outputs = [
         scores.softmax(dim=-1).nan_to_num() @ values
@@ -113,7 +113,7 @@ def never_divided(q, k, v, causal, claim):
 
     Cause: The running sum is kept, and never used.
     Cure: Divide the output by it, once, at the end.
-    Chapter: efficient/flash
+    Chapter: dot_product#each-row-is-an-average
     """
     return summed(tiles(q, k, v, causal))[0]
 
@@ -124,7 +124,7 @@ def last_tile_left_out(q, k, v, causal, claim):
 
     Cause: The number of tiles is n // size, which leaves out the rest.
     Cure: Round up, and let the last tile be shorter.
-    Chapter: efficient/flash
+    Chapter: bench#in-tiles
     """
     whole = k.shape[-2] // TILE * TILE or k.shape[-2]
     pieces = list(tiles(q, k, v, causal))
@@ -138,7 +138,7 @@ def zeros_fill_the_last_tile(q, k, v, causal, claim):
     Cause: The last tile is filled up with zeros, whose scores are 0 and
         count.
     Cure: Hide them, or let the last tile be shorter.
-    Chapter: efficient/flash
+    Chapter: masks#zero-is-a-vote
     """
     pieces = list(tiles(q, k, v, causal))
     scores, values = pieces[-1]
@@ -157,7 +157,7 @@ def diagonal_tiles_are_not_masked(q, k, v, causal, claim):
     Cause: Tiles wholly in the future are left out, and those that lie on
         the diagonal are taken whole.
     Cure: Mask within the tiles on the diagonal.
-    Chapter: efficient/flash
+    Chapter: masks#a-mask-is-a-comparison-of-positions
     """
     if not causal:
         return exact(q, k, v, causal, claim)
@@ -172,7 +172,7 @@ def diagonal_tiles_are_left_out(q, k, v, causal, claim):
 
     Cause: A tile is left out as soon as a part of it is in the future.
     Cure: Leave out only what is so as a whole, and mask within the others.
-    Chapter: efficient/flash
+    Chapter: masks#a-mask-is-a-comparison-of-positions
     """
     if not causal:
         return exact(q, k, v, causal, claim)
@@ -206,6 +206,17 @@ def _(q, k, v, causal, claim):
 def _(q, k, v, causal, claim):
     past = triangles.first_on_first(q.shape[-2], k.shape[-2])
     return attention(q, k, v, mask=past if causal else None)
+
+
+@TILES.mistake_as(triangles.not_itself)
+def _(q, k, v, causal, claim):
+    past = triangles.not_itself(q.shape[-2], k.shape[-2])
+    return attention(q, k, v, mask=past if causal else None)
+
+
+@TILES.mistake_as(flags.not_itself_and_the_first_averages)
+def _(q, k, v, causal, claim):
+    return flags.not_itself_and_the_first_averages(q, k, v, causal=causal)
 
 
 @TILES.mistake_as(functions.computed_in_float32)

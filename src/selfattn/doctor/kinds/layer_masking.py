@@ -40,12 +40,17 @@ def _(parts, x, context, masks):
     return filled(parts, x, context, masks, low)
 
 
-@BANK.mistake_as(flags.ten_thousand_subtracted)
-def _(parts, x, context, masks):
+def subtracted(parts, x, context, masks, much):
+    """Attention that adds a large negative number to what is forbidden."""
     q, k, _ = heads(parts, x, context)
     mask = allowed(masks, x, context)
-    added = 0 if mask is None else (~mask).to(x.dtype) * -1e4
+    added = 0 if mask is None else (~mask).to(x.dtype) * -much
     return softmax_of(parts, x, context, scores(q, k) + added)
+
+
+@BANK.mistake_as(flags.ten_thousand_subtracted)
+def _(parts, x, context, masks):
+    return subtracted(parts, x, context, masks, 1e4)
 
 
 @BANK.mistake_as(functions.masked_with_zero)
@@ -129,16 +134,22 @@ def _(parts, x, context, masks):
     return layer(parts, x, context, masks._replace(causal=False))[0]
 
 
+def with_triangle(triangle, x, context, masks):
+    """Masks in which another table stands for the causal one."""
+    if not (masks.causal or masks.always):
+        return masks
+    past = triangle(x.shape[-2], context.shape[-2])
+    table = past if masks.table is None else masks.table & past
+    return Masks(table, masks.padding)
+
+
 def under_another_triangle(words):
     """A layer whose causal mask is another table."""
 
     @BANK.mistake_as(words)
     def _(parts, x, context, masks):
-        if masks.causal or masks.always:
-            past = words(x.shape[-2], context.shape[-2])
-            table = past if masks.table is None else masks.table & past
-            masks = Masks(table, masks.padding)
-        return layer(parts, x, context, masks)[0]
+        other = with_triangle(words, x, context, masks)
+        return layer(parts, x, context, other)[0]
 
 
 for triangle in (
@@ -147,3 +158,28 @@ for triangle in (
     triangles.from_the_other_side,
 ):
     under_another_triangle(triangle)
+
+
+@BANK.mistake_as(flags.not_itself_and_the_first_averages)
+def _(parts, x, context, masks):
+    strict = with_triangle(triangles.not_itself, x, context, masks)
+    low = torch.finfo(x.dtype).min
+    return filled(parts, x, context, strict, low)
+
+
+@BANK.mistake_as(flags.not_itself_and_the_first_is_nan)
+def _(parts, x, context, masks):
+    strict = with_triangle(triangles.not_itself, x, context, masks)
+    return filled(parts, x, context, strict, -torch.inf)
+
+
+@BANK.mistake_as(flags.not_itself_and_the_first_sees_all)
+def _(parts, x, context, masks):
+    strict = with_triangle(triangles.not_itself, x, context, masks)
+    return subtracted(parts, x, context, strict, 1e4)
+
+
+@BANK.mistake_as(flags.not_itself_and_a_billion_subtracted)
+def _(parts, x, context, masks):
+    strict = with_triangle(triangles.not_itself, x, context, masks)
+    return subtracted(parts, x, context, strict, 1e9)

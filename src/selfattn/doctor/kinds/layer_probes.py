@@ -157,6 +157,11 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
         Probe("padding is not seen", padded, gradient=True),
         Probe("padding is not seen, though loud", padded, change=loud_padding),
         Probe("the causal flag hides later tokens", {**x, "causal": flag}),
+        Probe(
+            "the flag hides them in float64",
+            {**x, "causal": flag},
+            dtype=torch.float64,
+        ),
     ]
 
 

@@ -25,6 +25,8 @@ TELLING = {  # the mistakes that show without knowing the numbers
     "causal flag ignored",
     "one too many",
     "not itself",
+    "not itself and the first averages",
+    "not itself and the first is nan",
     "from the other side",
     "batch and tokens exchanged",
     "heads attend to heads",
@@ -140,6 +142,7 @@ def asked(x: dict[str, Any]) -> tuple[Probe, ...]:
         Probe("the mask is kept", masked, experiment=who_sees_whom),
         Probe("padding is not seen", padded, experiment=what_padding_moves),
         Probe("the flag hides later tokens", flag, experiment=who_sees_whom),
+        Probe("under the flag, too, all is finite", flag, experiment=form),
     )
 
 

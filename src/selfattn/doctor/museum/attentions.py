@@ -53,7 +53,7 @@ def softmax_over_the_wrong_letter(q, k, v):
     named="mask upside down",
     mask="block",
 )
-def pytorchs_other_convention(q, k, v, attn_mask=None):
+def the_other_convention_of_pytorch(q, k, v, attn_mask=None):
     """A mask that is True where one may not look went into PyTorch's function.
 
     There True allows, so that each token saw what comes after it;

@@ -108,10 +108,10 @@ def room(
 def as_words(name: str) -> str:
     """The words of a name, whether of a function or of a class.
 
-    >>> as_words("top_left"), as_words("NormOnThePath")
-    ('top left', 'norm on the path')
+    >>> as_words("top_left"), as_words("DeviationOfASample")
+    ('top left', 'deviation of a sample')
     """
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    spaced = re.sub("(?<=[A-Za-z])(?=[A-Z])", " ", name)
     return spaced.replace("_", " ").lower()
 
 

@@ -161,7 +161,7 @@ def angles_in_half_precision(x, offset=0):
     named="half of each convention",
     pairs="neighbours",
 )
-def halves_turned_by_neighbours_angles(x, offset=0):
+def halves_turned_by_the_angles_of_neighbours(x, offset=0):
     """A reader asks: angles are laid out in pairs, features turned in halves.
 
     Then the two features of a pair turn by different angles.

@@ -109,6 +109,7 @@ def scaled_by_the_width_of_v(q, k, v, mask=None):
     Cause: The scores are divided by √d_v.
     Cure: They are sums over the features of q and k, so √d is theirs:
         math.sqrt(q.shape[-1]).
+    Chapter: scaling
     """
     return masked_softmax(q @ k.mT / math.sqrt(v.shape[-1]), mask) @ v
 
@@ -119,6 +120,7 @@ def the_output_is_scaled(q, k, v, mask=None):
 
     Cause: √d divides what comes after the softmax.
     Cure: Divide the scores, before it.
+    Chapter: scaling
     """
     return masked_softmax(q @ k.mT, mask) @ v / math.sqrt(q.shape[-1])
 
@@ -151,6 +153,7 @@ def mask_ignored(q, k, v, mask=None):
     Cause: The mask is never used.
     Cure: Put -inf where it is False, before the softmax:
         scores.masked_fill(~mask, -math.inf).
+    Chapter: masks
     """
     return scaled(q, k).softmax(dim=-1) @ v
 
@@ -162,6 +165,7 @@ def mask_upside_down(q, k, v, mask=None):
     Cause: Scores are hidden where the mask is True. Here True means “may
         attend”.
     Cure: Turn it round: masked_fill(~mask, ...).
+    Chapter: masks#two-meanings-of-true
     """
     return masked_softmax(scaled(q, k), None if mask is None else ~mask) @ v
 
@@ -173,6 +177,7 @@ def mask_on_its_side(q, k, v, mask=None):
     Cause: The mask is transposed; it shows only if it is not symmetric.
     Cure: Its rows are queries and its columns keys, as in the scores. Use
         it as it is.
+    Chapter: masks
     """
     return masked_softmax(scaled(q, k), None if mask is None else mask.mT) @ v
 
@@ -183,6 +188,7 @@ def mask_after_softmax(q, k, v, mask=None):
 
     Cause: The weights are masked after the softmax has shared them out.
     Cure: Hide the scores before it: scores.masked_fill(~mask, -math.inf).
+    Chapter: masks#masking-too-late
     """
     full = scaled(q, k).softmax(dim=-1)
     return (full if mask is None else full * mask) @ v
@@ -195,6 +201,7 @@ def mask_after_softmax_mended(q, k, v, mask=None):
     Cause: Masking after the softmax and dividing by what is left is right
         on paper; but when nothing is left that a float can hold, it is 0/0.
     Cure: Hide the scores before it: scores.masked_fill(~mask, -math.inf).
+    Chapter: masks#masking-too-late
     """
     full = scaled(q, k).softmax(dim=-1)
     late = full if mask is None else full * mask
@@ -209,6 +216,7 @@ def masked_with_zero(q, k, v, mask=None):
         exp(0) = 1 is a vote.
     Cure: Set them to -inf, whose exponential is 0:
         scores.masked_fill(~mask, -math.inf).
+    Chapter: masks#zero-is-a-vote
     """
     return hidden(scaled(q, k), mask, 0.0).softmax(dim=-1) @ v
 
@@ -221,6 +229,7 @@ def masked_with_zero_and_empty_rows_wiped(q, k, v, mask=None):
         exp(0) = 1 is a vote. That you wipe out empty rows is right.
     Cure: Set them to -inf, whose exponential is 0:
         scores.masked_fill(~mask, -math.inf).
+    Chapter: masks#zero-is-a-vote
     """
     output = masked_with_zero(q, k, v, mask)
     return output if mask is None else output * mask.any(-1, keepdim=True)
@@ -232,6 +241,7 @@ def mask_added_to_the_scores(q, k, v, mask=None):
 
     Cause: A boolean mask was added to the scores, as ones and zeros.
     Cure: It is no number: scores.masked_fill(~mask, -math.inf).
+    Chapter: masks#two-meanings-of-true
     """
     return (scaled(q, k) + (0 if mask is None else mask)).softmax(-1) @ v
 
@@ -243,6 +253,7 @@ def empty_row_gives_nan(q, k, v, mask=None):
     Cause: Softmax of a row of -inf is 0/0.
     Cure: Here such a query gets zeros: find the empty rows, give them any
         finite scores, and wipe out their weights afterwards.
+    Chapter: masks#a-row-with-nothing-in-it
     """
     return hidden(scaled(q, k), mask).softmax(dim=-1) @ v
 
@@ -254,6 +265,7 @@ def empty_row_gives_the_average(q, k, v, mask=None):
     Cause: Forbidden scores are a large negative number such as -1e9; where
         all are forbidden, all are equal.
     Cure: Here such a query gets zeros: wipe out the weights of empty rows.
+    Chapter: masks#large-and-negative
     """
     return hidden(scaled(q, k), mask, -1e9).softmax(dim=-1) @ v
 
@@ -265,6 +277,7 @@ def large_negative_number_added(q, k, v, mask=None):
     Cause: A large negative number such as -1e9 is added to forbidden scores.
         Where all are forbidden, it cancels out.
     Cure: Here such a query gets zeros: wipe out the weights of empty rows.
+    Chapter: masks#large-and-negative
     """
     added = 0 if mask is None else ~mask * -1e9
     return (scaled(q, k) + added).softmax(dim=-1) @ v

@@ -53,6 +53,7 @@ def no_scale(q, k):
     Cause: The scores go into softmax as they are.
     Cure: Divide them by the square root of the number of features first:
         q @ k.mT / math.sqrt(q.shape[-1]).
+    Chapter: scaling
     """
     return (q @ k.mT).softmax(dim=-1)
 
@@ -63,6 +64,7 @@ def divided_by_d(q, k):
 
     Cause: The scores are divided by d, not by its square root.
     Cure: Divide by math.sqrt(q.shape[-1]).
+    Chapter: scaling
     """
     return (q @ k.mT / q.shape[-1]).softmax(dim=-1)
 
@@ -73,6 +75,7 @@ def multiplied_by_the_root(q, k):
 
     Cause: The scores are multiplied by √d.
     Cure: Divide them by it: q @ k.mT / math.sqrt(q.shape[-1]).
+    Chapter: scaling
     """
     return (q @ k.mT * math.sqrt(q.shape[-1])).softmax(dim=-1)
 
@@ -84,6 +87,7 @@ def scaled_by_the_number_of_keys(q, k):
     Cause: The scores are divided by the square root of the number of keys.
     Cure: What makes scores large is the number of features they sum over,
         so divide by math.sqrt(q.shape[-1]).
+    Chapter: scaling
     """
     return (q @ k.mT / math.sqrt(k.shape[-2])).softmax(dim=-1)
 
