@@ -42,7 +42,11 @@ def touching(formula):
 
 
 def join(formula, before, after):
-    """Put the formula and its punctuation into one span."""
+    """Put the formula and its punctuation into one span.
+
+    Neighbours are found by their places: two texts that read the same are
+    equal, so that one would be taken for the other.
+    """
     parent, place = formula.parent, formula.parent.index(formula)
     span = nodes.inline("", "", classes=["with-punctuation"])
     if len(formula.astext()) <= SHORT:
@@ -50,11 +54,9 @@ def join(formula, before, after):
     parent[place] = span
     span += [nodes.Text(before), formula, nodes.Text(after)]
     if after:
-        right = parent[place + 1]
-        parent.replace(right, nodes.Text(right[len(after) :]))
+        parent[place + 1] = nodes.Text(parent[place + 1][len(after) :])
     if before:
-        left = parent[place - 1]
-        parent.replace(left, nodes.Text(left[: -len(before)]))
+        parent[place - 1] = nodes.Text(parent[place - 1][: -len(before)])
 
 
 def setup(app):
