@@ -101,13 +101,11 @@ def page(new_page):
 
 @pytest.fixture
 def open_lab(request, new_page, site_url):
-    """Open the page that a module of tests names ADDRESS; the lab on it."""
+    """Open a page, the one that the tests name ADDRESS; the lab on it."""
 
-    def start(
-        fragment="", address=site_url + request.module.ADDRESS, **options
-    ):
+    def start(fragment="", address=None, **options):
         page = new_page(**options)
-        page.goto(address + fragment)
+        page.goto((address or site_url + request.module.ADDRESS) + fragment)
         expect(page.locator(".lab-runs")).to_have_count(1)
         return page.locator(LAB)
 

@@ -1,8 +1,6 @@
 """The lab on debugging on its page, driven in a real browser."""
 
-import pytest
-from guards import site_pages
-from guards.site_pages import LAB, control
+from guards.site_pages import control
 from playwright.sync_api import expect
 
 from selfattn.labs.doctor import MISTAKES, PROBES, DoctorLab, probes
@@ -85,19 +83,3 @@ def test_a_setting_travels_by_its_link(open_lab):
     lab = open_lab("#lab=doctor&n_q=9")
     assert_shows(lab, n_q=4)
     expect(lab.get_by_role("alert")).to_contain_text("n_q must lie between")
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"color_scheme": "light"},
-        {"color_scheme": "dark"},
-        {"viewport": {"width": 360, "height": 740}},
-    ],
-    ids=["light", "dark", "narrow"],
-)
-def test_every_face_of_the_lab_is_clean(open_lab, options):
-    lab = open_lab("#lab=doctor&mask=causal&n_q=4&n_k=2&d_v=3", **options)
-    lab.page.wait_for_timeout(site_pages.SETTLED)
-    assert site_pages.inaccessible(lab.page, LAB) == []
-    assert site_pages.overflowing(lab.page) == []

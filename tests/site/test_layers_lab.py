@@ -1,32 +1,17 @@
 """The lab on layers on its page, driven in a real browser."""
 
-import statistics
-
 import pytest
-from guards import site_pages
-from guards.site_pages import LAB, control
+from guards.site_pages import control
 from playwright.sync_api import expect
 
 from selfattn.labs.layers import LEAST, LayersLab
 
 ADDRESS = "book/layers.html"
-MOVES = 60
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻−", "0123456789--")
 
 ROWS = """(root) => [...root.querySelectorAll(".lab-blocks tbody tr")]
   .filter((row) => !row.hidden)
   .map((row) => [...row.cells].slice(1).map((cell) => cell.textContent))"""
-
-MOVE = """(root, moves) => {
-  const input = root.querySelector("[data-setting=draw]");
-  return Array.from({ length: moves }, (_, move) => {
-    const start = performance.now();
-    input.value = 1 + move % 8;
-    input.dispatchEvent(new Event("input"));
-    root.getBoundingClientRect();
-    return performance.now() - start;
-  });
-}"""
 
 
 def number(text):
@@ -97,26 +82,3 @@ def test_a_setting_travels_by_its_link(open_lab):
     mended = open_lab("#lab=layers&depth=99")
     assert_shows(mended, depth=12)
     expect(mended.get_by_role("alert")).to_contain_text("between 1 and 12")
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"color_scheme": "light"},
-        {"color_scheme": "dark"},
-        {"viewport": {"width": 360, "height": 740}},
-    ],
-    ids=["light", "dark", "narrow"],
-)
-def test_every_face_of_the_lab_is_clean(open_lab, options):
-    lab = open_lab("#lab=layers&residual=true&depth=x", **options)
-    lab.page.wait_for_timeout(site_pages.SETTLED)
-    assert site_pages.inaccessible(lab.page, LAB) == []
-    assert site_pages.overflowing(lab.page) == []
-
-
-def test_a_move_takes_less_than_a_frame(open_lab):
-    lab = open_lab("#lab=layers&residual=true&norm=pre&feed_forward=true")
-    # Another program's work can only lengthen a move: the best batch counts.
-    batches = [lab.evaluate(MOVE, MOVES) for _ in range(5)]
-    assert min(statistics.median(times) for times in batches) < 16

@@ -1,9 +1,7 @@
 """The mask laboratory on its page, driven in a real browser."""
 
-import pytest
 import torch
-from guards import site_pages
-from guards.site_pages import LAB, control
+from guards.site_pages import control
 from playwright.sync_api import expect
 
 from selfattn.labs.masks import MasksLab
@@ -108,36 +106,3 @@ def test_a_drawing_travels_by_its_link(open_lab):
     assert_shows(
         lab, kind="none", flipped=[[0, 3], [1, 2]], padded=2, left=True
     )
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"color_scheme": "light"},
-        {"color_scheme": "dark"},
-        {"viewport": {"width": 360, "height": 740}},
-    ],
-    ids=["light", "dark", "narrow"],
-)
-def test_every_face_of_the_lab_is_clean(open_lab, options):
-    fragment = "#lab=masks&kind=documents&n_q=5&padded=3&flipped=1.1,9.9,x"
-    lab = open_lab(fragment, **options)
-    lab.page.wait_for_timeout(site_pages.SETTLED)
-    assert site_pages.inaccessible(lab.page, LAB) == []
-    assert site_pages.overflowing(lab.page) == []
-
-
-def test_the_largest_mask_moves_within_a_frame(open_lab):
-    lab = open_lab("#lab=masks&n=128&n_q=128")
-    times = lab.evaluate("""(root) => {
-      const slider = root.querySelector("[data-setting=j]");
-      return Array.from({ length: 40 }, (_, move) => {
-        slider.value = move;
-        const start = performance.now();
-        slider.dispatchEvent(new Event("input", { bubbles: true }));
-        root.getBoundingClientRect();
-        return performance.now() - start;
-      });
-    }""")
-    # Another program's work can only lengthen a move.
-    assert sorted(times)[10] < 16

@@ -13,6 +13,9 @@ MODES = {
     "dark": {"color_scheme": "dark"},
     "narrow": {"viewport": {"width": 360, "height": 740}},
 }
+# In the dark the colours are others, and nothing else is.
+GUARDS = dict.fromkeys(MODES, site_pages.OPEN_PAGE)
+GUARDS["dark"] = [site_pages.illegible, site_pages.stray_glyphs]
 SHARES = 5  # of the pages, so that several workers look at them
 ALT = "A square of nine cells, the darkest one in the middle of the last row."
 
@@ -47,7 +50,7 @@ def test_every_page_is_clean(site, site_url, new_page, mode, share):
     for address in addresses(site)[share::SHARES]:
         page = new_page(**MODES[mode])
         wrong = site_pages.visit(page, site_url + address)
-        for guard in site_pages.OPEN_PAGE:
+        for guard in GUARDS[mode]:
             wrong += guard(page)
         page.context.close()
         if wrong:
@@ -334,6 +337,11 @@ def test_a_fault_on_a_visit_is_found(tmp_path, page, serving, body, says):
         (
             site_pages.inaccessible,
             "<p style='color: #bbb; background: #fff'>pale</p>",
+            "color-contrast",
+        ),
+        (  # the last of many, alike in all but what they lie in
+            site_pages.illegible,
+            f"{'<p>plain</p>' * 9}<div style='opacity: .3'><p>pale</p></div>",
             "color-contrast",
         ),
         (

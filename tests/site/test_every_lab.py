@@ -1,0 +1,154 @@
+"""What holds for every lab on its page: it is legible, it fits, it is quick.
+
+What a lab shows is compared in the lab's own module of tests.
+"""
+
+import re
+import statistics
+from typing import NamedTuple
+
+import pytest
+from guards import site_pages
+from guards.site_pages import LAB
+
+FRAME = 16  # ms
+MOVES, ROUNDS = 100, 5
+NARROW = {"viewport": {"width": 360, "height": 740}}
+FACES = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "narrow": NARROW,
+    "narrow-dark": NARROW | {"color_scheme": "dark"},
+}
+
+
+class Lab(NamedTuple):
+    """Where much is shown at once, complaints too, and where most is drawn."""
+
+    faces: list[str]
+    largest: str
+    move: str  # a function of JavaScript, of the lab and of a move's number
+
+
+def set_to(setting, value):
+    """A move of one input; its value by the move's number."""
+    return f"""(root, move) => {{
+      const input = root.querySelector("[data-setting={setting}]");
+      input.value = {value};
+      input.dispatchEvent(new Event("input"));
+    }}"""
+
+
+LABS = {
+    "dot_product": Lab(
+        ["n=10&d_k=64&mask=window&window=3&n=x"],
+        "n=10&d_k=64&mask=causal&query=9",
+        """(root, move) => {
+          const key = move % 2 ? "ArrowLeft" : "ArrowRight";
+          root.querySelector(".lab-query")
+            .dispatchEvent(new KeyboardEvent("keydown", { key }));
+        }""",
+    ),
+    "scaling": Lab(
+        ["d_k=1024&divisor=none"], "d_k=1024", set_to("query", "move % 8")
+    ),
+    "masks": Lab(
+        ["kind=documents&n_q=5&padded=3&flipped=1.1,9.9,x"],
+        "n=128&n_q=128",
+        """(root, move) => {  // to another cell, and then change it
+          const input = root.querySelector("[data-setting=j]");
+          input.value = move - move % 2;
+          if (move % 2) root.querySelector(".lab-foot button").click();
+          else input.dispatchEvent(new Event("input"));
+        }""",
+    ),
+    "multihead": Lab(
+        ["n=10&n_heads=12", "n=10&n_heads=5"],
+        "n=10&n_heads=12&n_kv_heads=12",
+        set_to("n_kv_heads", "[12, 6, 4, 3, 2, 1][move % 6]"),
+    ),
+    "positions": Lab(
+        [f"n=64&d=64&encoding={e}" for e in ("sinusoidal", "rope", "alibi")],
+        "n=64&d=64",
+        set_to("query", "move % 64"),
+    ),
+    "layers": Lab(
+        ["residual=true&depth=x"],
+        "residual=true&norm=pre&feed_forward=true",
+        set_to("draw", "1 + move % 8"),
+    ),
+    "cost": Lab(
+        ["n=1048576&batch=256&n_heads=x"],
+        "n=1048576&mechanism=window",
+        set_to("n", "13 - move % 2"),
+    ),
+    "doctor": Lab(
+        ["mask=causal&n_q=4&n_k=2&d_v=3"],
+        "n_q=4&n_k=4&d_k=3&d_v=3",
+        set_to("n_q", "4 - move % 4"),
+    ),
+}
+
+
+@pytest.fixture
+def opened(open_lab, site_url):
+    """Open the page of the lab of this name, with these settings."""
+
+    def start(name, settings, **options):
+        address = f"{site_url}book/{name}.html"
+        fragment = f"#lab={name}&{settings}"
+        return open_lab(fragment, address=address, **options)
+
+    return start
+
+
+def test_every_page_with_a_lab_is_here(site):
+    pages = (site / "book").glob("*.html")
+    found = re.findall(
+        r'data-lab="(\w+)"', "".join(page.read_text("utf-8") for page in pages)
+    )
+    assert sorted(found) == sorted(LABS)
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [(name, face) for name, lab in LABS.items() for face in lab.faces],
+)
+def test_every_face_is_clean(opened, name, settings, face):
+    lab = opened(name, settings, **FACES[face])
+    lab.page.wait_for_timeout(site_pages.SETTLED)
+    if FACES[face].get("color_scheme") != "dark":
+        assert site_pages.inaccessible(lab.page, LAB) == []
+    else:  # only the colours are others
+        assert site_pages.illegible(lab.page, LAB) == []
+    assert site_pages.overflowing(lab.page) == []
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_move_takes_less_than_a_frame(opened, name, record_property):
+    """A hundred moves at the largest setting, five times over.
+
+    Another program's work can only lengthen a move, so the least time of each
+    of the hundred is the nearest to what the lab itself takes.
+    """
+    lab = opened(name, LABS[name].largest)
+    script = f"""(root, moves) => {{
+      const make = {LABS[name].move};
+      return Array.from({{ length: moves }}, (_, move) => {{
+        const start = performance.now();
+        make(root, move);
+        root.getBoundingClientRect();
+        return performance.now() - start;
+      }});
+    }}"""
+    before = lab.inner_html()
+    lab.evaluate(script, 2 if name == "masks" else 1)
+    assert lab.inner_html() != before  # it does move
+    rounds = [lab.evaluate(script, MOVES) for _ in range(ROUNDS)]
+    times = [min(same) for same in zip(*rounds, strict=True)]
+    median, late = statistics.median(times), statistics.quantiles(times, n=20)
+    record_property("median_ms", round(median, 2))
+    record_property("p95_ms", round(late[-1], 2))
+    print(f"{name}: median {median:.2f} ms, 95th percentile {late[-1]:.2f} ms")
+    assert late[-1] < FRAME
