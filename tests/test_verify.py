@@ -39,6 +39,26 @@ def test_a_stage_can_be_run_alone(two_stages, monkeypatch, capfd):
     assert "first" not in out
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_is_built_beside_speaks_in_its_turn(code, monkeypatch, capfd):
+    said = f"print('built', flush=True)\nraise SystemExit({code})"
+    monkeypatch.setattr(verify, "BESIDE", "second")
+    results = verify.run_all(
+        {
+            "first": ["-c", "print('one', flush=True)"],
+            "second": ["-c", said],
+            "third": ["-c", "print('three', flush=True)"],
+        }
+    )
+    said = capfd.readouterr().out.splitlines()
+    assert [line for line in said if line in ("one", "built", "three")] == [
+        "one",
+        "built",
+        "three",
+    ]
+    assert [green for green, _ in results.values()] == [True, code == 0, True]
+
+
 def test_a_stage_that_does_not_exist_is_refused(
     two_stages, monkeypatch, capfd
 ):
@@ -74,10 +94,10 @@ def test_every_kind_of_check_has_its_stage():
         "format",
         "types",
         "spelling",
-        "site",
-        "tests",
         "notebooks",
         "slowest",
+        "site",
+        "tests",
     ]
     assert {"tests", "src", "README.md"} <= set(known["tests"])
     assert "--doctest-glob=*.md" in known["tests"]

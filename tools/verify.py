@@ -11,12 +11,15 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = Path("_build", "notebooks.xml")  # how long each notebook took
-# More workers than this would each wait for one long test that is left.
-WORKERS = min(4, os.cpu_count() or 1)
+BESIDE = "site"  # is built, on one core, while the stages before it run
+# One more than there are cores: tests in a browser often wait. With many
+# more, each would wait for one long test that is left.
+WORKERS = min(4, (os.cpu_count() or 1) + 1)
 
 
 def stages() -> dict[str, list[str]]:
@@ -26,10 +29,10 @@ def stages() -> dict[str, list[str]]:
         "format": ["-m", "ruff", "format", "--check"],
         "types": ["-m", "mypy"],
         "spelling": ["-m", "codespell_lib"],
-        "site": ["tools/site.py", "build"],
-        "tests": ["-m", "pytest", *side_by_side(), "tests", "src", *pages()],
         "notebooks": ["-m", "pytest", *notebooks()],
         "slowest": ["tools/slowest.py", str(REPORT)],
+        "site": ["tools/site.py", "build"],
+        "tests": ["-m", "pytest", *side_by_side(), "tests", "src", *pages()],
     }
 
 
@@ -71,7 +74,7 @@ def run(stage: str, arguments: list[str]) -> tuple[bool, float]:
     Where processes share the cores, each has one thread, unless the caller
     says otherwise: as many again for each would only wait for each other.
     """
-    print(f"\n== {stage}: python {' '.join(arguments)}", flush=True)
+    announce(stage, arguments)
     threads = {"OMP_NUM_THREADS": "1"} if stage == "tests" else {}
     start = time.perf_counter()
     code = subprocess.call(
@@ -81,6 +84,42 @@ def run(stage: str, arguments: list[str]) -> tuple[bool, float]:
         env=threads | os.environ,
     )
     return code == 0, time.perf_counter() - start
+
+
+def run_beside(arguments: list[str]) -> tuple[bool, float, str]:
+    """The same beside other stages: what it says is kept for later."""
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.returncode == 0, time.perf_counter() - start, done.stdout
+
+
+def announce(stage: str, arguments: list[str]) -> None:
+    """Which stage it is, and how to run it alone."""
+    print(f"\n== {stage}: python {' '.join(arguments)}", flush=True)
+
+
+def run_all(stages: dict[str, list[str]]) -> dict[str, tuple[bool, float]]:
+    """Run them in order, all of them even after a red one."""
+    results = {}
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        if BESIDE in stages:
+            aside = pool.submit(run_beside, stages[BESIDE])
+        for name, arguments in stages.items():
+            if name != BESIDE:
+                results[name] = run(name, arguments)
+                continue
+            announce(name, arguments)
+            green, seconds, said = aside.result()
+            results[name] = green, seconds
+            print(said, end="", flush=True)
+    return results
 
 
 def main() -> int:
@@ -94,7 +133,7 @@ def main() -> int:
     if not named or "notebooks" in named:
         (ROOT / REPORT).unlink(missing_ok=True)
 
-    results = {name: run(name, known[name]) for name in named or known}
+    results = run_all({name: known[name] for name in named or known})
     print("\n== summary")
     for name, (green, seconds) in results.items():
         print(f"{'green' if green else 'RED':5} {seconds:6.1f} s  {name}")
