@@ -317,3 +317,12 @@ def test_a_strictly_causal_mask_has_its_name_where_numbers_are_added():
         report = here(strictly_causal(hide), layout="any", mask="keep")
         assert report.mistake is not None, report
         assert report.mistake.name == name
+
+
+def test_one_name_is_told_and_the_others_are_found():
+    def attend(query, key, value, verboten=None):
+        return true_forbids(query, key, value, verboten)
+
+    report = here(attend, names={"mask": "verboten"})
+    assert report.passed and report.facts["mask"] == "block", report
+    assert "a mask" not in report.not_asked

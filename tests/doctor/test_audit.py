@@ -2,14 +2,18 @@
 
 import json
 import random
+import re
+import sys
 
 import doctor_audit
 import pytest
 import torch
 from audited import PEERS, Peer, of_multihead
+from doctor_ill import ILL
 from torch import nn
 
 HERE = [peer for peer in PEERS if doctor_audit.installed(peer)]
+ILL_HERE = [peer for peer in ILL if doctor_audit.installed(peer)]
 
 
 @pytest.mark.parametrize("peer", HERE, ids=lambda peer: peer.name)
@@ -53,3 +57,47 @@ def test_the_committed_table_has_every_peer_and_no_false_alarm():
         assert table["false alarms"] == [], name
         assert sum(table["verdicts"].values()) == doctor_audit.EACH
         assert set(table["verdicts"]) <= {"healthy", table["expected"]}
+
+
+@pytest.mark.parametrize("peer", ILL_HERE, ids=lambda peer: peer.name)
+def test_what_is_ill_and_installed_is_called_so(peer):
+    ((_, report),) = doctor_audit.visits(peer, 1)
+    assert doctor_audit.verdict(report) in doctor_audit.right(peer), report
+
+
+def test_what_is_ill_may_not_be_called_healthy():
+    assert "healthy" not in doctor_audit.right(ILL[0])
+    assert "healthy" in doctor_audit.right(PEERS[0])
+
+
+def test_the_committed_table_has_all_that_are_ill_and_their_versions():
+    """It may have been found elsewhere: they are optional."""
+    whole = json.loads(doctor_audit.PATH.read_text("utf-8"))["ill"]
+    assert list(whole) == [peer.name for peer in ILL]
+    assert len({peer.package for peer in ILL}) >= 6
+    for peer in ILL:
+        table = whole[peer.name]
+        package, version = table["library"].split()
+        assert package == peer.package and re.fullmatch(r"[\d.]+", version)
+        assert set(table["verdicts"]) <= {*doctor_audit.right(peer)}
+        assert table["configurations"] == sum(table["verdicts"].values())
+        assert 1 <= table["configurations"] <= doctor_audit.EACH_ILL
+        assert table["not so called"] == []
+
+
+def test_those_that_are_ill_and_not_installed_are_skipped_with_a_line(
+    monkeypatch, capsys, tmp_path
+):
+    """And what was found of them before stays."""
+    before = {"peers": {}, "ill": {ILL[0].name: {"library": "of old 1.0"}}}
+    path = tmp_path / "audit.json"
+    path.write_text(json.dumps(before), "utf-8")
+    monkeypatch.setattr(doctor_audit, "PATH", path)
+    monkeypatch.setattr(doctor_audit, "installed", lambda peer: "")
+    monkeypatch.setattr(sys, "argv", ["doctor_audit.py", "--ill"])
+    with pytest.raises(SystemExit, match="False"):
+        doctor_audit.main()
+    told = capsys.readouterr().out
+    for peer in ILL:
+        assert f"{peer.name}: {peer.package} is not installed" in told
+    assert json.loads(path.read_text("utf-8")) == before

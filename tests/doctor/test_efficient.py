@@ -9,9 +9,11 @@ from selfattn import (
     attention,
     flash_attention,
     linear_attention,
+    performer_attention,
     sliding_window_attention,
 )
 from selfattn.doctor import examine
+from selfattn.doctor.kinds.efficient_tables import rolled_too_early
 from selfattn.efficient.linear import elu_plus_one
 from selfattn.masks import causal_mask, window_mask
 
@@ -115,3 +117,83 @@ def test_any_table_can_be_claimed():
         return causal_mask(n_q, n_k) | causal_mask(n_k, n_k)[:n_q] | True
 
     assert here(flash_attention, layout="any", table=table).passed
+
+
+OWN = [
+    flash_attention,
+    linear_attention,
+    performer_attention,
+    partial(sliding_window_attention, window=7),
+]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("mechanism", OWN)
+def test_sound_mechanisms_keep_what_holds_of_all(mechanism, causal):
+    if causal:
+        mechanism = partial(mechanism, causal=True)
+    report = here(mechanism, formula="own", causal=causal, layout="any")
+    assert report.passed, report
+    assert ("a causal flag" in report.not_asked) == causal
+
+
+def padded(q, k, v, kv_mask=None, forbidden=None):
+    """Linear attention that leaves out padded keys, said in two ways."""
+    if forbidden is not None:
+        kv_mask = ~forbidden
+    if kv_mask is None:
+        return linear_attention(q, k, v)
+    real = kv_mask.view(len(k), *[1] * (k.ndim - 3), -1, 1)
+    f_q, f_k = elu_plus_one(q), elu_plus_one(k) * real
+    total = f_q @ f_k.sum(dim=-2).unsqueeze(-1)
+    return f_q @ (f_k.mT @ v) / (total + (total == 0))
+
+
+def three_axes(q, k, v, kv_mask=None):
+    if q.ndim != 3:
+        raise ValueError("three axes are asked for")
+    return padded(q, k, v, kv_mask)
+
+
+def test_padding_is_asked_of_what_takes_it_in_any_layout_and_meaning():
+    takes = "a mask for padding"
+    for mechanism in (padded, three_axes):
+        report = here(mechanism, formula="own")
+        assert report.passed and takes not in report.not_asked, report
+        assert report.facts["padding"] == "keep"
+    told = here(padded, formula="own", names={"padding": "forbidden"})
+    assert told.passed and told.facts["padding"] == "block"
+    wrong = here(padded, formula="own", padding="block")
+    assert wrong.mistake is not None
+    assert wrong.mistake.name == "mask upside down"
+
+
+def test_loudness_tells_weights_from_their_mean():
+    def about_the_mean(q, k, v):
+        exact = attention(q, k, v)
+        loud = q.float().norm() * k.float().norm() > 2000
+        return v.mean(dim=-2, keepdim=True) + 0 * exact if loud else exact
+
+    asked = [
+        f.probe.asks for f in here(about_the_mean, formula="own").findings
+    ]
+    assert "loud queries are told apart" in asked
+
+
+def test_a_claim_of_shifted_windows_is_kept_or_not():
+    def table(n_q, n_k):
+        window = (torch.arange(n_k) + 3) // 5
+        return window[n_k - n_q :, None] == window
+
+    def cut(q, k, v, causal=False):
+        mask = table(q.shape[-2], k.shape[-2])
+        if causal:
+            mask = mask & causal_mask(q.shape[-2], k.shape[-2])
+        return attention(q, k, v, mask=mask)
+
+    asked = here(cut, layout="any", table=table)
+    assert asked.mistake.name == "the whole table is made"
+    assert rolled_too_early(table)(2, 7).shape == (2, 7)
+    # Where windows divide the length, it makes no difference.
+    assert rolled_too_early(table)(20, 20).equal(table(20, 20))
+    assert not rolled_too_early(table)(19, 19).equal(table(19, 19))

@@ -9,9 +9,11 @@ from torch import nn
 from selfattn import MultiHeadAttention, attention, fused_attention
 from selfattn.doctor import examine, refilled
 from selfattn.doctor.audit import banks
+from selfattn.doctor.kinds.efficient_tables import rolled_too_early
 from selfattn.doctor.kinds.layer_reference import Masks
 from selfattn.doctor.kinds.layer_reference import layer as reference
 from selfattn.doctor.kinds.module_parts import part_called, projections
+from selfattn.doctor.kinds.self_attention import windows
 from selfattn.positions import rope
 
 
@@ -294,3 +296,32 @@ def test_the_bank_is_tried_on_layers_with_biases():
     """Without, a mistake that leaves them out would be none."""
     names = {m.name for m in banks()["self-attention"].mistakes}
     assert {"biases forgotten", "no scale", "padding ignored"} <= names
+
+
+def pairs(n_q, n_k):
+    """Each token sees itself and its neighbour."""
+    pair = torch.arange(n_k) // 2
+    return pair[n_k - n_q :, None] == pair
+
+
+class InPairs(MultiHeadAttention):
+    def __init__(self, mask):
+        super().__init__(12, 3)
+        self.hide = mask
+
+    def forward(self, x):
+        return super().forward(x, mask=self.hide(x.shape[-2], x.shape[-2]))
+
+
+@pytest.mark.parametrize("formula", ["plain", "own"])
+def test_a_mask_that_a_layer_keeps_by_itself_can_be_claimed(formula):
+    facts = {"table": pairs, "causal": False, "formula": formula}
+    assert here(InPairs(pairs), **facts).passed
+    report = here(MultiHeadAttention(12, 3), **facts, takes=[])
+    assert report.mistake is not None
+    assert report.mistake.name == "claim not kept"
+    early = here(
+        InPairs(rolled_too_early(windows)), **{**facts, "table": windows}
+    )
+    assert early.mistake is not None, early
+    assert early.mistake.name == "rolled before it is padded"

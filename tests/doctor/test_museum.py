@@ -1,24 +1,51 @@
 """The museum: every bug is found out, and has the name it should have."""
 
+import json
 import re
 
+import doctor_audit
 import pytest
+from doctor_ill import ILL
 
 from selfattn import attention
 from selfattn.doctor import examine
-from selfattn.doctor.museum import caches, modules, rooms
+from selfattn.doctor.museum import caches, installed, modules, rooms
 
 ROOMS = rooms()
 
 
 def test_there_are_many_rooms_and_each_says_where_it_comes_from():
-    assert len(ROOMS) >= 48
+    assert len(ROOMS) >= 63
     assert len({room.name for room in ROOMS}) == len(ROOMS)
     for room in ROOMS:
         place = rf"https://github.com/{re.escape(room.project)}/"
-        assert re.fullmatch(place + r"(issues|pull)/\d+", room.thread)
-        assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", room.reported)
+        in_a_thread = re.fullmatch(place + r"(issues|pull)/\d+", room.thread)
+        assert in_a_thread or seen_in_a_version(room), room.name
+        when = r"20\d\d-(0[1-9]|1[0-2])"
+        assert not in_a_thread or re.fullmatch(when, room.reported)
         assert room.report.endswith(".")
+
+
+def seen_in_a_version(room):
+    """Nobody reported it: a package and one version stand for the thread."""
+    package, version = room.versions.split()
+    return (
+        room.project == package
+        and room.thread == f"https://pypi.org/project/{package}/{version}/"
+        and room.reported == f"seen in version {version}"
+    )
+
+
+def test_what_is_installed_today_has_its_versions():
+    """And rooms of every package of the audit that has one."""
+    rooms = [r for r in ROOMS if r.thing.__module__ == installed.__name__]
+    named = [r for r in rooms if re.fullmatch(r"[a-z-]+ [\d.]+", r.versions)]
+    assert len(rooms) >= 15 and len(named) >= 14
+    packages = {room.versions.split()[0] for room in named}
+    assert packages >= {peer.package for peer in ILL}
+    written = json.loads(doctor_audit.PATH.read_text("utf-8"))["ill"]
+    seen = {table["library"] for table in written.values()}
+    assert seen <= {room.versions for room in named}
 
 
 def test_no_two_words_of_a_name_are_joined_and_none_is_torn():

@@ -111,9 +111,11 @@ class Kind:
             if name not in {**said, **seen}
             and (name in wanted or (fact.tried and fact.options))
         }
+        # Names that were told are among those that were seen, beside others.
+        names = {"names": seen["names"]} if "names" in seen else {}
         for chosen in product(*tried.values()):
             one = dict(zip(tried, chosen, strict=True))
-            yield {**one, **seen, **said}
+            yield {**one, **seen, **said, **names}
 
     def late(self) -> set[str]:
         """The needs of which some facts tell: those are tried last."""

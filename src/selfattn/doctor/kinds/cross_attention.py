@@ -5,6 +5,7 @@ from typing import Any
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import layers_called, self_attention
+from selfattn.doctor.kinds.layer_facts import FACTS
 from selfattn.doctor.patient import Facts
 from selfattn.multihead import MultiHeadAttention
 
@@ -32,7 +33,7 @@ KIND = Kind(
     "cross-attention",
     asks="a module that attends from a sequence to another",
     exercise=reference,
-    facts=self_attention.FACTS,
+    facts=FACTS,
     look=look,
     prepare=layers_called.prepared,
     code=layers_called.code,

@@ -8,18 +8,42 @@ from torch import Tensor
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind
-from selfattn.doctor.kinds import attention, efficient_probes
+from selfattn.doctor.kinds import (
+    attention,
+    efficient_probes,
+    efficient_properties,
+)
 from selfattn.doctor.kinds.efficient_kernels import KERNELS
 from selfattn.doctor.kinds.efficient_tables import TABLES
 from selfattn.doctor.kinds.efficient_tiles import TILES
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, parameters
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import elu_plus_one, linear_attention
+from selfattn.efficient.performer import performer_attention
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import window_mask
 
+PADDING = ("key_padding_mask", "padding_mask", "kv_mask", "key_mask")
 FACTS = {
     "layout": attention.FACTS["layout"],
+    "formula": Fact(
+        "what it computes",
+        {
+            "claimed": "softmax, or under the mask or with the kernel claimed",
+            "own": "weights of its own, of which only properties are asked",
+        },
+        tried=False,
+    ),
+    "causal": Fact(
+        "whether, with a formula of its own, it is causal without a flag",
+        {False: "it needs the flag", True: "it hides later keys anyway"},
+        tried=False,
+    ),
+    "padding": Fact(
+        "what a mask for padding, (batch, n_k), says",
+        {"keep": "True allows", "block": "True forbids"},
+        of="padding",
+    ),
     "window": Fact("how many keys to each side it sees, its own counted"),
     "table": Fact("the mask it claims: table(n_q, n_k), True where it looks"),
     "kernel": Fact("the feature map it claims, with a kernel for softmax"),
@@ -33,26 +57,51 @@ FACTS = {
 def look(thing: Any, said: Facts) -> dict[str, Any]:
     """The names of its arguments, and whether it can be causal."""
     seen = attention.look(thing, said)
+    names = seen["names"]
+    told = [name for name in PADDING if name in parameters(thing)]
+    names.setdefault("padding", told[0] if told else None)
     lacks = {n: why for n, why in seen["lacks"].items() if n == "causal"}
     if said.get("square"):
         lacks["length"] = "it needs as many"
-    has = [need for need in seen["has"] if need == "causal"]
     fixed = {"mask": "keep", "mask_axes": "any"}
+    if names["padding"] is None or said.get("formula") != "own":
+        lacks["padding"] = "it has no argument for it"
+        fixed["padding"] = "keep"
+    if said.get("causal"):
+        lacks["causal"] = "it is causal anyway"
+    has = [n for n in ("causal", "padding") if n not in lacks]
     return {**seen, **fixed, "lacks": lacks, "has": has}
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     """Call it as an attention function, with its own options."""
-    options = dict(facts.get("call") or {})
 
-    def with_options(*arguments: Tensor, **named: Any) -> object:
-        return thing(*arguments, **options, **named)
+    def mechanism(
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        causal: bool = False,
+        padding: Tensor | None = None,
+    ) -> object:
+        options = dict(facts.get("call") or {})
+        if padding is not None:
+            if facts["layout"] == "BND":  # heads are a part of the batch
+                padding = padding.repeat_interleave(q[0, ..., 0, 0].numel(), 0)
+            meant = attention.as_meant(padding, facts["padding"], q.dtype)
+            options[facts["names"]["padding"]] = meant
 
-    return attention.adapt(with_options, facts)
+        def with_options(*arguments: Tensor, **named: Any) -> object:
+            return thing(*arguments, **options, **named)
+
+        return attention.adapt(with_options, facts)(q, k, v, causal=causal)
+
+    return mechanism
 
 
 def exercise(thing: Any, facts: Facts) -> Exercise:
     """The reference for what it claims, and the mistakes that are near."""
+    if facts.get("formula") == "own":
+        return efficient_properties.exercise(bool(facts.get("causal")))
     window, table = facts.get("window"), facts.get("table")
     if facts.get("kernel") is not None:
         return efficient_probes.claimed(KERNELS, facts["kernel"])
@@ -74,6 +123,11 @@ def examples() -> dict[str, tuple[Any, dict[str, Any]]]:
         "exact": (flash_attention, {}),
         "under a mask": (window, {"window": 7}),
         "with a kernel": (linear_attention, {"kernel": elu_plus_one}),
+        "of its own": (performer_attention, {"formula": "own"}),
+        "of its own, causal": (
+            partial(performer_attention, causal=True),
+            {"formula": "own", "causal": True},
+        ),
     }
 
 

@@ -63,6 +63,20 @@ def one_key_too_many(q, k, v, causal, table):
 
 
 @TABLES.mistake
+def one_key_too_many_behind(q, k, v, causal, table):
+    """Each query sees one key more behind it than ahead.
+
+    Cause: The window is cut to an even length, half of it behind the query;
+        the query itself lies in the other half.
+    Cure: A window of w sees w - 1 keys to each side: abs(i - j) < w.
+    Chapter: masks#a-mask-is-a-comparison-of-positions
+    """
+    below, above = reach(table)
+    mask = band(q.shape[-2], k.shape[-2], below + 1, above)
+    return within(q, k, v, causal, mask)
+
+
+@TABLES.mistake
 def one_key_too_few(q, k, v, causal, table):
     """Each query sees one key less to each side than you say.
 
@@ -134,6 +148,40 @@ def the_ends_meet(q, k, v, causal, table):
     return attention(q, k, v, mask=ring)
 
 
+def rolled_too_early(table):
+    """Another table: that of shifted windows, when zeros come in too late.
+
+    The mask cuts off what has come round at the end of the padded sequence,
+    where there is nothing but padding.
+    """
+    seen_far_from_the_ends = table(1001, 1001)[500].nonzero()[:, 0]
+    size = len(seen_far_from_the_ends)
+    shift = int(seen_far_from_the_ends[0]) % size
+
+    def other(n_q, n_k):
+        place = (torch.arange(n_k) - shift) % n_k
+        end = -(-n_k // size) * size
+        part = (place >= end - size).int() + (place >= end - shift)
+        both = torch.stack((place // size, part))
+        return (both[:, :, None] == both[:, None]).all(dim=0)[n_k - n_q :]
+
+    return other
+
+
+@TABLES.mistake
+def rolled_before_it_is_padded(q, k, v, causal, table):
+    """Unless the windows divide the length, its ends look at each other.
+
+    Cause: The sequence is rolled, and then filled up to whole windows. The
+        mask for what has come round is made as if it were filled up first.
+    Cure: Fill up, then roll; or hide by the places that tokens came from.
+    Chapter: masks#a-mask-is-a-comparison-of-positions
+    Thread: https://github.com/huggingface/pytorch-image-models/issues/2438
+    """
+    mask = rolled_too_early(table)(q.shape[-2], k.shape[-2])
+    return within(q, k, v, causal, mask)
+
+
 @TABLES.mistake
 def padding_of_the_last_block_is_seen(q, k, v, causal, table):
     """The last queries are too faint: they also see keys that do not exist.
@@ -149,9 +197,8 @@ def padding_of_the_last_block_is_seen(q, k, v, causal, table):
         torch.nn.functional.pad(x, (0, 0, 0, more)) for x in (k, v)
     )
     mask = whole_table(q, k, table, causal)
-    above = reach(table)[1]
-    i = torch.arange(n_q)[:, None] + n_k - n_q
-    extra = (torch.arange(n_k, n_k + more) - i <= above) & (not causal)
+    whole = table(n_k + more, n_k + more)
+    extra = whole[n_k - n_q : n_k, n_k:] & (not causal)
     mask = torch.cat((mask, extra), dim=-1)
     return attention(q, longer_k, longer_v, mask=mask)
 

@@ -5,6 +5,11 @@ import torch
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds import attention_bank as flags
+from selfattn.doctor.kinds.efficient_tables import (
+    claim_not_kept,
+    rolled_before_it_is_padded,
+    rolled_too_early,
+)
 from selfattn.doctor.kinds.layer_bank import BANK, hidden
 from selfattn.doctor.kinds.layer_reference import (
     Masks,
@@ -67,7 +72,8 @@ def _(parts, x, context, masks):
 def padding_ignored(parts, x, context, masks):
     """Your outputs depend on what the padding holds.
 
-    Cause: The mask that tells which tokens are padding is never used.
+    Cause: The mask that tells which tokens are padding is never used; or it
+        wipes out their values, and their keys still share in the weights.
     Cure: Hide the padded keys: scores.masked_fill(~real[:, None, None, :],
         -torch.inf).
     Chapter: masks
@@ -140,7 +146,7 @@ def with_triangle(triangle, x, context, masks):
         return masks
     past = triangle(x.shape[-2], context.shape[-2])
     table = past if masks.table is None else masks.table & past
-    return Masks(table, masks.padding)
+    return Masks(table, masks.padding, claimed=masks.claimed)
 
 
 def under_another_triangle(words):
@@ -183,3 +189,18 @@ def _(parts, x, context, masks):
 def _(parts, x, context, masks):
     strict = with_triangle(triangles.not_itself, x, context, masks)
     return subtracted(parts, x, context, strict, 1e9)
+
+
+CLAIMS = {"claim not kept", "rolled before it is padded"}  # need a claim
+
+
+@BANK.mistake_as(claim_not_kept)
+def _(parts, x, context, masks):
+    return layer(parts, x, context, masks._replace(claimed=None))[0]
+
+
+@BANK.mistake_as(rolled_before_it_is_padded)
+def _(parts, x, context, masks):
+    if masks.claimed is not None:
+        masks = masks._replace(claimed=rolled_too_early(masks.claimed))
+    return layer(parts, x, context, masks)[0]

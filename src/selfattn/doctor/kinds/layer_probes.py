@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kinds.layer_masking import BANK
-from selfattn.doctor.kinds.layer_reference import Masks, layer
+from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.kinds.layer_masking import BANK, CLAIMS
+from selfattn.doctor.kinds.layer_reference import Masks, Table, layer
 from selfattn.doctor.kinds.module_parts import Projections
 from selfattn.doctor.probes import (
     Inputs,
@@ -178,40 +178,66 @@ WITHIN = {"x": "batch n d_model"}
 ACROSS = {"x": "batch n_q d_model", "context": "batch n_k d_context"}
 
 
-def exercise(parts: Projections, *, causal: bool, cross: bool) -> Exercise:
-    """The reference, probes and mistakes for a layer of these projections."""
-    sizes = {
-        "d_model": parts.q.W.shape[0],
-        "d_context": parts.k.W.shape[0],
-        **dict.fromkeys(("n", "n_q", "n_k"), 7),
-    }
-    x = ACROSS if cross else WITHIN
-    probes = tuple(
+def probes(d_model: int, d_context: int, cross: bool) -> tuple[Probe, ...]:
+    """All probes of a layer of these widths."""
+    sizes = dict.fromkeys(("n", "n_q", "n_k"), 7)
+    sizes |= {"d_model": d_model, "d_context": d_context}
+    return tuple(
         dataclasses.replace(
             probe,
             sizes={**sizes, **probe.sizes},
             fixed=("d_model", "d_context"),
         )
-        for probe in asked(x, cross)
+        for probe in asked(ACROSS if cross else WITHIN, cross)
     )
+
+
+def exercise(
+    parts: Projections,
+    *,
+    causal: bool,
+    cross: bool,
+    claimed: Table | None = None,
+) -> Exercise:
+    """The reference, probes and mistakes for a layer of these projections.
+
+    Args:
+        parts: the projections.
+        causal: whether it hides later tokens without being told to.
+        cross: whether it looks at another sequence.
+        claimed: of n_q and n_k, a mask that it keeps without being told to.
+    """
     return Exercise(
         "cross-attention" if cross else "self-attention",
         asks=BANK.asks,
-        solution=as_layer(layer, parts, causal),
-        probes=probes,
+        solution=as_layer(layer, parts, causal, claimed),
+        probes=probes(parts.q.W.shape[0], parts.k.W.shape[0], cross),
         by_name=("mask", "padding", "causal"),
-        mistakes=[
-            dataclasses.replace(m, answer=as_layer(m.answer, parts, causal))
-            for m in BANK.mistakes
-            if m.name != NO_MISTAKE[causal]
-        ],
+        mistakes=known(parts, causal, claimed),
         optional=OPTIONAL,
         conventions=CONVENTIONS,
     )
 
 
+def known(
+    parts: Projections, causal: bool, claimed: Table | None
+) -> list[Mistake]:
+    """The mistakes that a layer of these projections can make."""
+    none = {NO_MISTAKE[causal], *(CLAIMS if claimed is None else ())}
+    return [
+        dataclasses.replace(
+            mistake, answer=as_layer(mistake.answer, parts, causal, claimed)
+        )
+        for mistake in BANK.mistakes
+        if mistake.name not in none
+    ]
+
+
 def as_layer(
-    function: Callable[..., Any], parts: Projections, always: bool
+    function: Callable[..., Any],
+    parts: Projections,
+    always: bool,
+    claimed: Table | None = None,
 ) -> Callable[..., Any]:
     """A function of projections as a layer that has them."""
 
@@ -223,7 +249,7 @@ def as_layer(
         causal: bool = False,
         whole: bool = False,
     ) -> Any:
-        masks = Masks(mask, padding, causal, always)
+        masks = Masks(mask, padding, causal, always, claimed)
         context = x if context is None else context
         value = function(parts, x, context, masks)
         if whole:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kinds import layer_probes as values
-from selfattn.doctor.kinds.layer_masking import BANK
+from selfattn.doctor.kinds.layer_reference import Table
 from selfattn.doctor.kinds.module_parts import Affine, Projections
 from selfattn.doctor.probes import Inputs, Probe, Sizes, numbers
 
@@ -37,6 +37,8 @@ TELLING = {  # the mistakes that show without knowing the numbers
     "mask on its side",
     "padding ignored",
     "softmax that overflows",
+    "claim not kept",
+    "rolled before it is padded",
 }
 LONGEST = {"n": 11}  # odd, and no multiple of a tile
 
@@ -147,16 +149,17 @@ def asked(x: dict[str, Any]) -> tuple[Probe, ...]:
 
 
 def exercise(
-    d_model: int, d_context: int, *, causal: bool, cross: bool
+    d_model: int,
+    d_context: int,
+    *,
+    causal: bool,
+    cross: bool,
+    claimed: Table | None = None,
 ) -> Exercise:
     """A stand-in of that width, the probes, and the mistakes that show."""
     parts = stand_in(d_model, d_context)
-    whole = values.exercise(parts, causal=causal, cross=cross)
-    mistakes = [
-        dataclasses.replace(m, answer=values.as_layer(m.answer, parts, causal))
-        for m in BANK.mistakes
-        if m.name in TELLING and m.name != values.NO_MISTAKE[causal]
-    ]
+    whole = values.exercise(parts, causal=causal, cross=cross, claimed=claimed)
+    mistakes = [m for m in whole.mistakes if m.name in TELLING]
     return dataclasses.replace(
         whole,
         probes=of_the_size_of(whole.probes[0]),

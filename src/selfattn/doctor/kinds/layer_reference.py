@@ -1,6 +1,7 @@
 """Attention by heads, of given projections: the reference of two kinds."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -11,6 +12,8 @@ from selfattn.dot_product import masked_softmax
 from selfattn.masks import causal_mask
 from selfattn.multihead import merge_heads, split_heads
 
+Table = Callable[[int, int], Tensor]
+
 
 class Masks(NamedTuple):
     """All that hides keys, each True where one may look."""
@@ -19,6 +22,7 @@ class Masks(NamedTuple):
     padding: Tensor | None = None  # (batch, n_k)
     causal: bool = False  # by a flag
     always: bool = False  # without a flag
+    claimed: Table | None = None  # of n_q and n_k, that it keeps by itself
 
 
 def allowed(masks: Masks, x: Tensor, context: Tensor) -> Tensor | None:
@@ -30,6 +34,9 @@ def allowed(masks: Masks, x: Tensor, context: Tensor) -> Tensor | None:
     if masks.causal or masks.always:
         past = causal_mask(x.shape[-2], context.shape[-2])
         found = past if found is None else found & past
+    if masks.claimed is not None:
+        kept = masks.claimed(x.shape[-2], context.shape[-2])
+        found = kept if found is None else found & kept
     return found
 
 

@@ -4,16 +4,18 @@ import inspect
 from functools import lru_cache
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import Fact, Kind, UnclearError
+from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.kinds import (
     layer_probes,
     layer_properties,
     layers_called,
 )
-from selfattn.doctor.kinds.layers_called import MEANINGS
+from selfattn.doctor.kinds.layer_facts import FACTS
+from selfattn.doctor.kinds.layer_reference import Table
 from selfattn.doctor.kinds.module_parts import (
     HEADS,
     MODEL,
@@ -25,56 +27,6 @@ from selfattn.doctor.kinds.module_parts import (
 )
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.multihead import MultiHeadAttention
-
-FACTS = {
-    "layout": Fact(
-        "the axes of x",
-        {"BND": "batch, tokens, features", "NBD": "tokens, batch, features"},
-    ),
-    "causal": Fact(
-        "whether it hides later tokens, without being told to",
-        {False: "it sees them", True: "it hides them"},
-    ),
-    "mask": Fact("what a mask says", MEANINGS, of="mask"),
-    "mask_axes": Fact(
-        "which axes a mask has",
-        {
-            "NN": "queries, keys",
-            "BNN": "batch, queries, keys",
-            "B1NN": "batch, 1, queries, keys",
-        },
-        of="mask",
-    ),
-    "padding": Fact("what a mask for padding says", MEANINGS, of="padding"),
-    "packed": Fact(
-        "how one matrix holds queries, keys and values",
-        {"by part": "all queries first", "by head": "a head after the other"},
-    ),
-    "formula": Fact(
-        "what it computes",
-        {
-            "plain": "softmax(q kᵀ / √d_head) v of its own projections",
-            "own": "something more, of which only properties are asked",
-        },
-        tried=False,
-    ),
-    "d_model": Fact("the width of x"),
-    "n_heads": Fact("how many heads it has"),
-    "names": Fact("its names for x, context, mask, padding, causal"),
-    "projections": Fact("its names for q, k, v, out, qkv or kv"),
-    "call": Fact("what else it is to be called with, as a dict"),
-    "make": Fact("what its class is to be called with, as a dict"),
-    "empty_row": Fact(
-        "what a query gets that may see nothing",
-        {
-            "zeros": "zeros",
-            "nan": "NaN",
-            "average": "the average of all values",
-            "everything": "what it would get without a mask",
-        },
-        tried=False,
-    ),
-}
 
 
 def look(thing: Any, said: Facts, cross: bool = False) -> dict[str, Any]:
@@ -130,9 +82,17 @@ def reference(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
     said = tuple(dict(facts.get("projections") or {}).items())
     if facts.get("formula", "plain") == "own":
         d_model, d_context = widths(thing, facts)
-        return of_width(d_model, d_context, facts["causal"], cross)
+        return of_width(
+            d_model, d_context, facts["causal"], cross, facts.get("table")
+        )
     return of_module(
-        thing, facts["n_heads"], facts["packed"], said, facts["causal"], cross
+        thing,
+        facts["n_heads"],
+        facts["packed"],
+        said,
+        facts["causal"],
+        cross,
+        facts.get("table"),
     )
 
 
@@ -182,11 +142,15 @@ def widths(thing: Any, facts: Facts) -> tuple[int, int]:
 
 @lru_cache(maxsize=8)
 def of_width(
-    d_model: int, d_context: int, causal: bool, cross: bool
+    d_model: int,
+    d_context: int,
+    causal: bool,
+    cross: bool,
+    table: Table | None,
 ) -> Exercise:
     """The reference of modules of a width, of which properties are asked."""
     return layer_properties.exercise(
-        d_model, d_context, causal=causal, cross=cross
+        d_model, d_context, causal=causal, cross=cross, claimed=table
     )
 
 
@@ -198,12 +162,15 @@ def of_module(
     said: tuple[tuple[str, str], ...],
     causal: bool,
     cross: bool,
+    table: Table | None,
 ) -> Exercise:
     """The reference of one module, in one way to read it."""
     parts = projections(module, n_heads, packed, dict(said))
     if parts is None:
         raise UnclearError("Its heads do not divide its projections.")
-    return layer_probes.exercise(parts, causal=causal, cross=cross)
+    return layer_probes.exercise(
+        parts, causal=causal, cross=cross, claimed=table
+    )
 
 
 class Causal(MultiHeadAttention):
@@ -214,13 +181,29 @@ class Causal(MultiHeadAttention):
         return super().forward(x, causal=True)
 
 
+def windows(n_q: int, n_k: int) -> Tensor:
+    """Windows of four that begin two later: 2 tokens, 4, 4, and so on."""
+    window = (torch.arange(n_k) + 2) // 4
+    return window[n_k - n_q :, None] == window
+
+
+class InWindows(MultiHeadAttention):
+    """A layer that sees the tokens of its own window alone."""
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        """Attend from each token to those of its window."""
+        return super().forward(x, mask=windows(x.shape[-2], x.shape[-2]))
+
+
 def examples() -> dict[str, tuple[Any, dict[str, Any]]]:
     """Healthy layers, of each sort of probes."""
+    own = {"causal": False, "formula": "own"}
     layer = MultiHeadAttention(12, 3, projection_bias=True)
     return {
         "": (layer, {"causal": False}),
         "causal": (Causal(12, 3, projection_bias=True), {"causal": True}),
-        "properties": (layer, {"causal": False, "formula": "own"}),
+        "properties": (layer, own),
+        "in windows": (InWindows(12, 3), {"table": windows, **own}),
     }
 
 

@@ -22,10 +22,10 @@ class Room:
 
     Args:
         name: what the bug is, in a few words.
-        project: whose code it was, as owner/name.
-        thread: where it was reported.
-        reported: when, as year and month.
-        versions: the versions that the report names, if any.
+        project: whose code it was, as owner/name; or the package's name.
+        thread: where it was reported; if nowhere, that version of the package.
+        reported: when, as year and month; or in which version it was seen.
+        versions: those that the report names, or that it was seen in, if any.
         report: what was reported, retold.
         thing: the bug made anew: a function, or a module's class.
         kind: what the doctor examines it as.
@@ -64,8 +64,8 @@ class Room:
 
 
 def room(
-    thread: str,
-    reported: str,
+    thread: str = "",
+    reported: str = "",
     *,
     kind: str,
     named: str,
@@ -75,23 +75,23 @@ def room(
     """Make a room of a function or class; its docstring retells the report.
 
     Args:
-        thread: the issue or pull request, owner/name#number.
+        thread: the issue or pull request, owner/name#number; none, if nobody
+            reported it: then ``versions`` is the package and its version.
         reported: year and month.
         kind: what it is examined as.
         named: what the doctor calls it.
-        versions: the versions that the report names.
+        versions: the versions that the report names, or it was seen in.
         facts: what the doctor is told.
     """
-    project, _, number = thread.partition("#")
-    where = "pull" if number.startswith("pull-") else "issues"
-    number = number.removeprefix("pull-")
+    project, link = reported_in(thread) if thread else seen_in(versions)
+    reported = reported or f"seen in version {versions.split()[1]}"
 
     def put(thing: Thing) -> Thing:
         words = inspect.cleandoc(thing.__doc__ or "")
         thing.room = Room(  # type: ignore[attr-defined]
             as_words(thing.__name__),
             project,
-            f"https://github.com/{project}/{where}/{number}",
+            link,
             reported,
             versions,
             " ".join(words.split()),
@@ -103,6 +103,28 @@ def room(
         return thing
 
     return put
+
+
+def reported_in(thread: str) -> tuple[str, str]:
+    """A thread's project and its address.
+
+    >>> reported_in("a/b#pull-3")
+    ('a/b', 'https://github.com/a/b/pull/3')
+    """
+    project, _, number = thread.partition("#")
+    where = "pull" if number.startswith("pull-") else "issues"
+    number = number.removeprefix("pull-")
+    return project, f"https://github.com/{project}/{where}/{number}"
+
+
+def seen_in(versions: str) -> tuple[str, str]:
+    """A package, and the address of one version of it.
+
+    >>> seen_in("linformer 0.2.3")
+    ('linformer', 'https://pypi.org/project/linformer/0.2.3/')
+    """
+    package, version = versions.split()
+    return package, f"https://pypi.org/project/{package}/{version}/"
 
 
 def as_words(name: str) -> str:

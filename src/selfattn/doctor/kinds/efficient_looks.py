@@ -1,0 +1,123 @@
+"""Ways to look at a mechanism whose numbers nobody knows.
+
+What its weights sum to, or which outputs move when an input is changed.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.probes import Inputs
+
+Answer = Callable[..., Any]
+EXACT = 1e-4  # what a change must move to count, beside what rounding moves
+
+
+def put(answer: Answer, inputs: Inputs, **changed: Tensor) -> Tensor:
+    """The output for some inputs, of which a few are others."""
+    given = {**inputs, **changed}
+    qkv = [given.pop(name) for name in "qkv"]
+    output: Tensor = answer(*qkv, **given)
+    return output.detach()
+
+
+def moved(before: Tensor, after: Tensor) -> Tensor:
+    """Which outputs are other ones, (…, n_q)."""
+    gap = (before - after).abs() / (1 + before.abs())
+    return gap.amax(dim=-1) > EXACT
+
+
+def sums(answer: Answer, inputs: Inputs) -> Tensor:
+    """What the weights of each query sum to: its output, if each value is 1.
+
+    More than ten is ten: what is not divided may be of any size.
+    """
+    output = put(answer, inputs, v=torch.ones_like(inputs["v"]))[..., 0]
+    return output.clamp(-10, 10)
+
+
+def told_apart(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether other queries get other outputs."""
+    output = put(answer, inputs)
+    other = put(answer, inputs, q=inputs["q"].flip(-1))
+    return (output - other).norm() > 0.01 * output.norm()
+
+
+def who_is_seen(answer: Answer, inputs: Inputs) -> Tensor:
+    """Of which values something comes out at all, (n_k,)."""
+    before, columns = put(answer, inputs), []
+    for j in range(inputs["v"].shape[-2]):
+        v = inputs["v"].clone()
+        v[..., j, :] += 50
+        columns.append(moved(before, put(answer, inputs, v=v)).any())
+    return torch.stack(columns)
+
+
+def itself(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether each output moves with its own value, (n,)."""
+    before, found = put(answer, inputs), []
+    for i in range(inputs["v"].shape[-2]):
+        v = inputs["v"].clone()
+        v[..., i, :] += 50
+        after = put(answer, inputs, v=v)
+        found.append(moved(before, after)[..., i].all())
+    return torch.stack(found)
+
+
+def later(answer: Answer, inputs: Inputs, name: str) -> Tensor:
+    """Whether earlier outputs move as one input becomes loud later on."""
+    half = inputs[name].shape[-2] // 2
+    x = inputs[name].clone()
+    x[..., half:, :] = 5 * x[..., half:, :].flip(-1)
+    after = put(answer, inputs, **{name: x})
+    return moved(put(answer, inputs), after)[..., :half].any()
+
+
+def across(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether other sequences move when the first is another, and loud."""
+    loud = {name: inputs[name].clone() for name in "qkv"}
+    for x in loud.values():
+        x[0] = 5 * x[0].flip(-1)
+    after = put(answer, inputs, **loud)
+    return moved(put(answer, inputs), after)[1:].any()
+
+
+def of_real(output: Tensor, inputs: Inputs) -> Tensor:
+    """The outputs of tokens that are no padding: (…, features)."""
+    return output.transpose(1, 2)[inputs["padding"]]
+
+
+def what_moves(
+    answer: Answer, inputs: Inputs, name: str, padded: bool
+) -> Tensor:
+    """Whether outputs of real tokens move with padded, or real, inputs."""
+    which = inputs["padding"] != padded
+    x = inputs[name].masked_fill(which[:, None, :, None], 2.0)
+    pair = put(answer, inputs), put(answer, inputs, **{name: x})
+    return moved(*(of_real(output, inputs) for output in pair)).any()
+
+
+def sums_of_real(answer: Answer, inputs: Inputs) -> Tensor:
+    """What the weights of each real token sum to."""
+    output = put(answer, inputs, v=torch.ones_like(inputs["v"]))
+    return of_real(output, inputs)[..., 0].clamp(-10, 10)
+
+
+def form(answer: Answer, inputs: Inputs) -> Tensor:
+    """Zeros of the shape and type of the output, and NaN where it has NaN."""
+    output = put(answer, inputs)
+    return torch.where(output.isfinite(), torch.zeros_like(output), torch.nan)
+
+
+def learned(answer: Answer, inputs: Inputs) -> Tensor:
+    """Through which of q, k and v something could be learned."""
+    leaves = [inputs[name].clone().requires_grad_() for name in "qkv"]
+    output = answer(*leaves)
+    if not output.requires_grad:
+        return torch.zeros(3, dtype=torch.bool)
+    weighted = (output * output.detach().flip(-1)).sum()
+    grads = torch.autograd.grad(weighted, leaves, allow_unused=True)
+    told = [g is not None and bool(g.abs().sum() > 0) for g in grads]
+    return torch.tensor(told)
