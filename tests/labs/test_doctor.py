@@ -60,7 +60,7 @@ def compare(results, settings):
         assert theirs["probes"] == panel[values["mistake"]], values
 
 
-def test_it_computes_as_the_bank_at_every_setting(in_node):
+def test_it_computes_as_the_bank_at_every_setting(in_node, unopened):
     assert len(EVERYWHERE) == 6_912  # all of them
     calls = [["compute", values] for values in EVERYWHERE]
     compare(in_node("doctor", calls), EVERYWHERE)

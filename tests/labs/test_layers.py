@@ -42,7 +42,7 @@ def compare(theirs, values):
         assert theirs[name] == pytest.approx(numbers, rel=CLOSE, abs=sunk)
 
 
-def test_the_page_computes_as_the_package_everywhere(in_node):
+def test_the_page_computes_as_the_package_everywhere(in_node, unopened):
     everywhere = list(every_setting())
     assert len(everywhere) == 1152  # at most 20,000, so all of them
     calls = [["compute", values] for values in everywhere]

@@ -51,7 +51,7 @@ def compare(theirs, values):
     assert shapes == ours.shapes()
 
 
-def test_the_page_computes_as_the_package_everywhere(in_node):
+def test_the_page_computes_as_the_package_everywhere(in_node, unopened):
     everywhere = list(every_setting())
     assert len(everywhere) == 4680  # at most 20,000, so all of them
     calls = [["compute", values] for values in everywhere]

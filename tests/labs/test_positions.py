@@ -73,7 +73,7 @@ def compare(theirs, values):
         assert not page.numel() or (page - mine).abs().max() <= bound, name
 
 
-def test_the_page_computes_as_the_package(in_node):
+def test_the_page_computes_as_the_package(in_node, unopened):
     chance = random.Random(0)
     many = [
         *every_value_and_pair(),

@@ -53,7 +53,7 @@ def compare(results, settings):
         assert theirs["counts"] == counts(ours.scaled), values
 
 
-def test_it_computes_as_the_package_at_every_setting(in_node):
+def test_it_computes_as_the_package_at_every_setting(in_node, unopened):
     assert len(EVERYWHERE) == 264
     calls = [["compute", values] for values in EVERYWHERE]
     compare(in_node("scaling", calls), EVERYWHERE)

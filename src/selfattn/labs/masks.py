@@ -111,33 +111,37 @@ def keep(
 ) -> Bool[Tensor, "n_q n_k"]:
     """The mask of these settings, those of `MasksLab`."""
     start = 0 if alignment == "first" else n - n_q
-    end = max(n, start + n_q)  # queries are at start, start + 1, …
-
-    def table(mask: Any, *how: int) -> Bool[Tensor, "..."]:
-        # Made for queries up to the end, since the last sits on the last.
-        return mask(end - start, end, *how)[:n_q, :n]
-
+    aligned = n_q, n, start
     if kind == "documents":
         mask = documents(n_q, n, size, start)
     elif kind == "none":
         mask = torch.ones(n_q, n, dtype=torch.bool)
     elif kind == "causal":
-        mask = table(causal_mask)
+        mask = table(causal_mask, *aligned)
     else:
-        mask = table(SIZED[kind], size)
+        mask = table(SIZED[kind], *aligned, size)
     if causal:
-        mask = mask & table(causal_mask)
+        mask = mask & table(causal_mask, *aligned)
     real = padding_mask(torch.tensor([n - padded]), n)[0, 0]
     mask = mask & (real.flip(-1) if left else real)
     return mask ^ drawn(flipped)[:n_q, :n]
 
 
+def table(
+    mask: Any, n_q: int, n: int, start: int, *how: int
+) -> Bool[Tensor, "{n_q} {n}"]:
+    """The mask of queries at start, start + 1, … and keys at 0, 1, …"""
+    end = max(n, start + n_q)
+    # Made for queries up to the end, since the last sits on the last.
+    return mask(end - start, end, *how)[:n_q, :n]
+
+
 def drawn(flipped: Any) -> Bool[Tensor, "longest longest"]:
     """A table that is True at these cells."""
-    table = torch.zeros(LONGEST, LONGEST, dtype=torch.bool)
+    cells = torch.zeros(LONGEST, LONGEST, dtype=torch.bool)
     for i, j in flipped:
-        table[i, j] = True
-    return table
+        cells[i, j] = True
+    return cells
 
 
 def documents(
