@@ -130,7 +130,7 @@ def keep(
 def table(
     mask: Any, n_q: int, n: int, start: int, *how: int
 ) -> Bool[Tensor, "{n_q} {n}"]:
-    """The mask of queries at start, start + 1, … and keys at 0, 1, …"""
+    """The mask of queries from start on, and of keys from 0 on."""
     end = max(n, start + n_q)
     # Made for queries up to the end, since the last sits on the last.
     return mask(end - start, end, *how)[:n_q, :n]
