@@ -1,7 +1,7 @@
 """The extension that keeps a comma with its formula moves no other comma."""
 
 from docutils import nodes
-from punctuation import join, touching
+from punctuation import is_kept, join, touching
 
 
 def test_a_comma_goes_with_its_formula_and_equal_ones_stay_where_they_are():
@@ -17,8 +17,18 @@ def test_a_comma_goes_with_its_formula_and_equal_ones_stay_where_they_are():
         nodes.math("", "k"),
         nodes.Text(")."),
     )
-    for formula in list(paragraph.findall(nodes.math)):
+    for formula in list(paragraph.findall(is_kept)):
         join(formula, *touching(formula))
     assert paragraph.astext() == "leaks, True of (q, k)."
     spans = [span.astext() for span in paragraph.findall(nodes.inline)]
     assert spans == ["(q,", "k)."]
+
+
+def test_a_comma_goes_with_the_verdict_before_it():
+    claim = nodes.inline("", "leaks wrong", classes=["claim-mention"])
+    paragraph = nodes.paragraph("", "", claim, nodes.Text(", alas"))
+    (kept,) = paragraph.findall(is_kept)
+    join(kept, *touching(kept))
+    assert paragraph.astext() == "leaks wrong, alas"
+    assert paragraph[0].astext() == "leaks wrong,"
+    assert "short" not in paragraph[0]["classes"]

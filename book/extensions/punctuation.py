@@ -1,10 +1,10 @@
-"""Keep a comma with the formula that it follows.
+"""Keep a comma with the formula or the verdict that it follows.
 
 A browser may break a line between a formula and the next character, whatever
-that is, so that a line can begin with a comma. Here the two share a span
-that does not break between them (`.with-punctuation` in custom.css). Some
-browsers break there all the same if the formula itself may break: so a short
-formula may not (`.short`).
+that is, so that a line can begin with a comma; and so after the verdict on a
+claim. Here the two share a span that does not break between them
+(`.with-punctuation` in custom.css). Some browsers break there all the same if
+the formula itself may break: so a short formula may not (`.short`).
 """
 
 import re
@@ -18,41 +18,48 @@ SHORT = 24  # characters of TeX, which no screen is too narrow for
 
 
 class KeepPunctuation(SphinxPostTransform):
-    """Join each inline formula with the punctuation that touches it."""
+    """Join each formula and verdict with the punctuation that touches it."""
 
     default_priority = 900
     formats = ("html",)
 
     def run(self, **kwargs):
-        """Go through one page's formulas."""
-        for formula in list(self.document.findall(nodes.math)):
-            before, after = touching(formula)
+        """Go through one page's formulas and verdicts."""
+        for node in list(self.document.findall(is_kept)):
+            before, after = touching(node)
             if before or after:
-                join(formula, before, after)
+                join(node, before, after)
 
 
-def touching(formula):
-    """The punctuation just before and just after a formula."""
-    place = formula.parent.index(formula)
-    left = formula.parent[place - 1] if place else None
-    right = next(iter(formula.parent[place + 1 : place + 2]), None)
+def is_kept(node):
+    """Whether this is a formula, or a claim with its verdict."""
+    return isinstance(node, nodes.math) or (
+        isinstance(node, nodes.inline) and "claim-mention" in node["classes"]
+    )
+
+
+def touching(node):
+    """The punctuation just before and just after a formula or verdict."""
+    place = node.parent.index(node)
+    left = node.parent[place - 1] if place else None
+    right = next(iter(node.parent[place + 1 : place + 2]), None)
     before = isinstance(left, nodes.Text) and BEFORE.search(left)
     after = isinstance(right, nodes.Text) and AFTER.match(right)
     return before[0] if before else "", after[0] if after else ""
 
 
-def join(formula, before, after):
-    """Put the formula and its punctuation into one span.
+def join(node, before, after):
+    """Put the formula or verdict and its punctuation into one span.
 
     Neighbours are found by their places: two texts that read the same are
     equal, so that one would be taken for the other.
     """
-    parent, place = formula.parent, formula.parent.index(formula)
+    parent, place = node.parent, node.parent.index(node)
     span = nodes.inline("", "", classes=["with-punctuation"])
-    if len(formula.astext()) <= SHORT:
+    if isinstance(node, nodes.math) and len(node.astext()) <= SHORT:
         span["classes"].append("short")
     parent[place] = span
-    span += [nodes.Text(before), formula, nodes.Text(after)]
+    span += [nodes.Text(before), node, nodes.Text(after)]
     if after:
         parent[place + 1] = nodes.Text(parent[place + 1][len(after) :])
     if before:
