@@ -103,7 +103,8 @@ def turned(
         ax.plot([0, x], [0, y], color=colour, alpha=0.35, lw=1.5)
         ax.plot([0, u], [0, v], color=colour, lw=2)
         ax.plot(u, v, "o", color=colour)
-        ax.annotate(name, (u, v), (5, 4), textcoords="offset points")
+        side, ha = (5, "left") if u >= 0 else (-5, "right")  # off the arrow
+        ax.annotate(name, (u, v), (side, 4), textcoords="offset points", ha=ha)
     ax.axhline(0, color="0.8", lw=0.8)
     ax.axvline(0, color="0.8", lw=0.8)
     ax.set(xlim=(-2.8, 2.8), ylim=(-2.8, 2.8), aspect="equal", title=title)
