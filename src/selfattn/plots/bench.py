@@ -36,5 +36,6 @@ def speeds(ax: Axes, runs: Sequence[dict]) -> Axes:
     ax.set_yscale("log")
     ax.set_xticks(ns, [f"{n:,}" for n in ns], rotation=30)
     ax.set(xlabel="tokens", ylabel="times as fast")
-    ax.legend(frameon=False, fontsize="small")
+    below = {"loc": "upper left", "bbox_to_anchor": (-0.05, -0.4)}
+    ax.legend(frameon=False, fontsize="small", **below)
     return ax
