@@ -91,6 +91,14 @@ def test_search_finds_a_chapter(site, site_url, page, how):
     found.wait_for(timeout=10_000)
 
 
+def test_a_search_quotes_the_text_and_not_the_menus_around_it(site_url, page):
+    page.goto(f"{site_url}search.html?q=mask")
+    of_masks = "#search-results li:has(a[href*='masks']) p.context"
+    quoted = page.locator(of_masks).first.inner_text()
+    assert quoted.startswith("Masks: who may look at whom")
+    assert ".pdf" not in quoted
+
+
 def test_on_a_phone_the_search_button_opens_a_form(site_url, new_page):
     page = new_page(viewport={"width": 360, "height": 740})
     page.goto(site_url + "book/intro.html")
