@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import io
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from selfattn import attention, fused_attention
 from selfattn.doctor import (
     Exercise,
     Probe,
+    audit,
     check,
     complaints,
     diagnose,
@@ -23,8 +25,10 @@ from selfattn.doctor import (
     examine,
     names,
     prediction,
+    shrinking,
     survival,
 )
+from selfattn.doctor import __path__ as folder
 from selfattn.doctor.comparison import Difference
 from selfattn.doctor.exercises import find
 from selfattn.doctor.outcome import observe
@@ -40,8 +44,17 @@ DOUBLE_KEY = "dot_product/double_key"
 # --- Every exercise, and its bank ----------------------------------------
 
 
+@pytest.fixture(scope="module")
+def table():
+    """What every mistake is called, found out once for two tests."""
+    return survival()
+
+
 @pytest.mark.parametrize("name", EXERCISES)
-def test_an_exercise_accepts_its_solution_and_names_every_mistake(name):
+def test_an_exercise_accepts_its_solution_and_names_every_mistake(
+    name, table, monkeypatch
+):
+    monkeypatch.setattr(audit, "names_given", lambda one: table[one.name])
     assert complaints(find(name)) == []
 
 
@@ -72,11 +85,22 @@ def test_a_stub_is_no_mistake(name, gap, capsys):
     assert capsys.readouterr().out == f"○ {name}: Not answered yet\n"
 
 
-def test_survival_lists_every_mistake_under_its_own_name():
-    table = survival()
+def test_survival_lists_every_mistake_under_its_own_name(table):
     assert list(table) == EXERCISES
     for given in table.values():
         assert all(title == named for title, named in given.items())
+
+
+def test_what_names_shapes_is_checked_and_the_doctor_names_none(pytestconfig):
+    """The doctor is left out of the check, so it may have no shapes."""
+    doctor = Path(folder[0])
+    *checked, _ = pytestconfig.getoption("jaxtyping_packages").split(",")
+    parts = {path.stem for path in doctor.parent.iterdir()}
+    parts = {part for part in parts if part.isidentifier()} - {"doctor"}
+    parts -= {"__init__", "__pycache__", "py"}
+    assert {*checked} == {f"selfattn.{part}" for part in parts}
+    texts = [path.read_text("utf-8") for path in doctor.rglob("*.py")]
+    assert not any("jaxtyping" in text for text in texts)
 
 
 # --- The chain's own tests: what is planted turns it red -----------------
@@ -483,6 +507,27 @@ def test_the_failing_input_is_made_small():
     exec("\n".join(x.strip() for x in report.snippet.splitlines()[:3]), scope)
     shapes = [tuple(scope[name].shape) for name in "qkv"]
     assert shapes == [(1, 1), (3, 1), (3, 1)]
+
+
+def test_patience_ends_after_so_many_trials_or_so_much_work(monkeypatch):
+    few = shrinking.Patience(trials=2, seconds=60)
+    assert [few.lasts() for _ in range(3)] == [True, True, False]
+    assert not shrinking.Patience(trials=9, seconds=0).lasts()
+    trials = []
+
+    def counted(*arguments, **sizes):
+        trials.append(sizes)
+        return observe(*arguments, **sizes)
+
+    monkeypatch.setattr(shrinking, "observe", counted)
+    whole = examine(constant_scale, exercise=ATTENTION)
+    assert 40 < len(trials) <= 2 * shrinking.TRIALS
+    monkeypatch.setattr(shrinking, "Patience", lambda: few)
+    before = len(trials)
+    hasty = examine(constant_scale, exercise=ATTENTION)
+    assert len(trials) == before and not hasty.passed
+    sizes = [len(report.snippet) for report in (whole, hasty)]
+    assert sizes[0] < sizes[1] or not sizes[1]  # too long to be shown
 
 
 # --- Answers that are hostile, or no answers at all ----------------------

@@ -73,7 +73,11 @@ def names_given(exercise: Exercise) -> dict[str, str]:
     """For every mistake of one exercise: what the doctor called it."""
     given = {}
     for mistake in exercise.mistakes:
-        report = judge(mistake.answer, exercise, said=ours(exercise)).report
+        seen = {
+            p: observe_known(exercise, mistake, p) for p in exercise.probes
+        }
+        said = ours(exercise)
+        report = judge(mistake.answer, exercise, said=said, known=seen).report
         named = UNNAMED if report.mistake is None else report.mistake.name
         given[mistake.name] = PASSED if report.passed else named
     return given

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from selfattn.doctor.comparison import Difference, difference
@@ -45,6 +46,7 @@ def judge(
     takes: Sequence[str] = (),
     lacks: Mapping[str, str] | None = None,
     known: Mapping[Probe, Outcome] | None = None,
+    names: bool = True,
 ) -> Case:
     """Run an answer on every probe, and look for the name of its mistake.
 
@@ -55,6 +57,8 @@ def judge(
         takes: what of the exercise's ``optional`` it must do, and not refuse.
         lacks: what of it is not to be asked, with the reason.
         known: what it did already on some of the probes.
+        names: whether to look for a name at all, and for what it refuses;
+            whether it passes can be told without, and sooner.
     """
     lacks, known = dict(lacks or {}), known or {}
     asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
@@ -65,17 +69,39 @@ def judge(
         report = report.with_(unanswered=why_unanswered(answer))
         return Case(answer, exercise, seen, report, outcomes)
     counted, remarks = without_conventions(exercise, seen, said or {})
-    mistake = named(exercise, counted)
-    if mistake is None and wrong(exercise, counted):
-        refused = refusals(exercise, counted, takes)
-        counted, seen = (not_needing(refused, s) for s in (counted, seen))
-        mistake = named(exercise, counted) if refused else None
-        report = report.with_(
-            probes=len(seen), not_asked=lacks | refused, refused=tuple(refused)
-        )
-    report = report.with_(mistake=mistake, remarks=remarks)
-    report = report.with_(findings=tuple(wrong(exercise, counted)))
-    return Case(answer, exercise, counted, report, outcomes)
+    report = report.with_(remarks=remarks)
+    case = Case(answer, exercise, counted, report, outcomes)
+    if wrong(exercise, counted):
+        case = without(refusals(exercise, counted, takes, plainly=True), case)
+    if names and wrong(exercise, case.seen):
+        case = with_name(case, takes)
+    findings = tuple(wrong(exercise, case.seen))
+    return case._replace(report=case.report.with_(findings=findings))
+
+
+def with_name(case: Case, takes: Sequence[str]) -> Case:
+    """A case with its mistake's name, if it has one.
+
+    It is first looked for with all that was asked, then without what raises.
+    """
+    exercise = case.exercise
+    mistake = named(exercise, case.seen)
+    if mistake is None:
+        case = without(refusals(exercise, case.seen, takes), case)
+        mistake = named(exercise, case.seen)
+    return case._replace(report=case.report.with_(mistake=mistake))
+
+
+def without(refused: Mapping[str, str], case: Case) -> Case:
+    """A case without the probes that need what is refused, and a note why."""
+    report, seen = case.report, not_needing(refused, case.seen)
+    gone = {*report.refused, *refused}
+    report = report.with_(
+        probes=sum(not gone & {*probe.needs} for probe in case.outcomes),
+        not_asked={**report.not_asked, **refused},
+        refused=(*report.refused, *refused),
+    )
+    return case._replace(seen=seen, report=report)
 
 
 def not_needing(needs: Mapping[str, str], seen: Sequence[Seen]) -> list[Seen]:
@@ -155,13 +181,21 @@ def without_conventions(
 
 
 def refusals(
-    exercise: Exercise, seen: Sequence[Seen], takes: Sequence[str]
+    exercise: Exercise,
+    seen: Sequence[Seen],
+    takes: Sequence[str],
+    plainly: bool = False,
 ) -> dict[str, str]:
-    """What an answer refuses: it raises wherever a probe needs it."""
+    """What an answer refuses: it raises wherever a probe needs it.
+
+    ``plainly``: it cannot even be called that way, as no mistake would say.
+    """
     refused: dict[str, str] = {}
     for need in exercise.optional:
         needing = [s.outcome for s in seen if need in s.probe.needs]
         raised = [why_not(outcome) for outcome in needing]
+        if plainly and not all(outcome.unusable for outcome in needing):
+            continue
         if needing and all(raised) and need not in takes:
             refused[need] = raised[0]
     others = [s for s in seen if not refused.keys() & s.probe.needs]
@@ -179,7 +213,16 @@ def why_not(outcome: Outcome) -> str:
 def unlike(
     exercise: Exercise, known: Mistake | None, probe: Probe, outcome: Outcome
 ) -> Difference | None:
-    """In what an outcome differs from a mistake's or, if None, solution's."""
+    """In what an outcome differs from a mistake's or, if None, solution's.
+
+    Gradients cost most, and few mistakes come so far that these must tell.
+    """
+    if probe.gradient and known is not None:
+        plain = replace(outcome, gradients={}, gradient_error=None)
+        expected = observe_known(exercise, known, probe, gradient=False)
+        found = difference(plain, expected, probe.tolerance)
+        if found is not None:
+            return found
     expected = observe_known(exercise, known, probe)
     return difference(outcome, expected, probe.tolerance)
 
@@ -200,10 +243,15 @@ def agrees(
 
 @functools.lru_cache(maxsize=20_000)
 def observe_known(
-    exercise: Exercise, known: Mistake | None, probe: Probe
+    exercise: Exercise,
+    known: Mistake | None,
+    probe: Probe,
+    gradient: bool = True,
 ) -> Outcome:
     """What a mistake or, if None, the solution does; it is run but once."""
     answer = exercise.solution if known is None else known.answer
+    if not gradient:
+        probe = replace(probe, gradient=False)
     return observe(exercise, answer, probe)
 
 

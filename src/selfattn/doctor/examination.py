@@ -108,19 +108,28 @@ class Visit(NamedTuple):
     said: Facts
     watch: Watch
 
-    def case(self, facts: Facts, known: Case | None = None) -> Case:
+    def case(
+        self,
+        facts: Facts,
+        known: Case | None = None,
+        *,
+        early: bool = False,
+        names: bool = True,
+    ) -> Case:
         """The thing's case in one reading.
 
         Args:
             facts: the reading.
-            known: its case without the probes that need what is tried late;
-                None for making that.
+            known: its case on some of the probes, which are not run again.
+            early: whether to leave out the probes that need what is tried
+                late.
+            names: whether to look for the name of its mistake.
         """
         kind, said = self.kind, self.said
         exercise = kind.exercise(self.prepared, facts)
         lacks = lacking(exercise, facts)
         code = kind.code(self.thing, facts)
-        later = dict.fromkeys(kind.late() if known is None else (), "")
+        later = dict.fromkeys(kind.late() if early else (), "")
         case = judge(
             Patient(self.prepared, facts, kind.adapt, self.watch, code),
             exercise,
@@ -128,6 +137,7 @@ class Visit(NamedTuple):
             takes=[*(facts.get("takes") or ()), *facts.get("has", ())],
             lacks=later | lacks,
             known=known and known.outcomes,
+            names=names,
         )
         report = about(case.report, self.thing, kind, exercise, said, facts)
         return case._replace(report=report)
@@ -143,23 +153,34 @@ def reported(
 
 
 def read(visit: Visit, seen: Facts) -> Iterator[Case]:
-    """A thing's case in each way to read it, until it is healthy in one.
+    """A thing's case in each way to read it; if it is healthy in one, that.
 
     What a mask says, say, matters to few probes. So the other facts are
     tried first, without those probes, and only the best are gone on with.
+    Names are looked for only if it is healthy in none.
     """
     kind = visit.kind
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for facts in kind.readings(visit.said, seen):
         groups.setdefault(kind.early(facts), []).append(facts)
-    firsts = [(visit.case(group[0]), group) for group in groups.values()]
+    firsts = [
+        (visit.case(group[0], early=True, names=False), group)
+        for group in groups.values()
+    ]
+    if not any(first.report.passed for first, _ in firsts):
+        firsts = [(visit.case(g[0], one, early=True), g) for one, g in firsts]
     best = max(likelihood(first.report) for first, _ in firsts)
+    near = []
     for first, group in firsts:
         for facts in group if likelihood(first.report) == best else ():
-            case = visit.case(facts, first)
-            yield case
+            case = visit.case(facts, first, names=False)
+            near.append((facts, case))
             if case.report.passed and not case.report.refused:
+                yield case
                 return
+    healthy = any(case.report.passed for _, case in near)
+    for facts, case in near:
+        yield case if healthy else visit.case(facts, case)
 
 
 def about(

@@ -1,6 +1,7 @@
 """The smallest input on which an answer fails, and code to see it."""
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,14 +15,17 @@ from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Finding
 from selfattn.doctor.snippets import snippet, snippet_of_calls
 
+TRIALS, SECONDS = 300, 4.0  # of all inputs of a report together
+
 
 def smallest_failure(
     answer: Any, exercise: Exercise, findings: Sequence[Finding]
 ) -> tuple[Finding, str]:
     """Shrink every failing input; return the smallest, and code to see it."""
     best: tuple[int, Finding, str] | None = None
+    patience = Patience()
     for finding in findings:
-        sizes, found = shrink(answer, exercise, finding)
+        sizes, found = shrink(answer, exercise, finding, patience)
         inputs = finding.probe.make(**sizes)
         count = sum(size_of(x) for x in inputs.values())
         if best is None or count < best[0]:
@@ -50,8 +54,24 @@ def size_of(x: object) -> int:
     return x.numel() * max(4, x.element_size())
 
 
+class Patience:
+    """How much longer to try: so many trials, and so many seconds of work.
+
+    The processor's seconds: what else a machine does shall not tell.
+    """
+
+    def __init__(self, trials: int = TRIALS, seconds: float = SECONDS):
+        """Begin now."""
+        self.trials, self.end = trials, time.process_time() + seconds
+
+    def lasts(self) -> bool:
+        """Count one more trial, and say whether it may be made."""
+        self.trials -= 1
+        return self.trials >= 0 and time.process_time() < self.end
+
+
 def shrink(
-    answer: Any, exercise: Exercise, finding: Finding
+    answer: Any, exercise: Exercise, finding: Finding, patience: Patience
 ) -> tuple[dict[str, int], Difference]:
     """Make axes shorter, one by one, as long as it fails in the same way."""
     probe, found, rule = finding
@@ -61,6 +81,8 @@ def shrink(
     sizes = probe.axes()
     for axis, full in sizes.items():
         for size in () if axis in probe.fixed else shorter(full):
+            if not patience.lasts():
+                return sizes, found
             smaller = sizes | {axis: size}
             still = difference(
                 observe(exercise, answer, probe, **smaller),
