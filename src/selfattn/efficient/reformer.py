@@ -334,14 +334,16 @@ class Lsh(torch.autograd.Function):
         """Visit the same groups, and add up what they pass back."""
         check_once("lsh_attention")
         q, k, v, output, sums = ctx.saved_tensors
+        grad_output, output = widen(grad_output, output)
+        dots = (grad_output * output).sum(dim=-1, keepdim=True)
         grads = [room(x, x.shape[-1]) for x in (q, k, v)]
         for rows, keys, added in ctx.cut():
             scores, queries, near, values = scored(q, k, v, rows, keys, added)
             weights = scores.sub_(take(sums, rows).clamp_(min=LOWEST)).exp2_()
-            [grad] = widen(take(grad_output, rows))
+            grad = take(grad_output, rows)
             add(grads[2], keys, weights.mT @ grad)
-            dots = (grad * take(output, rows)).sum(dim=-1, keepdim=True)
-            grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
+            grad_scores = (grad @ values.mT).sub_(take(dots, rows))
+            grad_scores.mul_(weights)
             add(grads[0], rows, grad_scores @ near)
             add(grads[1], keys, grad_scores.mT @ queries)
         for grad in grads[:2]:
