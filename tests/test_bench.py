@@ -64,6 +64,17 @@ def test_the_profiler_counts_what_the_tensors_hold():
     assert bench.peak_bytes(run) == peak_bytes(run)
 
 
+def test_the_operation_that_takes_longest_is_named_first():
+    x = torch.randn(499, 499)
+
+    def run():
+        return (x @ x @ x @ x).exp()
+
+    found = bench.shares(run)
+    assert next(iter(found)) == "aten::mm"
+    assert found["aten::mm"] > 0.5 and sum(found.values()) < 1.01
+
+
 @pytest.mark.parametrize("name", bench.BENCHES)
 def test_what_is_committed_is_whole_and_was_right(name):
     ledger = measured(f"bench-{name}")

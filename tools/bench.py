@@ -645,6 +645,16 @@ def peak_bytes(run: Callable[[], object]) -> int:
     return peak
 
 
+def shares(run: Callable[[], object], most: int = 6) -> dict[str, float]:
+    """The operations that take longest, as shares of all their time."""
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        run()
+    spent = {one.key: one.self_cpu_time_total for one in seen.key_averages()}
+    longest = sorted(spent, key=lambda name: -spent[name])[:most]
+    total = sum(spent.values())
+    return {name: round(spent[name] / total, 3) for name in longest}
+
+
 def error(race: Race, name: str, given: list[Tensor]) -> float | None:
     """The largest error of the last outputs, or None if they are others'."""
     if name not in race.expected:
@@ -696,6 +706,7 @@ def measure(race: Race, budget: float, least: int) -> Iterator[dict]:
             "memory": round(held[name] / held[first], 3),
             "error": None if off is None else float(f"{off:.1e}"),
             "rounds": rounds,
+            "shares": shares(runs[name]),
         }
 
 
@@ -744,7 +755,8 @@ def write(name: str, budget: float, least: int) -> None:
         "about": "CPU time and bytes on one thread: float32, batch 1, 8 "
         "heads of 64, no mask but what the race's name says. Speed and "
         "memory are ratios to the first of each race, measured in turn in "
-        "one process; ms is the least of all rounds.",
+        "one process; ms is the least of all rounds. Shares are of the "
+        "processor's time, as the profiler saw one more run.",
         "command": f"python tools/bench.py {name}",
         "provenance": {
             **provenance(),
