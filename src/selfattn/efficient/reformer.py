@@ -76,21 +76,17 @@ def lsh_buckets(
     generator = torch.Generator().manual_seed(seed)
     directions = torch.randn(n_rounds, d, max(1, half), generator=generator)
     x, directions = widen(x.detach(), directions.to(x.device))
-    buckets = x.new_empty(n_rounds, *x.shape[:-1], dtype=torch.int32)
     numbers = torch.arange(directions.shape[-1], device=x.device).to(x.dtype)
+    buckets = []
     # Some tokens at a time: products with all directions are many.
-    some = x.reshape(-1, d).split(1024)
-    into = buckets.view(n_rounds, -1).split(1024, dim=1)
-    for part, found in zip(some, into, strict=True):
+    for part in x.reshape(-1, d).split(1024):
         products = part @ directions
-        top = products.amax(dim=-1, keepdim=True)
-        bottom = products.amin(dim=-1, keepdim=True)
-        opposite = -bottom > top
-        # `argmax` would take ten times as long as these together.
-        nearest = products == torch.where(opposite, bottom, top)
-        number = (nearest * numbers).amax(dim=-1)
-        found.copy_(number + half * opposite.squeeze(-1))
-    return buckets
+        size = products.abs()
+        nearest = size == size.amax(dim=-1, keepdim=True)
+        # `argmax` would take several times as long.
+        found = (nearest * (numbers + half * (products < 0))).amax(dim=-1)
+        buckets.append(found.int())
+    return torch.cat(buckets, dim=1).view(n_rounds, *x.shape[:-1])
 
 
 def lsh_mask(
@@ -231,26 +227,24 @@ def groups(
     """
     n_q, n_k = of_q.shape[-1], of_k.shape[-1]
     i, j = (x.flatten() for x in indices(n_q, n_k, device=of_q.device))
-    at_q, at_k = padded(i, -1, of_q[0]), padded(j, n_k, of_k[0])
+    own, at_k = padded(i, -1, of_q[0]), padded(j, n_k, of_k[0])
     # The last key that a query sees; for what only pads, there is none.
     last = padded(i if causal else i * 0 + n_k - 1, -1, of_q[0])
     codes = [[padded(x, 0, x) for x in of] for of in (of_q, of_k)]
-    for found, (a, b) in enumerate(zip(of_q, of_k, strict=True)):
-        order_q, sizes_q = in_order(a, n_buckets)
-        order_k, sizes_k = in_order(b, n_buckets)
-        for group in alike(sizes_q, sizes_k):
+    for found, of in enumerate(zip(of_q, of_k, strict=True)):
+        orders, sizes = zip(*(in_order(x, n_buckets) for x in of), strict=True)
+        for group in alike(*sizes):
             spans = torch.tensor(group, device=of_q.device).unbind(dim=-1)
-            rows = tokens(order_q, *spans[2:4])
-            keys = tokens(order_k, *spans[4:])
+            rows = tokens(orders[0], *spans[2:4])
+            keys = tokens(orders[1], *spans[4:])
             columns = at_k.take(keys)[:, None, :]
             hidden = columns > last.take(rows)[..., None]
             for x, y in zip(*(of[:found] for of in codes), strict=True):
                 hidden |= y.take(keys)[:, None, :] == x.take(rows)[..., None]
-            added = torch.zeros(hidden.shape, device=hidden.device)
+            bias = torch.zeros(hidden.shape, device=hidden.device)
             if not see_itself:
-                itself = columns == at_q.take(rows)[..., None]
-                added.masked_fill_(itself, LOWEST)
-            yield rows, keys, added.masked_fill_(hidden, -math.inf)
+                bias.masked_fill_(columns == own.take(rows)[..., None], LOWEST)
+            yield rows, keys, bias.masked_fill_(hidden, -math.inf)
 
 
 def padded(x: Tensor, value: int, like: Tensor) -> Tensor:
@@ -334,30 +328,27 @@ class Lsh(torch.autograd.Function):
         """Visit the same groups, and add up what they pass back."""
         check_once("lsh_attention")
         q, k, v, output, sums = ctx.saved_tensors
-        grad_output, output = widen(grad_output, output)
-        dots = (grad_output * output).sum(dim=-1, keepdim=True)
+        dots = torch.mul(*widen(grad_output, output)).sum(dim=-1, keepdim=True)
         grads = [room(x, x.shape[-1]) for x in (q, k, v)]
         for rows, keys, added in ctx.cut():
             scores, queries, near, values = scored(q, k, v, rows, keys, added)
             weights = scores.sub_(take(sums, rows).clamp_(min=LOWEST)).exp2_()
-            grad = take(grad_output, rows)
+            [grad] = widen(take(grad_output, rows))
             add(grads[2], keys, weights.mT @ grad)
-            grad_scores = (grad @ values.mT).sub_(take(dots, rows))
-            grad_scores.mul_(weights)
-            add(grads[0], rows, grad_scores @ near)
-            add(grads[1], keys, grad_scores.mT @ queries)
+            back = (grad @ values.mT).sub_(take(dots, rows)).mul_(weights)
+            add(grads[0], rows, back @ near)
+            add(grads[1], keys, back.mT @ queries)
         for grad in grads[:2]:
             grad /= math.sqrt(q.shape[-1])
-        back = zip(grads, (q, k, v), strict=True)
-        return *(g[:-1].view_as(x).to(x.dtype) for g, x in back), None
+        both = zip(grads, (q, k, v), strict=True)
+        return *(g[:-1].view_as(x).to(x.dtype) for g, x in both), None
 
 
 def scored(q: Tensor, k: Tensor, v: Tensor, rows: Tensor, keys: Tensor, added):
     """A group's scores, in powers of two, and what they were made of."""
     queries, near, values = widen(take(q, rows), take(k, keys), take(v, keys))
     scale = 1 / (math.log(2) * math.sqrt(q.shape[-1]))
-    added = added.to(queries.dtype)
-    scores = torch.baddbmm(added, queries, near.mT, alpha=scale)
+    scores = torch.baddbmm(added.to(queries), queries, near.mT, alpha=scale)
     return scores, queries, near, values
 
 
