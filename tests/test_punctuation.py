@@ -32,3 +32,14 @@ def test_a_comma_goes_with_the_verdict_before_it():
     assert paragraph.astext() == "leaks wrong, alas"
     assert paragraph[0].astext() == "leaks wrong,"
     assert "short" not in paragraph[0]["classes"]
+
+
+def test_the_badge_of_a_verdict_is_held_by_what_may_not_break():
+    badge = nodes.inline("", "wrong", classes=["verdict", "verdict-wrong"])
+    link = nodes.reference("", "leaks ", badge)
+    claim = nodes.inline("", "", link, classes=["claim-mention"])
+    paragraph = nodes.paragraph("", "", claim, nodes.Text(", alas"))
+    join(claim, *touching(claim))
+    assert paragraph.astext() == "leaks wrong, alas"
+    assert badge.parent["classes"] == ["badge-only"]
+    assert badge.parent.parent is link

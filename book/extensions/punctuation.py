@@ -4,7 +4,8 @@ A browser may break a line between a formula and the next character, whatever
 that is, so that a line can begin with a comma; and so after the verdict on a
 claim. Here the two share a span that does not break between them
 (`.with-punctuation` in custom.css). Some browsers break there all the same if
-the formula itself may break: so a short formula may not (`.short`).
+the formula itself may break: so a short formula may not (`.short`). They break
+behind a verdict's badge, too, unless what holds the badge may not break.
 """
 
 import re
@@ -38,6 +39,11 @@ def is_kept(node):
     )
 
 
+def is_verdict(node):
+    """Whether this is the badge of a verdict."""
+    return isinstance(node, nodes.inline) and "verdict" in node["classes"]
+
+
 def touching(node):
     """The punctuation just before and just after a formula or verdict."""
     place = node.parent.index(node)
@@ -58,6 +64,11 @@ def join(node, before, after):
     span = nodes.inline("", "", classes=["with-punctuation"])
     if isinstance(node, nodes.math) and len(node.astext()) <= SHORT:
         span["classes"].append("short")
+    for verdict in list(node.findall(is_verdict)):
+        verdict.parent.replace(
+            verdict, badge := nodes.inline(classes=["badge-only"])
+        )
+        badge += verdict
     parent[place] = span
     span += [nodes.Text(before), node, nodes.Text(after)]
     if after:
