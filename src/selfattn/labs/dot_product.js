@@ -174,8 +174,9 @@ function valuePlane(lab) {
       if (j >= n) return;
       value.classList.toggle("lab-hidden", !mask[query][j]);
       plane.shift(value, VALUES[j]);
-      set(value.querySelector("circle"),
-        { r: 2.5 + 14 * Math.sqrt(weights[query][j]) });
+      const r = 2.5 + 14 * Math.sqrt(weights[query][j]);
+      set(value.querySelector("circle"), { r });
+      set(value.querySelector("text"), { y: -Math.max(6, r + 3) });
     });
     const seen = VALUES.slice(0, n).filter((_, j) => mask[query][j]);
     set(area, { points: hull(seen).map((v) => plane.place(v)).join(" ") });
