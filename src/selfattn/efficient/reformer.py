@@ -84,9 +84,8 @@ def lsh_buckets(
         size = products.abs()
         nearest = size == size.amax(dim=-1, keepdim=True)
         # `argmax` would take several times as long.
-        found = (nearest * (numbers + half * (products < 0))).amax(dim=-1)
-        buckets.append(found.int())
-    return torch.cat(buckets, dim=1).view(n_rounds, *x.shape[:-1])
+        buckets.append((nearest * (numbers + half * (products < 0))).amax(-1))
+    return torch.cat(buckets, dim=1).int().view(n_rounds, *x.shape[:-1])
 
 
 def lsh_mask(
@@ -328,6 +327,7 @@ class Lsh(torch.autograd.Function):
         """Visit the same groups, and add up what they pass back."""
         check_once("lsh_attention")
         q, k, v, output, sums = ctx.saved_tensors
+        grad_output = grad_output.contiguous()  # or each `take` copies it
         dots = torch.mul(*widen(grad_output, output)).sum(dim=-1, keepdim=True)
         grads = [room(x, x.shape[-1]) for x in (q, k, v)]
         for rows, keys, added in ctx.cut():
