@@ -193,8 +193,8 @@ def lsh_attention(
     why = "it makes no table of scores to put it on"
     refuse("lsh_attention", why, mask, bias)
     batch = batch_shape(q, k, v)
-    q, k, v = (
-        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
+    q, k, v = (  # contiguous, or each `take` copies them
+        x.expand(1, *batch, -1, -1).contiguous().flatten(0, -3)
         for x in (q, k, v)
     )
     buckets = both_buckets(q, k, n_buckets, n_rounds, seed)
