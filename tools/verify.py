@@ -75,7 +75,8 @@ def run(stage: str, arguments: list[str]) -> tuple[bool, float]:
     says otherwise: as many again for each would only wait for each other.
     """
     announce(stage, arguments)
-    threads = {"OMP_NUM_THREADS": "1"} if stage == "tests" else {}
+    shares = stage in ("notebooks", "tests")
+    threads = {"OMP_NUM_THREADS": "1"} if shares else {}
     start = time.perf_counter()
     code = subprocess.call(
         [sys.executable, *arguments],
