@@ -33,6 +33,18 @@ def test_every_mechanism_has_three_mistakes_at_least():
     assert [m for m in public_modules() if found[m] < 3 and m not in few] == []
 
 
+def test_every_part_of_the_doctor_has_three_as_well():
+    """Its own parts: what it knows of mistakes is held by its banks."""
+    found = Counter(
+        mutant.get("file", module["file"])
+        for module in LISTED.values()
+        for mutant in module["mutant"]
+    )
+    parts = {path.name for path in (PACKAGE / "doctor").glob("*.py")}
+    parts -= {"__init__.py"}
+    assert [part for part in parts if found[f"doctor/{part}"] < 3] == []
+
+
 def test_no_mistake_is_listed_twice():
     for module in LISTED.values():
         names = [mutant["mistake"] for mutant in module["mutant"]]
