@@ -385,8 +385,8 @@ def test_nothing_in_the_lab_is_cut_off(open_lab, width):
 
 
 def test_a_barrier_in_the_lab_is_seen_and_one_elsewhere_is_not(open_lab):
-    lab = open_lab()
     picture = "(root) => root.append(document.createElement('img'))"
+    lab = open_lab()
     lab.page.locator("main").evaluate(picture)
     assert site_pages.inaccessible(lab.page, LAB) == []
     lab.evaluate(picture)

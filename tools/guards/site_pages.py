@@ -4,7 +4,8 @@ Each takes a page of Playwright's and an address, and returns what is wrong.
 """
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Request, Response
@@ -42,31 +43,47 @@ TOO_WIDE = """() => {
 # Three elements with text of their own for each look: colours, size, weight,
 # and how see-through they and all that is behind them are.
 MARK_SPECIMENS = """(within) => {
-  const seen = new Map();
+  const [seen, grounds] = [new Map(), new Map()];
+  const ground = (element) => {
+    if (!element) return "";
+    if (!grounds.has(element)) {
+      const style = getComputedStyle(element);
+      const { backgroundColor, backgroundImage, opacity } = style;
+      const own = [backgroundColor, backgroundImage, opacity].join();
+      const clear = /, 0\\),none,1$/.test(own);
+      const behind = ground(element.parentElement);
+      grounds.set(element, clear ? behind : `${own};${behind}`);
+    }
+    return grounds.get(element);
+  };
   const root = within ? document.querySelector(within) : document.body;
   for (const element of [root, ...root.querySelectorAll("*")]) {
     const texts = [...element.childNodes].filter((e) => e.nodeType === 3);
     if (!texts.some((e) => e.data.trim())) continue;
     if (!element.checkVisibility()) continue;
-    const style = getComputedStyle(element);
-    const look = [style.color, style.fontSize, style.fontWeight];
-    for (let e = element; e; e = e.parentElement) {
-      const behind = getComputedStyle(e);
-      const { backgroundColor, backgroundImage, opacity } = behind;
-      if (/, 0\\)$/.test(backgroundColor) && backgroundImage === "none")
-        if (opacity === "1") continue;
-      look.push(backgroundColor, backgroundImage, opacity);
-    }
-    const before = seen.get(look.join()) ?? 0;
-    if (before < 3) element.dataset.specimen = before;
-    seen.set(look.join(), before + 1);
+    const { color, fontSize, fontWeight } = getComputedStyle(element);
+    const look = [color, fontSize, fontWeight, ground(element)].join();
+    const before = seen.get(look) ?? 0;
+    if (before < 3) element.dataset.specimen = "";
+    seen.set(look, before + 1);
   }
 }"""
 
-UNMARK_SPECIMENS = """() => {
-  for (const element of document.querySelectorAll("[data-specimen]"))
-    delete element.dataset.specimen;
+# What is around the place, and most of the thousands of pieces that KaTeX
+# and Pygments make of formulas and of code: axe looks at every element.
+TAKE_AWAY = """(within) => {
+  const root = within ? document.querySelector(within) : document.body;
+  for (let e = root; e !== document.body; e = e.parentElement)
+    for (const other of [...e.parentElement.children])
+      if (other !== e) other.remove();
+  const plain = (selector) => [...root.querySelectorAll(selector)]
+    .filter((e) => !e.matches("[data-specimen], :has([data-specimen])"));
+  for (const formula of plain(".katex")) formula.replaceChildren("x");
+  for (const piece of plain(".highlight pre span"))
+    piece.replaceWith(piece.textContent);
 }"""
+
+ONE_OF_A_LOOK = {"id": "color-contrast", "selector": "[data-specimen]"}
 
 
 def control(lab: Locator, setting: str) -> Locator:
@@ -119,27 +136,21 @@ def origin(address: str) -> str:
     return "/".join(address.split("/")[:3]) + "/"
 
 
-def weigh(page: Page, address: str) -> dict[str, int]:
-    """A page and all that it loads but pictures: compressed bytes each."""
-    asked: set[str] = set()
-
-    def answered(response: Response) -> None:
-        url, kind = response.url, response.request.resource_type
-        if response.ok and kind != "image" and url.startswith("http"):
-            asked.add(url)
-
-    page.on("response", answered)
-    page.goto(address, wait_until="networkidle")
+def weigh(page: Page) -> dict[str, int]:
+    """The open page and all that it loaded but pictures: compressed bytes."""
+    loaded = "performance.getEntriesByType('resource').map((e) => e.name)"
     sizes = {}
-    for url in asked:
-        body = page.request.get(url).body()
-        sizes[url] = min(len(body), len(gzip.compress(body, mtime=0)))
+    for url in [page.url, *page.evaluate(loaded)]:
+        response = page.request.get(url)
+        if not response.headers["content-type"].startswith("image/"):
+            body = response.body()
+            sizes[url] = min(len(body), len(gzip.compress(body, mtime=0)))
     return sizes
 
 
-def overweight(page: Page, address: str, limit: int = HEAVIEST) -> list[str]:
-    """A page is light enough for a slow connection."""
-    sizes = weigh(page, address)
+def overweight(page: Page, limit: int = HEAVIEST) -> list[str]:
+    """The open page, served, is light enough for a slow connection."""
+    sizes = weigh(page)
     total = sum(sizes.values())
     if total <= limit:
         return []
@@ -149,32 +160,39 @@ def overweight(page: Page, address: str, limit: int = HEAVIEST) -> list[str]:
 
 
 def inaccessible(page: Page, within: str | None = None) -> list[str]:
-    """What axe finds on the open page, or within what a selector names."""
-    rules = {"rules": {"color-contrast": {"enabled": False}}}
-    return axe(page, within, rules) + illegible(page, within)
+    """What axe finds on the open page, or within what a selector names.
 
-
-def illegible(page: Page, within: str | None = None) -> list[str]:
-    """Text too pale for what is behind it, by axe, in every pair of colours.
-
-    Of the elements that look alike three are examined: axe takes
-    milliseconds for each, and a page has thousands.
+    Every rule in the light, and text too pale for what is behind it in the
+    dark also. Of the elements that look alike three are examined for that:
+    axe takes milliseconds for each, and a page has thousands. Much of the
+    page is gone afterwards: look at all else before.
     """
-    page.evaluate(MARK_SPECIMENS, within)
-    contrast = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
-    found = axe(page, "[data-specimen]", contrast)
-    page.evaluate(UNMARK_SPECIMENS)
-    return found
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate(MARK_SPECIMENS, within)
+    page.evaluate(TAKE_AWAY, within)
+    page.evaluate(Axe().axe_script)
+    page.evaluate("(rule) => axe.configure({ rules: [rule] })", ONE_OF_A_LOOK)
+    found = axe(page, within)
+    page.emulate_media(color_scheme="dark")
+    return found + axe(page, within, [ONE_OF_A_LOOK["id"]])
 
 
-def axe(page: Page, within: str | None, options: dict) -> list[str]:
-    """What breaks axe's rules, within what a selector names."""
-    options = options | {"resultTypes": ["violations"]}  # the rest takes long
-    results = Axe().run(page, context=within, options=options)
+def axe(
+    page: Page, within: str | None, rules: Sequence[str] = ()
+) -> list[str]:
+    """What breaks axe's rules, all of them or these; axe is there already."""
+    options: dict[str, Any] = {"reporter": "no-passes", "selectors": False}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": rules}
+    results = page.evaluate(
+        "([within, options]) => axe.run(within ?? document, options)",
+        [within, options],
+    )
     return [
         f"{violation['id']}: {violation['nodes'][0]['html'][:160]}"
         f" ({len(violation['nodes'])} of them)"
-        for violation in results.response["violations"]
+        for violation in results["violations"]
     ]
 
 
@@ -194,7 +212,8 @@ def stray_glyphs(page: Page) -> list[str]:
 
 
 OPEN_PAGE: list[Callable[[Page], list[str]]] = [
-    inaccessible,
+    overweight,
     overflowing,
     stray_glyphs,
+    inaccessible,  # last: it takes the page apart
 ]
