@@ -1,6 +1,7 @@
 """What every test gets: a seed, a device, and tensors of prime sizes."""
 
 import hypothesis
+import jaxtyping
 import pytest
 import torch
 import torch.nn.functional as F
@@ -17,6 +18,17 @@ hypothesis.settings.load_profile("book")
 def seed():
     """The same numbers in every run of a test."""
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def unchecked():
+    """Shapes are not checked: where the package is called by the thousand.
+
+    That takes most of the time there, and other tests check them.
+    """
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session", autouse=True)

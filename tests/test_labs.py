@@ -174,11 +174,13 @@ def every_setting():
             yield START | rest | {"query": query, "n": n, "d_k": d_k} | mask
 
 
-def test_the_core_computes_as_the_package(tmp_path):
+def test_the_core_computes_as_the_package(tmp_path, unchecked):
     compare_core(tmp_path, (LABS / "core.js").read_text("utf-8"))
 
 
-def test_the_dot_product_lab_computes_as_the_package_everywhere(tmp_path):
+def test_the_dot_product_lab_computes_as_the_package_everywhere(
+    tmp_path, unchecked
+):
     everywhere = list(every_setting())
     assert len(everywhere) == 5610  # at most 20,000, so all of them
     compare_lab(tmp_path, esm.module_text("dot_product"), everywhere)

@@ -47,7 +47,7 @@ def in_node(tmp_path_factory):
 
 
 @pytest.fixture
-def unopened(monkeypatch):
+def unopened(monkeypatch, unchecked):
     """Labs that tell no page of themselves: that takes longer than the rest.
 
     Nothing that they compute depends on it.
