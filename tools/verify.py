@@ -17,9 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = Path("_build", "notebooks.xml")  # how long each notebook took
 BESIDE = "site"  # is built, on one core, while the stages before it run
-# One more than there are cores: tests in a browser often wait. With many
-# more, each would wait for one long test that is left.
-WORKERS = min(4, (os.cpu_count() or 1) + 1)
+CORES = min(3, os.cpu_count() or 1)  # more only wait for one that takes long
 
 
 def stages() -> dict[str, list[str]]:
@@ -32,16 +30,18 @@ def stages() -> dict[str, list[str]]:
         "notebooks": ["-m", "pytest", *notebooks()],
         "slowest": ["tools/slowest.py", str(REPORT)],
         "site": ["tools/site.py", "build"],
-        "tests": ["-m", "pytest", *side_by_side(), "tests", "src", *pages()],
+        "tests": ["-m", "pytest", *tests()],
     }
 
 
-def side_by_side() -> list[str]:
+def tests() -> list[str]:
     """Tests in several processes; one that is done takes from the others.
 
-    They find the site built, so that no two build it at once.
+    One process more than there are cores: tests in a browser often wait. All
+    find the site built, so that no two build it at once.
     """
-    return [f"--numprocesses={WORKERS}", "--dist=worksteal"]
+    processes = f"--numprocesses={CORES + 1}"
+    return [processes, "--dist=worksteal", "tests", "src", *pages()]
 
 
 def pages() -> list[str]:
@@ -54,7 +54,7 @@ def notebooks() -> list[str]:
     """Strict nbval on the notebooks of the table of contents, and no other.
 
     Named one by one: a folder would also give it copies, and none at all
-    would make it look everywhere.
+    would make it look everywhere. Each has its cells run in one process.
     """
     from notebooks import in_contents  # reads the contents with PyYAML
 
@@ -64,6 +64,8 @@ def notebooks() -> list[str]:
         "--nbval-current-env",
         "--nbval-cell-timeout=60",
         f"--junit-xml={REPORT}",
+        f"--numprocesses={CORES}",
+        "--dist=loadfile",
         *(paths or ["no-notebook-in-_toc.yml"]),
     ]
 
