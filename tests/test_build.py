@@ -65,7 +65,32 @@ def katex():
 
 @pytest.fixture
 def book(tmp_path, katex):
-    """A book of two pages, built as this one is."""
+    """A book of two pages, to be built as this one is."""
+    return make_book(tmp_path, katex)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory, katex):
+    """Such a book, built; and what came of that."""
+    book = make_book(tmp_path_factory.mktemp("whole"), katex)
+    folder = tmp_path_factory.mktemp("no-torch")
+    for name in ["torch", "matplotlib", "selfattn"]:  # not for the site
+        (folder / f"{name}.py").write_text("raise ImportError('not here')")
+    mark = uuid.uuid4().hex
+    done = run(book, BUILD_MARK=mark, PYTHONPATH=str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert marked(mark) == []  # it leaves no process
+    return book, done
+
+
+@pytest.fixture
+def built(whole, tmp_path):
+    """A copy of it, which is as up to date."""
+    return shutil.copytree(whole[0], tmp_path / "built")
+
+
+def make_book(tmp_path, katex):
+    """Sources of two pages, with the tools that build them."""
     folders = ["book/extensions", "book/_static", "src/selfattn/labs"]
     for name in ["_config.yml", *folders]:
         place = tmp_path / name
@@ -113,14 +138,8 @@ def marked(mark):
     return found
 
 
-def test_a_build_is_whole_and_leaves_no_process(book, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("no-torch")
-    for name in ["torch", "matplotlib", "selfattn"]:  # not for the site
-        (folder / f"{name}.py").write_text("raise ImportError('not here')")
-    mark = uuid.uuid4().hex
-    done = run(book, BUILD_MARK=mark, PYTHONPATH=str(folder))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert marked(mark) == []
+def test_a_build_is_whole_and_leaves_no_process(whole):
+    book, done = whole
     assert str(book / "_build" / "html" / "index.html") in done.stdout
     assert 'class="katex"' in page(book)
     assert "github" not in page(book) and "colab" not in page(book)
@@ -128,40 +147,38 @@ def test_a_build_is_whole_and_leaves_no_process(book, tmp_path_factory):
     assert left == {"html", "katex", "site.json"}
 
 
-def test_a_second_run_has_nothing_to_do_until_something_changes(book):
-    assert run(book).returncode == 0
+def test_a_second_run_has_nothing_to_do_until_something_changes(built):
     began = time.monotonic()
-    again = run(book)
+    again = run(built)
     assert "up to date" in again.stdout
     assert time.monotonic() - began < 30  # the promise of `make book`
-    builder = load_builder(book)
+    builder = load_builder(built)
     assert builder.up_to_date()
-    assert not builder.up_to_date(stamp=book / "none")
-    search = book / "_build" / "html" / "search.html"
+    assert not builder.up_to_date(stamp=built / "none")
+    search = built / "_build" / "html" / "search.html"
     whole = search.read_text()
     search.write_text("spoilt")
     assert not builder.up_to_date()
     search.write_text(whole)
     assert builder.up_to_date()
-    (book / "src" / "selfattn" / "labs" / "new.js").touch()
+    (built / "src" / "selfattn" / "labs" / "new.js").touch()
     assert not builder.up_to_date()
-    (book / "book" / "intro.md").write_text("# Another book\n")
+    (built / "book" / "intro.md").write_text("# Another book\n")
     assert not builder.up_to_date()
-    assert run(book).returncode == 0
-    assert "Another book" in page(book, "book/intro.html")
+    assert run(built).returncode == 0
+    assert "Another book" in page(built, "book/intro.html")
 
 
-def test_a_warning_fails_every_time_and_spares_the_last_site(book):
-    assert run(book).returncode == 0
-    before = page(book, "book/intro.html")
-    intro = book / "book" / "intro.md"
+def test_a_warning_fails_every_time_and_spares_the_last_site(built):
+    before = page(built, "book/intro.html")
+    intro = built / "book" / "intro.md"
     intro.write_text("# A book\n\n[Nowhere](nowhere.md)\n")
     for attempt in range(2):
-        done = run(book)
+        done = run(built)
         assert done.returncode == 1, f"attempt {attempt}"
         assert "nowhere" in done.stderr
-    assert page(book, "book/intro.html") == before
-    assert not list((book / "_build").glob("site-*"))
+    assert page(built, "book/intro.html") == before
+    assert not list((built / "_build").glob("site-*"))
 
 
 def test_an_interrupted_build_leaves_nothing_half_written(book):

@@ -455,6 +455,7 @@ def in_half(f, dtype, inputs):
 )
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("gain", [1.0, 8.0])
+@pytest.mark.usefixtures("unchecked")
 def test_half_precision_errs_at_most_twice_as_much_as_its_rival(
     device, trio, dtype, gain, causal
 ):

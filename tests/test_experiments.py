@@ -53,6 +53,7 @@ def test_a_measurement_says_where_it_comes_from(chapter, experiment):
     assert {"torch", "python", "threads"} <= result["provenance"].keys()
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_one_seed_trained_anew_gives_the_committed_numbers(
     chapter, experiment
 ):
@@ -78,6 +79,7 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_an_undivided_layer_gets_there_in_ten_times_the_steps(one_thread):
     experiment = experiments.load("scaling")
     setting = {

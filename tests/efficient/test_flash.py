@@ -77,6 +77,7 @@ def test_heads_that_broadcast(block):
 
 
 @pytest.mark.parametrize("block", [2, 512])
+@pytest.mark.usefixtures("unchecked")
 def test_derivatives_agree_with_finite_differences(block):
     q, k, v = (
         torch.randn(2, n, d).double().requires_grad_()

@@ -135,6 +135,7 @@ def test_no_weight_at_all_gives_zeros_and_finite_gradients(causal):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_derivatives_agree_with_finite_differences(causal, monkeypatch):
     monkeypatch.setattr("selfattn.efficient.linear.CHUNK", 2)
 
@@ -203,6 +204,7 @@ def passes(n, *, causal, d=8):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_work_and_memory_are_linear_in_n_backwards_too(causal):
     lengths = [256, 512, 1024, 2048, 4096]
     runs = [passes(n, causal=causal) for n in lengths]

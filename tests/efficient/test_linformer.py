@@ -175,6 +175,7 @@ def passes(n, *, d=8):
     return lambda: torch.autograd.grad(attend(*inputs[:3]), inputs, g)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_work_and_memory_are_linear_in_n_backwards_too():
     lengths = [256, 512, 1024, 2048, 4096]
     runs = [passes(n) for n in lengths]

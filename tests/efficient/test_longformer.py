@@ -102,6 +102,7 @@ def test_token_by_token_with_a_cache_is_the_whole_at_once():
         assert_close(step, whole[:, n - 1 : n])
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_derivatives_agree_with_finite_differences():
     near = partial(longformer_attention, window=2, global_at=(1,))
     assert gradcheck(near, some(5, 7))
@@ -176,6 +177,7 @@ def passes(n, *, causal, d=8):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_work_and_memory_are_linear_in_n_backwards_too(causal):
     lengths = [256, 512, 1024, 2048]
     runs = [passes(n, causal=causal) for n in lengths]

@@ -236,6 +236,7 @@ def test_a_table_is_refused_and_not_half_honoured(what):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_derivatives_agree_with_finite_differences(causal, monkeypatch):
     monkeypatch.setattr("selfattn.efficient.performer.CHUNK", 2)
     attend = partial(performer_attention, causal=causal, n_features=4)
@@ -294,6 +295,7 @@ def passes(n, *, causal, d=8, m=32):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_work_and_memory_are_linear_in_n_backwards_too(causal):
     lengths = [256, 512, 1024, 2048]
     runs = [passes(n, causal=causal) for n in lengths]

@@ -257,6 +257,7 @@ def test_scores_far_apart_overflow_nothing():
 
 
 @pytest.mark.parametrize("see_itself", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_derivatives_agree_with_finite_differences(see_itself):
     options = {"n_buckets": 2, "causal": True, "see_itself": see_itself}
     assert gradcheck(partial(lsh_attention, **options), some(7, 7))
@@ -322,6 +323,7 @@ def passes(n, *, causal, d=64):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_work_is_nearly_linear_and_memory_linear_backwards_too(causal):
     """Apart from the n/64 directions, half as many as there are buckets."""
     lengths = [1024, 2048, 4096]

@@ -156,6 +156,7 @@ def test_scores_far_apart_overflow_nothing(attend, mask_of, causal):
 
 
 @each
+@pytest.mark.usefixtures("unchecked")
 def test_derivatives_agree_with_finite_differences(attend, mask_of):
     assert gradcheck(partial(attend, stride=3, causal=True), some(5, 7))
 
@@ -241,6 +242,7 @@ def passes(attend, n, *, causal, d=8):
 
 @pytest.mark.parametrize("attend", [strided_attention, fixed_attention])
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_work_is_n_root_n_and_memory_linear_backwards_too(attend, causal):
     lengths = [4096, 6400]
     runs = [passes(attend, n, causal=causal) for n in lengths]

@@ -183,6 +183,7 @@ def test_what_lies_outside_changes_no_bit():
     assert torch.equal(moved, expected)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_derivatives_agree_with_finite_differences():
     def near(q, k, v, learned):
         return swin_attention(
@@ -447,6 +448,7 @@ def passes(rows, *, shift=(0, 0), d=8):
 
 
 @pytest.mark.parametrize("shift", [(0, 0), (2, 2)])
+@pytest.mark.usefixtures("unchecked")
 def test_work_and_memory_are_linear_in_n_backwards_too(shift):
     rows = [16, 32, 64, 128]
     n = [2 * size * size for size in rows]

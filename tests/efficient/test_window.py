@@ -72,6 +72,7 @@ def test_what_lies_outside_changes_no_bit(causal):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_derivatives_agree_with_finite_differences(causal):
     inputs = some(5, 7)
 
@@ -142,6 +143,7 @@ def passes(n, *, causal, d=8):
 
 
 @pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.usefixtures("unchecked")
 def test_work_and_memory_are_linear_in_n_backwards_too(causal):
     lengths = [256, 512, 1024, 2048, 4096]
     runs = [passes(n, causal=causal) for n in lengths]

@@ -40,7 +40,7 @@ TOO_WIDE = """() => {
     .map((e) => `${e.tagName}.${e.className}`);
 }"""
 
-# Three elements with text of their own for each look: colours, size, weight,
+# Two elements with text of their own for each look: colours, size, weight,
 # and how see-through they and all that is behind them are.
 MARK_SPECIMENS = """(within) => {
   const [seen, grounds] = [new Map(), new Map()];
@@ -64,7 +64,7 @@ MARK_SPECIMENS = """(within) => {
     const { color, fontSize, fontWeight } = getComputedStyle(element);
     const look = [color, fontSize, fontWeight, ground(element)].join();
     const before = seen.get(look) ?? 0;
-    if (before < 3) element.dataset.specimen = "";
+    if (before < 2) element.dataset.specimen = "";
     seen.set(look, before + 1);
   }
 }"""
@@ -149,7 +149,9 @@ def weigh(page: Page) -> dict[str, int]:
 
 
 def overweight(page: Page, limit: int = HEAVIEST) -> list[str]:
-    """The open page, served, is light enough for a slow connection."""
+    """The open page is light enough for a slow connection."""
+    if not page.url.startswith("http"):
+        return []  # from disk
     sizes = weigh(page)
     total = sum(sizes.values())
     if total <= limit:
@@ -163,7 +165,7 @@ def inaccessible(page: Page, within: str | None = None) -> list[str]:
     """What axe finds on the open page, or within what a selector names.
 
     Every rule in the light, and text too pale for what is behind it in the
-    dark also. Of the elements that look alike three are examined for that:
+    dark also. Of the elements that look alike two are examined for that:
     axe takes milliseconds for each, and a page has thousands. Much of the
     page is gone afterwards: look at all else before.
     """
