@@ -96,9 +96,13 @@ def announce(kind):
 
 
 def pip(*arguments):
-    """Pip install, quiet unless it fails."""
-    check = "--disable-pip-version-check"
-    code, output = run([PYTHON, "-m", "pip", "install", check, *arguments])
+    """Pip install, quiet unless it fails.
+
+    Of all the modules that it brings, most are never imported: Python turns
+    a module into byte code when it first is, and pip need not do it for all.
+    """
+    options = ["--disable-pip-version-check", "--no-compile"]
+    code, output = run([PYTHON, "-m", "pip", "install", *options, *arguments])
     if not code:
         return
     if any(words in output for words in OFFLINE):
