@@ -153,6 +153,7 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="write nothing")
     parser.add_argument("--ill", action="store_true", help="those alone")
     chosen = parser.parse_args()
+    torch.set_num_threads(1)  # as in each process, and as is written down
     peers = [] if chosen.ill else [p for p in PEERS if chosen.peer in p.name]
     patients = [peer for peer in ILL if chosen.peer in peer.name]
     here = {p.package for p in (*peers, *patients) if installed(p)}

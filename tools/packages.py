@@ -66,6 +66,7 @@ def install(kind, newest=False):
     pip("-r", files)
     if kind == "test":
         pip("--no-deps", "--no-build-isolation", "-e", ROOT)
+    compile_all()
     if damaged():
         forget()
         raise MissingError(
@@ -96,11 +97,7 @@ def announce(kind):
 
 
 def pip(*arguments):
-    """Pip install, quiet unless it fails.
-
-    Of all the modules that it brings, most are never imported: Python turns
-    a module into byte code when it first is, and pip need not do it for all.
-    """
+    """Pip install, quiet unless it fails."""
     options = ["--disable-pip-version-check", "--no-compile"]
     code, output = run([PYTHON, "-m", "pip", "install", *options, *arguments])
     if not code:
@@ -123,6 +120,17 @@ def pip(*arguments):
     else:
         why = "pip failed; its words are above, and all of them in " + LOG
     raise MissingError(f"{last(output)}\n\n{why}")
+
+
+def compile_all():
+    """Turn what is installed into byte code, on all cores; pip takes one.
+
+    What a package brings to test itself is left out: nobody imports it here.
+    """
+    for lib in ("lib/python*/site-packages", "Lib/site-packages"):
+        for place in glob.glob(os.path.join(VENV, lib)):
+            options = ["-q", "-q", "-j", "0", "-x", r"[/\\]tests?[/\\]"]
+            run([PYTHON, "-m", "compileall", *options, place])
 
 
 def loosened():

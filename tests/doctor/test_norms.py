@@ -52,8 +52,8 @@ class Tutorial(nn.Module):
 @pytest.mark.parametrize(
     ("thing", "kind", "name"),
     [
-        (Tutorial, "layer-norm", "bessel and eps outside the root"),
-        (Tutorial(7), "layer-norm", "bessel and eps outside the root"),
+        (Tutorial, "layer-norm", "sample deviation plus eps"),
+        (Tutorial(7), "layer-norm", "sample deviation plus eps"),
         (nn.LayerNorm, "rms-norm", "centred"),
     ],
 )

@@ -13,7 +13,7 @@ D = 8
     "harvardnlp/annotated-transformer#122",
     "2024-04",
     kind="layer-norm",
-    named="bessel and eps outside the root",
+    named="sample deviation plus eps",
 )
 class DeviationOfASample(nn.Module):
     """A famous tutorial's LayerNorm divides by std() + eps.

@@ -137,7 +137,7 @@ def rotated_by_head(x, offset=0):
     "EleutherAI/gpt-neox#1003",
     "2023-07",
     kind="rope",
-    named="angles in xs type",
+    named="angles in low precision",
     pairs="halves",
 )
 def angles_in_half_precision(x, offset=0):

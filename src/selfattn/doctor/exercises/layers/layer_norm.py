@@ -111,7 +111,7 @@ def bessel(x, gain, shift, eps):
 
 
 @LAYER_NORM.mistake
-def bessel_and_eps_outside_the_root(x, gain, shift, eps):
+def sample_deviation_plus_eps(x, gain, shift, eps):
     """Your numbers are too small, and those of quiet tokens too large.
 
     Cause: std() divides by d - 1, and eps is added to it instead of to the

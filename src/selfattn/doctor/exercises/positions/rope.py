@@ -312,7 +312,7 @@ def a_table_multiplied(x, offset):
 
 
 @ROPE.mistake
-def angles_in_xs_type(x, offset):
+def angles_in_low_precision(x, offset):
     """Right in float32; in bfloat16, tokens far out turn by wrong angles.
 
     Cause: Positions or angles are bfloat16, which has three digits: it
