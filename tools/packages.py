@@ -63,7 +63,9 @@ def install(kind, newest=False):
     announce(kind)
     start = time.time()
     files = loosened() if newest else os.path.join(ROOT, FILES[kind][0])
-    pip("-r", files)
+    if not newest:
+        pip("--no-deps", "-r", files)  # all that it names, without a search
+    pip("-r", files)  # and what it leaves to torch
     if kind == "test":
         pip("--no-deps", "--no-build-isolation", "-e", ROOT)
     compile_all()
