@@ -1,5 +1,7 @@
 """What every test gets: a seed, a device, and tensors of prime sizes."""
 
+import gc
+
 import hypothesis
 import jaxtyping
 import pytest
@@ -12,6 +14,12 @@ hypothesis.settings.register_profile(
     "book", derandomize=True, deadline=None, max_examples=40
 )
 hypothesis.settings.load_profile("book")
+
+
+def pytest_collection_finish():
+    """What was imported stays: let Python not look for garbage in it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

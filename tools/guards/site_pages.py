@@ -11,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Request, Response
 
 HEAVIEST = 250_000  # bytes, compressed, without pictures
+PHONE = 600  # pixels: no wider
 SETTLED = 400  # ms: the theme sets its tab stops 300 ms after the load
 
 LAB = ".selfattn-lab"
@@ -169,13 +170,16 @@ def inaccessible(page: Page, within: str | None = None) -> list[str]:
     axe takes milliseconds for each, and a page has thousands. Much of the
     page is gone afterwards: look at all else before.
     """
-    for scheme in ("dark", "light"):
+    wide = page.viewport_size["width"] > PHONE
+    for scheme in ("dark", "light") if wide else ("light",):
         page.emulate_media(color_scheme=scheme)
         page.evaluate(MARK_SPECIMENS, within)
     page.evaluate(TAKE_AWAY, within)
     page.evaluate(Axe().axe_script)
     page.evaluate("(rule) => axe.configure({ rules: [rule] })", ONE_OF_A_LOOK)
     found = axe(page, within)
+    if not wide:  # its colours are those of the wide page
+        return found
     page.emulate_media(color_scheme="dark")
     return found + axe(page, within, [ONE_OF_A_LOOK["id"]])
 
