@@ -238,7 +238,8 @@ def test_the_built_package_holds_the_labs_and_its_types_and_no_test(tmp_path):
         for kind in ("*.py", "*.js", "py.typed")
         for path in source.rglob(kind)
     }
-    assert {"selfattn/py.typed", "selfattn/labs/core.js"} <= wanted
+    core = "selfattn/labs/machinery/core.js"
+    assert {"selfattn/py.typed", core} <= wanted
     kept = {n for n in names if ".dist-info/" not in n}
     assert wanted <= kept
     assert {n.split("/")[0] for n in kept} == {"selfattn"}

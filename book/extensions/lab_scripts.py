@@ -22,7 +22,9 @@ LABS = Path(__file__).parents[2] / "src" / "selfattn" / "labs"
 
 def load_esm():
     """The joiner, by its path: the site is built without torch."""
-    spec = importlib.util.spec_from_file_location("esm", LABS / "esm.py")
+    spec = importlib.util.spec_from_file_location(
+        "esm", LABS / "machinery" / "esm.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -105,7 +107,7 @@ def add_scripts(app, pagename, templatename, context, doctree):
     for stem in stems:
         (folder / f"{stem}.js").write_text(script(stem), encoding="utf-8")
         app.add_js_file(f"labs/{stem}.js", defer="defer")
-    css = (LABS / "lab.css").read_text(encoding="utf-8")
+    css = (LABS / esm.STYLE).read_text(encoding="utf-8")
     (folder / "lab.css").write_text(css, encoding="utf-8")
     app.add_css_file("labs/lab.css")
 

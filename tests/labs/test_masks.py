@@ -13,9 +13,9 @@ from torch import nn
 from torch.testing import assert_close
 
 from selfattn import MultiHeadAttention, attention, attention_weights
-from selfattn.labs import esm
+from selfattn.labs.machinery import esm
+from selfattn.labs.machinery.settings import SettingError
 from selfattn.labs.masks import LONGEST, MasksLab, keep, vectors
-from selfattn.labs.settings import SettingError
 
 START = MasksLab().values()
 KINDS = ["none", "causal", "prefix", "window", "block", "documents"]

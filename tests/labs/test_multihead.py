@@ -9,9 +9,9 @@ import torch
 from torch.testing import assert_close
 
 from selfattn import MultiHeadAttention
-from selfattn.labs import esm
+from selfattn.labs.machinery import esm
+from selfattn.labs.machinery.settings import SettingError
 from selfattn.labs.multihead import CACHED, MultiheadLab, layer, table
-from selfattn.labs.settings import SettingError
 
 START = MultiheadLab().values()
 WIDTHS = [8, 12, 16, 24, 48, 64]

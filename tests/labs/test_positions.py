@@ -7,9 +7,9 @@ import re
 import pytest
 import torch
 
-from selfattn.labs import esm
+from selfattn.labs.machinery import esm
+from selfattn.labs.machinery.settings import SettingError
 from selfattn.labs.positions import LONGEST, PositionsLab, pair, pictured
-from selfattn.labs.settings import SettingError
 from selfattn.positions import alibi_bias, rope, sinusoidal
 
 START = PositionsLab().values()

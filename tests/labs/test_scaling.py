@@ -8,7 +8,8 @@ import re
 import pytest
 import torch
 
-from selfattn.labs import esm
+from selfattn.labs.machinery import esm
+from selfattn.labs.machinery.settings import SettingError
 from selfattn.labs.scaling import (
     FEATURES,
     N_QUERIES,
@@ -16,7 +17,6 @@ from selfattn.labs.scaling import (
     counts,
     row,
 )
-from selfattn.labs.settings import SettingError
 from selfattn.looking_inside import entropy
 
 START = ScalingLab().values()

@@ -2,7 +2,7 @@
 
 import {
   defineLab, drawn, element, set, write,
-} from "./controls.js";
+} from "./machinery/controls.js";
 
 const LENGTHS = Array.from({ length: 14 }, (_, e) => 2 ** (e + 7));
 const WINDOW = 256; // keys to each side

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from selfattn.labs.lab import Lab
-from selfattn.labs.settings import Choice
+from selfattn.labs.machinery.lab import Lab
+from selfattn.labs.machinery.settings import Choice
 from selfattn.plots import colours
 
 LENGTHS = [2**e for e in range(7, 21)]  # 128 … 1,048,576

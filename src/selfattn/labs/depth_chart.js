@@ -1,6 +1,6 @@
 // Powers of ten over the blocks of a stack, on one chart.
 
-import { drawn, element, set, write } from "./controls.js";
+import { drawn, element, set, write } from "./machinery/controls.js";
 
 export const LEAST = 1e-12; // below that there is nothing but rounding
 const ACROSS = 260;

@@ -3,8 +3,8 @@
 import {
   causalMask, dotProducts, fixedNumbers, fullMask, maskedSoftmax,
   paddingMask, product,
-} from "./core.js";
-import { decimal, defineLab, element, write } from "./controls.js";
+} from "./machinery/core.js";
+import { decimal, defineLab, element, write } from "./machinery/controls.js";
 
 const TOKENS = 4;
 const FEATURES = 3;

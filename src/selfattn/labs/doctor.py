@@ -15,9 +15,9 @@ from torch import Tensor
 
 from selfattn.doctor.kinds.attention_bank import REFERENCE
 from selfattn.dot_product import attention
-from selfattn.labs.lab import Lab
-from selfattn.labs.park_miller import fixed_numbers
-from selfattn.labs.settings import Choice, Whole
+from selfattn.labs.machinery.lab import Lab
+from selfattn.labs.machinery.park_miller import fixed_numbers
+from selfattn.labs.machinery.settings import Choice, Whole
 
 MOST_TOKENS, MOST_FEATURES = 4, 3
 NONE = "none: this one is right"

@@ -2,13 +2,13 @@
 
 import {
   attentionSteps, causalMask, fixedNumbers, fullMask, paddingMask, windowMask,
-} from "./core.js";
+} from "./machinery/core.js";
 import {
   decimal, defineLab, drawn, element, set, share, write,
-} from "./controls.js";
+} from "./machinery/controls.js";
 import {
   HeatMap, Plane, hull, makeHandle, sayHandle,
-} from "./pictures.js";
+} from "./machinery/pictures.js";
 
 const WORDS = "the cat sat on the mat because it was soft".split(" ");
 

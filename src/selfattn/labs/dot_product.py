@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from selfattn.dot_product import Steps, attention_steps
-from selfattn.labs.lab import Lab
-from selfattn.labs.park_miller import fixed_numbers
-from selfattn.labs.settings import Choice, Plotted, Points, Whole
+from selfattn.labs.machinery.lab import Lab
+from selfattn.labs.machinery.park_miller import fixed_numbers
+from selfattn.labs.machinery.settings import Choice, Plotted, Points, Whole
 from selfattn.masks import causal_mask, padding_mask, window_mask
 from selfattn.plots import colours
 

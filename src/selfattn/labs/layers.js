@@ -2,10 +2,10 @@
 
 import {
   dotProducts, fixedNumbers, fullMask, maskedSoftmax, product,
-} from "./core.js";
+} from "./machinery/core.js";
 import {
   decimal, defineLab, element, write,
-} from "./controls.js";
+} from "./machinery/controls.js";
 import { depthChart, LEAST } from "./depth_chart.js";
 
 // Five tokens: the query of each, followed by its key. The first three are

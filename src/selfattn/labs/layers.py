@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from selfattn.dot_product import attention
-from selfattn.labs.lab import Lab
-from selfattn.labs.park_miller import fixed_numbers
-from selfattn.labs.settings import Choice, Flag, Whole
+from selfattn.labs.machinery.lab import Lab
+from selfattn.labs.machinery.park_miller import fixed_numbers
+from selfattn.labs.machinery.settings import Choice, Flag, Whole
 from selfattn.layers import LayerNorm, relu
 from selfattn.plots import colours
 

@@ -1,9 +1,11 @@
 // A mask, chosen or drawn: in four conventions, with its weights and calls.
 
-import { dotProducts, maskedSoftmax } from "./core.js";
-import { decimal, defineLab, element, set, write } from "./controls.js";
-import { Shades } from "./shades.js";
-import { inOrder } from "./settings.js";
+import { dotProducts, maskedSoftmax } from "./machinery/core.js";
+import {
+  decimal, defineLab, element, set, write,
+} from "./machinery/controls.js";
+import { Shades } from "./machinery/shades.js";
+import { inOrder } from "./machinery/settings.js";
 import { CALLS, writeCalls } from "./mask_calls.js";
 
 // Queries and keys of two features: first the book's running numbers.

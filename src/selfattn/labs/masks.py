@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from selfattn.dot_product import attention_weights
-from selfattn.labs.lab import Lab
-from selfattn.labs.settings import Cells, Choice, Flag, Whole
+from selfattn.labs.machinery.lab import Lab
+from selfattn.labs.machinery.settings import Cells, Choice, Flag, Whole
 from selfattn.masks import (
     block_mask,
     causal_mask,

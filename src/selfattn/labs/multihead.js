@@ -2,11 +2,11 @@
 
 import {
   dotProducts, fixedNumbers, fullMask, maskedSoftmax, product,
-} from "./core.js";
+} from "./machinery/core.js";
 import {
   decimal, defineLab, element, set, write,
-} from "./controls.js";
-import { HeatMap } from "./pictures.js";
+} from "./machinery/controls.js";
+import { HeatMap } from "./machinery/pictures.js";
 
 const SENTENCE = "the cat sat on the mat because it was soft".split(" ");
 const MOST_HEADS = 12;

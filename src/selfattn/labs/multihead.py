@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from selfattn.labs.dot_product import WORDS
-from selfattn.labs.lab import Lab
-from selfattn.labs.park_miller import fixed_numbers
-from selfattn.labs.settings import Choice, Whole
+from selfattn.labs.machinery.lab import Lab
+from selfattn.labs.machinery.park_miller import fixed_numbers
+from selfattn.labs.machinery.settings import Choice, Whole
 from selfattn.multihead import MultiHeadAttention, merge_heads, split_heads
 
 KINDS = {"x": 3, "W_q": 4, "W_k": 5, "W_v": 6, "W_o": 7}

@@ -2,7 +2,7 @@
 
 import {
   decimal, defineLab, drawn, element, set, write,
-} from "./controls.js";
+} from "./machinery/controls.js";
 
 const MOST_PAIRS = 32;
 const MOST_HEADS = 12;

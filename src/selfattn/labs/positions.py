@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from selfattn.labs.lab import Lab
-from selfattn.labs.settings import Choice, Number, Real, Whole
+from selfattn.labs.machinery.lab import Lab
+from selfattn.labs.machinery.settings import Choice, Number, Real, Whole
 from selfattn.plots import colours
 from selfattn.positions import alibi_bias, rope, sinusoidal
 from selfattn.positions.absolute import frequencies

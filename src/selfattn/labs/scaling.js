@@ -1,9 +1,9 @@
 // One query among 64 keys: how its scores spread, how its weights sharpen.
 
-import { dotProducts, fixedNumbers, maskedSoftmax } from "./core.js";
+import { dotProducts, fixedNumbers, maskedSoftmax } from "./machinery/core.js";
 import {
   decimal, defineLab, drawn, element, set, write,
-} from "./controls.js";
+} from "./machinery/controls.js";
 
 const N_QUERIES = 8;
 const N_KEYS = 64;

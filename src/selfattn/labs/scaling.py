@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from selfattn.dot_product import attention_weights
-from selfattn.labs.lab import Lab
-from selfattn.labs.park_miller import fixed_numbers
-from selfattn.labs.settings import Choice, Whole
+from selfattn.labs.machinery.lab import Lab
+from selfattn.labs.machinery.park_miller import fixed_numbers
+from selfattn.labs.machinery.settings import Choice, Whole
 from selfattn.plots import colours
 
 N_QUERIES, N_KEYS, WIDEST = 8, 64, 1024

@@ -1,4 +1,4 @@
-"""What every lab shares: settings, stable ids, a still picture.
+"""What every lab shares: settings, a script, a still picture.
 
 A lab is a picture that the reader moves. It runs in two places from the same
 text: in Jupyter as an ordinary widget, and on a page of the book without any
@@ -7,24 +7,13 @@ kernel. `selfattn.labs` tells how one is made.
 
 import base64
 import io
-import uuid
-from collections import Counter
 from typing import Any, ClassVar
 
 import anywidget
-import ipywidgets
 import traitlets
 from matplotlib.figure import Figure
 
-from selfattn.labs import esm, settings
-
-STATE = "application/vnd.jupyter.widget-state+json"
-
-# What a stored notebook holds in place of the module's text.
-STAND_IN = (
-    "export default { render({ el }) { "
-    'el.textContent = "Run the cell above to start this lab."; } };'
-)
+from selfattn.labs.machinery import esm, settings
 
 
 class Lab(anywidget.AnyWidget):
@@ -38,7 +27,6 @@ class Lab(anywidget.AnyWidget):
     rules = traitlets.Dict(read_only=True).tag(sync=True)
     alt = traitlets.Unicode().tag(sync=True)
     stem: ClassVar[str]
-    made: ClassVar[Counter[str]] = Counter()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Find the script beside the class: it has the module's name."""
@@ -46,7 +34,7 @@ class Lab(anywidget.AnyWidget):
         if "_esm" not in vars(cls):
             cls.stem = cls.__module__.rpartition(".")[2]
             cls._esm = esm.module_text(cls.stem)
-            cls._css = (esm.FOLDER / "lab.css").read_text(encoding="utf-8")
+            cls._css = (esm.LABS / esm.STYLE).read_text(encoding="utf-8")
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **start: Any):
@@ -57,13 +45,7 @@ class Lab(anywidget.AnyWidget):
                     f"the settings of a {type(self).__name__} are "
                     f"{', '.join(known)}, but {name!r} is none of them"
                 )
-        # The same ids in every run, so that notebooks come out the same.
-        Lab.made[self.stem] += 1
-        name = f"{self.stem}-{Lab.made[self.stem]}"
-        start.setdefault(
-            "layout", ipywidgets.Layout(model_id=fixed_id(f"{name}-layout"))
-        )
-        super().__init__(model_id=fixed_id(name), **start)
+        super().__init__(**start)
 
     @classmethod
     def settings(cls) -> dict[str, Any]:
@@ -129,30 +111,3 @@ class Lab(anywidget.AnyWidget):
         self.figure().savefig(png, dpi=130, metadata={"Software": None})
         data["image/png"] = base64.b64encode(png.getvalue()).decode()
         return data, metadata | {"image/png": {"alt": self.alt}}
-
-
-def fixed_id(name: str) -> str:
-    """An id in a widget's usual form that is the same in every run."""
-    return uuid.uuid5(uuid.NAMESPACE_OID, f"selfattn.labs/{name}").hex
-
-
-def strip_state(metadata: Any) -> Any:
-    """Take the modules' texts out of a notebook's stored widget state.
-
-    Args:
-        metadata: the notebook's metadata; changed in place.
-
-    Returns:
-        The same metadata. Of each lab only its traits stay, and a line that
-        tells who opens the notebook elsewhere to run the cell.
-    """
-    stored = metadata.get("widgets", {}).get(STATE, {}).get("state", {})
-    for widget in stored.values():
-        if widget.get("model_module") == "anywidget":
-            widget["state"] |= {"_esm": STAND_IN, "_css": ""}
-        widget["state"] = {
-            name: value
-            for name, value in sorted(widget["state"].items())
-            if value is not None
-        }
-    return metadata

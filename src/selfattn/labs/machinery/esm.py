@@ -1,7 +1,7 @@
 """One ES module out of several: the text that a lab runs as.
 
-A lab's script imports from its neighbours (`core.js`, `controls.js`). A
-notebook and a page opened from disk can only run one module, given as text.
+A lab's script imports from this folder (`core.js`, `controls.js`). A notebook
+and a page opened from disk can only run one module, given as text.
 `module_text` joins them: imported files first, each once, without their
 import and export words. It is no bundler: it understands two forms of import
 and export, which the labs are written in, and refuses every other.
@@ -12,10 +12,11 @@ Needs the standard library alone, so that the site is built without torch.
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+LABS = Path(__file__).parents[1]
+STYLE = "machinery/lab.css"  # every lab's
 
 IMPORT = re.compile(
-    r'^import \{\s*([\w\s,]*?),?\s*\} from "\./([\w-]+)\.js";\n', re.MULTILINE
+    r'^import \{\s*([\w\s,]*?),?\s*\} from "\./([\w/-]+)\.js";\n', re.MULTILINE
 )
 EXPORT = re.compile(
     r"^export (?=(?:async function|function|const|class)\b)", re.MULTILINE
@@ -31,7 +32,7 @@ LEFT_OVER = re.compile(
 DEFAULT = re.compile(r"^export default\b", re.MULTILINE)
 
 
-def module_text(stem: str, folder: Path = FOLDER) -> str:
+def module_text(stem: str, folder: Path = LABS) -> str:
     """The lab's script and all that it imports, as one ES module.
 
     Args:
@@ -70,8 +71,9 @@ def _collect(
         raise ValueError(f"scripts may not import in a circle, but {circle}")
     text = _read(stem, folder)
     for names, neighbour in IMPORT.findall(text):
-        _collect(neighbour, folder, parts, owners, (*stack, stem))
-        _check_names(names, neighbour, stem, folder)
+        beside = (Path(stem).parent / neighbour).as_posix()
+        _collect(beside, folder, parts, owners, (*stack, stem))
+        _check_names(names, beside, stem, folder)
     for _, name in NAME.findall(text):
         if owners.setdefault(name, stem) != stem:
             raise ValueError(
@@ -84,7 +86,7 @@ def _collect(
 def _read(stem: str, folder: Path) -> str:
     path = folder / f"{stem}.js"
     if not path.is_file():
-        raise ValueError(f"there is no lab script {stem}.js beside esm.py")
+        raise ValueError(f"there is no lab script {stem}.js")
     return path.read_text(encoding="utf-8")
 
 

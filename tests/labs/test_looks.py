@@ -1,0 +1,63 @@
+"""The labs' colours and scripts: seen in light and dark, read in print."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from selfattn.labs.machinery import esm
+from selfattn.plots import colours
+
+LABS = esm.LABS
+HOST = Path(__file__).parents[2] / "book" / "_static" / "labs" / "host.js"
+
+
+def palette(dark):
+    css = (LABS / esm.STYLE).read_text("utf-8")
+    blocks = re.findall(r"\{([^}]*--query[^}]*)\}", css)
+    return dict(re.findall(r"--(\w+): (#\w+)", blocks[dark]))
+
+
+def luminance(colour):
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    r, g, b = (
+        x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
+        for x in parts
+    )
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(a, b):
+    """As the Web Content Accessibility Guidelines 2.2 define it."""
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_colours_are_those_of_the_figures():
+    light = palette(dark=False)
+    assert [light[n] for n in ("query", "key", "value", "output")] == [
+        colours.Q,
+        colours.K,
+        colours.V,
+        colours.OUTPUT,
+    ]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_colour_stands_out_from_its_ground(dark):
+    found = palette(dark)
+    for mark in ("query", "key", "value", "output", "faint", "focus"):
+        assert contrast(found[mark], found["ground"]) >= 3
+        assert contrast(found[mark], found["panel"]) >= 3
+    for text in ("ink", "faint"):
+        for ground in ("ground", "panel"):
+            assert contrast(found[text], found[ground]) >= 4.5
+    assert contrast(found["ink"], found["heat"]) >= 4.5
+
+
+@pytest.mark.parametrize("script", [*LABS.rglob("*.js"), HOST], ids=str)
+def test_scripts_fit_on_a_printed_page(script):
+    lines = script.read_text("utf-8").splitlines()
+    code = [x for x in lines if x.strip() and not x.strip().startswith("//")]
+    assert max(map(len, lines)) <= 79
+    assert len(code) <= 230

@@ -1,0 +1,96 @@
+"""Settings keep their bounds: in Python, in a link, and in both at once."""
+
+import re
+
+import pytest
+import traitlets
+
+from selfattn.labs.dot_product import DotProductLab
+from selfattn.labs.machinery.settings import SettingError
+
+START = DotProductLab().values()
+
+
+@pytest.mark.parametrize(
+    ("link", "changed", "complaint"),
+    [
+        ("#lab=dot_product&n=5", {"n": 5}, ""),
+        ("#lab=dot_product&query=4&n=5", {"n": 5, "query": 4}, ""),
+        ("#lab=dot_product&n=99", {"n": 10}, "n must lie between 1 and 10"),
+        ("#lab=dot_product&n=4.5", {"n": 5}, "whole"),
+        ("#lab=dot_product&n=NaN", {}, "n must be a number"),
+        ("#lab=dot_product&n=Infinity", {}, "n must be a number"),
+        ("#lab=dot_product&n=", {}, "n must be a number"),
+        ("#lab=dot_product&n=2", {"n": 2, "query": 1}, ""),
+        ("#lab=dot_product&query=7", {}, "query must lie between 0 and 2"),
+        ("#lab=dot_product&d_k=3", {}, "d_k must be one of 2, 4, 8"),
+        ("#lab=dot_product&mask=prefix", {}, "mask must be one of none"),
+        ("#lab=dot_product&colour=red", {}, "no setting “colour”"),
+        ("#lab=dot_product&__proto__=1", {}, "no setting “__proto__”"),
+        ("#lab=dot_product&q=12:1:1", {}, "q has no point “12:1:1”"),
+        ("#lab=dot_product&q=0:1", {}, "q has no point “0:1”"),
+        ("#lab=dot_product&q=0:NaN:1", {}, "q[0] must be a number"),
+        (
+            "#lab=dot_product&k=1:9:0",
+            {"k": [START["k"][0], [3, 0], *START["k"][2:]]},
+            "k[1] must lie between -3 and 3",
+        ),
+    ],
+)
+def test_a_bad_link_is_mended_and_said(in_node, link, changed, complaint):
+    rules = DotProductLab().rules
+    calls = [["readLink", link, "dot_product", rules]]
+    (read,) = in_node("dot_product", calls)
+    assert read["values"] == START | changed
+    assert complaint in read["complaint"]
+    assert bool(complaint) == bool(read["complaint"])
+
+
+@pytest.mark.parametrize(
+    "link", ["", "#why-divide", "#lab", "#lab=other&n=5", "#%E0%A4%A"]
+)
+def test_other_links_are_left_alone(in_node, link):
+    rules = DotProductLab().rules
+    calls = [["readLink", link, "dot_product", rules]]
+    assert in_node("dot_product", calls) == [None]
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ({"n": 11}, "n must lie between 1 and 10, but it is 11"),
+        ({"query": 3}, "query must lie between 0 and 2, but it is 3"),
+        ({"d_k": 3}, "d_k must be one of 2, 4, 8, 16, 32, 64, but it is 3"),
+        ({"mask": "all"}, "mask must be one of 'none', 'causal'"),
+        ({"k": [[0, 0]]}, "k must be 10 points"),
+        ({"k": [[0, 9]] * 10}, "coordinates between -3 and 3"),
+        ({"q": [[0, float("nan")]] * 10}, "coordinates between -3 and 3"),
+        ({"colour": 1}, "but 'colour' is none of them"),
+    ],
+)
+def test_a_bad_setting_is_refused_in_python(start, message):
+    with pytest.raises(SettingError, match=re.escape(message)):
+        DotProductLab(**start)
+
+
+def test_a_refused_setting_leaves_the_old_one():
+    some = DotProductLab()
+    with pytest.raises(SettingError, match="n must lie"):
+        some.n = 0
+    assert some.values() == START
+
+
+def test_a_shorter_sentence_takes_its_positions_along():
+    some = DotProductLab(n=8, query=7, length=6, window=5)
+    some.n = 4
+    assert (some.query, some.length, some.window) == (3, 4, 4)
+
+
+def test_traits_go_both_ways():
+    some, heard = DotProductLab(), []
+    some.observe(lambda change: heard.append(change.new), "n")
+    # What the page sends when its slider moves.
+    some.set_state({"n": 2, "query": 1})
+    assert (some.n, some.query, heard) == (2, 1, [2])
+    with pytest.raises(traitlets.TraitError, match="n must lie"):
+        some.set_state({"n": 200})
