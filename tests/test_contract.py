@@ -16,6 +16,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from same import assert_same, gradients
 from torch import nn
 from torch.autograd.functional import jacobian
 from torch.testing import assert_close
@@ -135,7 +136,7 @@ def pooled(q, k, v, *, mask=None, bias=None, causal=False, by=attention):
     m = min(n, 4)
     parts = [range(t * n // m, -((t + 1) * n // -m)) for t in range(m)]
     means = [[(j in part) / len(part) for j in range(n)] for part in parts]
-    means = torch.tensor(means).to(k)
+    means = torch.tensor(means, dtype=k.dtype, device=k.device)
     return by(q, means @ k, means @ v)
 
 
@@ -301,20 +302,6 @@ def honoured(attend, q, k, v, **options):
         return None
 
 
-def grads(output, inputs):
-    generator = torch.Generator().manual_seed(1)
-    g = torch.randn(output.shape, generator=generator, dtype=torch.float64)
-    return torch.autograd.grad(output, inputs, g.to(output))
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    for a, e in zip(
-        grads(actual, inputs), grads(expected, inputs), strict=True
-    ):
-        assert_close(a, e)
-
-
 # What it computes
 
 
@@ -447,7 +434,7 @@ def in_half(f, dtype, inputs):
     """Its output and gradients on these numbers, computed in this type."""
     inputs = [x.detach().to(dtype).requires_grad_() for x in inputs]
     output = f(*inputs)
-    return [output, *grads(output, inputs)]
+    return [output, *gradients(output, inputs)]
 
 
 @causally(
@@ -478,7 +465,7 @@ def test_saturated_rows_have_finite_gradients(square, attend, causal):
     q, k, v = square
     output = attend(100 * q, k, v, causal=causal)
     assert output.isfinite().all()
-    for grad in grads(output, square):
+    for grad in gradients(output, square):
         assert grad.isfinite().all()
 
 

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from same import assert_same, gradients
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 
@@ -65,25 +66,6 @@ def by_loops(q, k, v, mask=None, bias=None, scale=None):
             ]
         )
     return torch.tensor(outputs, dtype=torch.float64)
-
-
-def grads(output, inputs, seed=1):
-    """Gradients for a random, hence discriminating, gradient above."""
-    g = torch.randn(
-        output.shape,
-        generator=torch.Generator().manual_seed(seed),
-        dtype=torch.float64,
-    )
-    return torch.autograd.grad(output, inputs, g.to(output))
-
-
-def assert_same(actual, expected, inputs):
-    """Equal in value and in gradient, at the defaults for the type."""
-    assert_close(actual, expected)
-    for a, e in zip(
-        grads(actual, inputs), grads(expected, inputs), strict=True
-    ):
-        assert_close(a, e)
 
 
 # By hand
@@ -278,7 +260,7 @@ def test_half_precision_errs_at_most_twice_as_much_as_pytorch(
     def run(f, dtype):
         wide = [x.detach().to(dtype).requires_grad_() for x in inputs]
         output = f(*wide)
-        return [output, *grads(output, wide)]
+        return [output, *gradients(output, wide)]
 
     def pytorch(*x):
         return F.scaled_dot_product_attention(*x, attn_mask=allowed)
@@ -305,7 +287,7 @@ def test_half_precision_comes_out_as_it_went_in(qkv, attend, dtype):
     q, k, v = (x.detach().to(dtype).requires_grad_() for x in qkv)
     output = attend(q, k, v)
     assert output.dtype == dtype
-    assert all(g.dtype == dtype for g in grads(output, (q, k, v)))
+    assert all(g.dtype == dtype for g in gradients(output, (q, k, v)))
 
 
 @pytest.mark.parametrize("dtype", HALF)
@@ -388,7 +370,7 @@ def test_when_nobody_sees_anything_all_is_zero(qkv, attend):
     nothing = torch.zeros(1, dtype=torch.bool, device=qkv[0].device)
     output = attend(*qkv, mask=nothing)
     assert not output.any()
-    assert not any(g.any() for g in grads(output, qkv))
+    assert not any(g.any() for g in gradients(output, qkv))
 
 
 @pytest.mark.parametrize("attend", BOTH)

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import torch
+from same import assert_same_layers
 from torch import nn
 from torch.testing import assert_close
 
@@ -67,33 +68,6 @@ class Weighed(nn.Module):
 # Against nn.MultiheadAttention
 
 
-def gradients(out, g, inputs):
-    """Of the inputs; those of the parameters are left where they belong."""
-    for x in inputs:
-        x.grad = None
-    out.backward(g)
-    return [x.grad for x in inputs]
-
-
-def assert_same(ours, theirs, out, expected, inputs):
-    """Equal in value, and in the gradient of every input and parameter."""
-    assert_close(out, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        gradients(out, g, inputs),
-        gradients(expected, g, inputs),
-        strict=True,
-    ):
-        assert_close(a, e)
-    # The gradients pair up as the parameters do.
-    for parameter in [*ours.parameters(), *theirs.parameters()]:
-        parameter.data = parameter.grad
-    pairs = pair_up(ours, theirs)
-    assert len(pairs) == len(list(ours.parameters()))
-    for a, e in pairs:
-        assert_close(a, e)
-
-
 @pytest.mark.parametrize("back", [False, True], ids=["from", "to"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("kdim", [None, D_CONTEXT])
@@ -127,7 +101,7 @@ def test_equals_pytorchs_layer(device, back, bias, kdim, masked, attend):
         ours.weights(x, context, mask=as_keep(blocked) if masked else None),
         weights,
     )
-    assert_same(ours, theirs, out, expected, (x, context))
+    assert_same_layers(ours, theirs, out, expected, (x, context), pair_up)
 
 
 def test_padding_equals_pytorchs_key_padding_mask(device):

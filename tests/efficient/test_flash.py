@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
@@ -30,17 +31,6 @@ TABLES = [  # every way to broadcast to (2, 3, 7, 11)
     (2, 1, 7, 1),
     (2, 3, 7, 11),
 ]
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        torch.autograd.grad(actual, inputs, g),
-        torch.autograd.grad(expected, inputs, g),
-        strict=True,
-    ):
-        assert_close(a, e)
 
 
 @pytest.mark.parametrize(("block_q", "block_k"), TILES)

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from same import assert_same
 from torch import nn
 from torch.autograd import gradcheck
 from torch.testing import assert_close
@@ -30,17 +31,6 @@ def quadratic(q, k, v, *, causal=False, phi=lambda x: F.elu(x) + 1):
         weights = weights * causal_mask(*weights.shape[-2:])
     total = weights.sum(dim=-1, keepdim=True)
     return weights @ v / total.masked_fill(total == 0, 1.0)
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        torch.autograd.grad(actual, inputs, g),
-        torch.autograd.grad(expected, inputs, g),
-        strict=True,
-    ):
-        assert_close(a, e)
 
 
 def some(n_q, n_k, axes=(2,)):

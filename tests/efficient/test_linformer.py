@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 import torch
+from same import assert_same
 from torch import nn
 from torch.testing import assert_close
 
@@ -23,17 +24,6 @@ def some(n_q, n_k, *, device="cpu"):
         torch.randn(2, 3, n, d, device=device).double().requires_grad_()
         for n, d in ((n_q, 5), (n_k, 5), (n_k, 7))
     )
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        torch.autograd.grad(actual, inputs, g),
-        torch.autograd.grad(expected, inputs, g),
-        strict=True,
-    ):
-        assert_close(a, e)
 
 
 @pytest.mark.parametrize(("n_q", "n_k"), [(1, 1), (11, 11), (7, 13), (13, 7)])

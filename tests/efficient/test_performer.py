@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
@@ -39,17 +40,6 @@ def quadratic(q, k, v, *, causal=False, n_features=M, **options):
     # As the definition treats a bias: a row that sees nothing gets zeros.
     no_scores = q[..., :1] * 0, k[..., :1] * 0
     return attention(*no_scores, v, bias=logs, mask=past)
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        torch.autograd.grad(actual, inputs, g),
-        torch.autograd.grad(expected, inputs, g),
-        strict=True,
-    ):
-        assert_close(a, e)
 
 
 def some(n_q, n_k, gain=1.0, *, device="cpu"):

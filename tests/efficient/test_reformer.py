@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
@@ -20,17 +21,6 @@ from selfattn.efficient.reformer import (
 from selfattn.masks import causal_mask
 
 LENGTHS = [(1, 1), (1, 9), (7, 11), (131, 131), (70, 197), (197, 70), (2, 300)]
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        torch.autograd.grad(actual, inputs, g),
-        torch.autograd.grad(expected, inputs, g),
-        strict=True,
-    ):
-        assert_close(a, e)
 
 
 def some(n_q, n_k, *, device="cpu"):

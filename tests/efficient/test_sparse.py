@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
@@ -31,17 +32,6 @@ PATTERNS = [
 each = pytest.mark.parametrize(
     ("attend", "mask_of"), PATTERNS, ids=["strided", "fixed", "fixed-2"]
 )
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        torch.autograd.grad(actual, inputs, g),
-        torch.autograd.grad(expected, inputs, g),
-        strict=True,
-    ):
-        assert_close(a, e)
 
 
 def some(n_q, n_k, *, device="cpu"):

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 from transformers import SwinConfig
@@ -50,17 +51,6 @@ def numbers(window, *, heads=(3,), device="cpu"):
     """A number for each offset within a window."""
     size = (*heads, 2 * window[0] - 1, 2 * window[1] - 1)
     return torch.randn(size, device=device).double().requires_grad_()
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        torch.autograd.grad(actual, inputs, g),
-        torch.autograd.grad(expected, inputs, g),
-        strict=True,
-    ):
-        assert_close(a, e)
 
 
 # What it computes

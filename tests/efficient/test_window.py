@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
@@ -12,17 +13,6 @@ from selfattn.masks import window_mask
 
 LENGTHS = [(1, 1), (1, 9), (7, 11), (13, 5), (BLOCK, BLOCK), (131, 131)]
 LENGTHS += [(70, 197), (197, 70), (2, 300), (300, 2), (129, 128)]
-
-
-def assert_same(actual, expected, inputs):
-    assert_close(actual, expected)
-    g = torch.randn_like(expected)
-    for a, e in zip(
-        torch.autograd.grad(actual, inputs, g),
-        torch.autograd.grad(expected, inputs, g),
-        strict=True,
-    ):
-        assert_close(a, e)
 
 
 def some(n_q, n_k, *, device="cpu", axes=(2,)):
