@@ -6,7 +6,8 @@ from torch import nn
 
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.doctor import complaints, examine
-from selfattn.doctor.kinds import decoder_block, encoder_block
+from selfattn.doctor.kinds.blocks.decoder import kind as decoder_block
+from selfattn.doctor.kinds.blocks.encoder import kind as encoder_block
 
 D = 8
 
@@ -46,7 +47,7 @@ def test_a_healthy_block_is_healthy(kind, block):
 @pytest.mark.parametrize("module", [encoder_block, decoder_block])
 def test_every_named_mistake_is_named_in_the_patients_own_parts(module, order):
     """And none of them is like another, or like the solution."""
-    block, _ = module.example()
+    block, _ = module.examples()[""]
     seen = module.KIND.look(block, {})
     facts = {**seen, "order": order}
     prepared = module.KIND.prepare(block, facts)

@@ -6,7 +6,7 @@ from torch import nn
 
 from selfattn.blocks import EncoderBlock
 from selfattn.doctor import complaints, examine
-from selfattn.doctor.kinds.cached_decoder import for_decoder
+from selfattn.doctor.kinds.cached_decoder.kind import for_decoder
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import rope_halves
 

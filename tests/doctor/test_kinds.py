@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from selfattn.doctor import complaints, examine
-from selfattn.doctor.audit import banks, examples, names_given
+from selfattn.doctor.audit import banks, names_given
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises import find, names
 from selfattn.doctor.kind import Fact, Kind
@@ -27,7 +27,7 @@ BANKS = banks()
 HEALTHY = [
     (name, label, thing, said)
     for name, kind in kinds().items()
-    for label, (thing, said) in examples(kind).items()
+    for label, (thing, said) in kind.examples().items()
     if thing is not None
 ]
 
@@ -127,14 +127,10 @@ def test_every_probe_can_be_made_small_and_says_what_it_needs(name):
 
 
 def test_a_kind_is_found_under_its_name_and_no_other():
-    modules = {
-        importlib.import_module(f"{package}.{module.name}")
-        for module in pkgutil.iter_modules(folder)
-    }
     held = {
         thing.name
-        for module in modules
-        for thing in vars(module).values()
+        for module in pkgutil.walk_packages(folder, f"{package}.")
+        for thing in vars(importlib.import_module(module.name)).values()
         if isinstance(thing, Kind)
     }
     assert held == {*kinds()} and {"attention", "efficient"} <= held

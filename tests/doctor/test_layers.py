@@ -9,11 +9,11 @@ from torch import nn
 from selfattn import MultiHeadAttention, attention, fused_attention
 from selfattn.doctor import examine, refilled
 from selfattn.doctor.audit import banks
-from selfattn.doctor.kinds.efficient_tables import rolled_too_early
-from selfattn.doctor.kinds.layer_reference import Masks
-from selfattn.doctor.kinds.layer_reference import layer as reference
-from selfattn.doctor.kinds.module_parts import part_called, projections
-from selfattn.doctor.kinds.self_attention import windows
+from selfattn.doctor.kinds.efficient.mistakes.tables import rolled_too_early
+from selfattn.doctor.kinds.layer.parts import part_called, projections
+from selfattn.doctor.kinds.layer.reference import Masks
+from selfattn.doctor.kinds.layer.reference import layer as reference
+from selfattn.doctor.kinds.layer.self_attention.kind import windows
 from selfattn.positions import rope
 
 

@@ -25,8 +25,8 @@ from selfattn.doctor.isolation import (
     portable,
 )
 from selfattn.doctor.kind import Fact, Kind
-from selfattn.doctor.kinds import efficient_looks as looks
 from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.kinds.efficient import experiments as looks
 from selfattn.doctor.outcome import Outcome, alike, in_words, observe
 from selfattn.doctor.patient import Call, Patient, Recorder, parameters
 from selfattn.doctor.probes import (

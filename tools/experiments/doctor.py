@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from selfattn.doctor.kinds.attention_bank import REFERENCE
+from selfattn.doctor.kinds.attention.kind import REFERENCE
 from selfattn.dot_product import attention
 
 ABOUT = (

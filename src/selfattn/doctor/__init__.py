@@ -29,7 +29,7 @@ passes. If not, every named mistake is run on the same probes; the one that
 agrees with the answer on all of them is its diagnosis. If none does, the
 report says which property fails, on the smallest input that was found.
 
-A kind, in `kinds/<kind>.py`, is the same for things that are not all called
+A kind, in `kinds/…/kind.py`, is the same for things that are not all called
 alike: an exercise, facts that may be said of a thing, and an adapter that
 calls it as its facts tell. See `selfattn.doctor.kind`.
 
@@ -66,7 +66,7 @@ from selfattn.doctor.diagnosis import diagnose
 from selfattn.doctor.examination import check, examine
 from selfattn.doctor.exercise import Exercise, Mistake, prediction
 from selfattn.doctor.exercises import names
-from selfattn.doctor.kinds.module_parts import refilled
+from selfattn.doctor.kinds.layer.parts import refilled
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Report
 from selfattn.doctor.testing import assert_healthy

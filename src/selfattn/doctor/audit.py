@@ -1,8 +1,6 @@
 """Does the doctor catch every mistake it knows? The tests, and a page, ask."""
 
-import importlib
 from itertools import combinations
-from typing import Any
 
 from selfattn.doctor.diagnosis import agrees, diagnose, judge, observe_known
 from selfattn.doctor.exercise import Exercise, Mistake
@@ -36,7 +34,7 @@ def banks() -> dict[str, Exercise]:
     """
     found = {}
     for name, kind in sorted(kinds().items()):
-        for label in examples(kind):
+        for label in kind.examples():
             whole = f"{name}, {label}" if label else name
             found[whole] = bank(kind, label)
     return found
@@ -44,29 +42,13 @@ def banks() -> dict[str, Exercise]:
 
 def bank(kind: Kind, label: str | None = None) -> Exercise:
     """The exercise that a kind is held to, for one of its examples."""
-    listed = examples(kind)
+    listed = kind.examples()
     thing, said = listed[next(iter(listed)) if label is None else label]
     if thing is None:
         return kind.exercise(None, next(kind.readings(said, {})))
     seen = kind.look(thing, said)
     prepared = kind.prepare(thing, {**seen, **said})
     return kind.exercise(prepared, next(kind.readings(said, seen)))
-
-
-def examples(kind: Kind) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Healthy things of a kind, with what is to be said of them, by labels.
-
-    The module of a kind may have a function ``examples`` that returns such a
-    dict, or ``example`` that returns one pair. It needs neither if its
-    reference does not depend on the thing.
-    """
-    module = importlib.import_module(kind.exercise.__module__)
-    if hasattr(module, "examples"):
-        found: dict[str, tuple[Any, dict[str, Any]]] = module.examples()
-        return found
-    if hasattr(module, "example"):
-        return {"": module.example()}
-    return {"": (None, {})}
 
 
 def names_given(exercise: Exercise) -> dict[str, str]:

@@ -8,6 +8,8 @@ from typing import Any
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.patient import Facts, directly
 
+Examples = Mapping[str, tuple[Any, Mapping[str, Any]]]
+
 
 class UnclearError(Exception):
     """A fact is needed that nobody told and no probe decides."""
@@ -35,6 +37,11 @@ TAKES = Fact("names of what it can do; all else is not asked")
 def nothing(thing: Any, said: Facts) -> dict[str, Any]:
     """What can be read off a thing of which nothing can be read off."""
     return {}
+
+
+def needless() -> Examples:
+    """The examples of a kind whose reference does not depend on the thing."""
+    return {"": (None, {})}
 
 
 def as_it_is(thing: Any, facts: Facts) -> Any:
@@ -67,6 +74,9 @@ class Kind:
         code: lines that make what is called, for a snippet, and its name.
         fallback: facts under which less is asked, to be tried when it is
             neither healthy nor has a known mistake without them.
+        examples: makes healthy things of this kind, each with what is to be
+            said of it, by labels; None is enough for a thing on which the
+            exercise does not depend.
     """
 
     name: str
@@ -78,6 +88,7 @@ class Kind:
     adapt: Callable[[Any, Facts], Callable[..., object]] = directly
     code: Callable[[Any, Facts], tuple[str, ...]] = by_its_name
     fallback: Callable[[Any, Facts], dict[str, Any]] = nothing
+    examples: Callable[[], Examples] = needless
 
     def check(self, said: Facts) -> None:
         """Raise a `ValueError` unless the facts are facts of this kind."""

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from selfattn.doctor.kinds.attention_bank import REFERENCE
+from selfattn.doctor.kinds.attention.kind import REFERENCE
 from selfattn.dot_product import attention
 from selfattn.labs.machinery.lab import Lab
 from selfattn.labs.machinery.park_miller import fixed_numbers

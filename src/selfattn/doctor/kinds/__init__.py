@@ -1,4 +1,13 @@
-"""The kinds of things that can be examined, each in a module of its own."""
+"""The kinds of things that can be examined, each in a folder of its own.
+
+A kind's folder has a module `kind`, which puts together what stands beside
+it: `calling`, how others write such a thing and how it is called; `reference`,
+what a right one does; `probes`, on which a wrong one shows; and `mistakes`,
+the wrong ones that have a name. What several kinds share stands one folder
+up: `layer/calling.py` is that of `layer/self_attention/kind.py`, too.
+
+Nothing else needs to know of a new kind: every module `kind` is found.
+"""
 
 import difflib
 import importlib
@@ -10,11 +19,10 @@ from selfattn.doctor.kind import Kind
 def kinds() -> dict[str, Kind]:
     """All kinds, by their names."""
     found: dict[str, Kind] = {}
-    for module in pkgutil.iter_modules(__path__):
-        inside = importlib.import_module(f"{__name__}.{module.name}")
-        found |= {
-            x.name: x for x in vars(inside).values() if isinstance(x, Kind)
-        }
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        if module.name.endswith(".kind"):
+            kind: Kind = importlib.import_module(module.name).KIND
+            found[kind.name] = kind
     return found
 
 

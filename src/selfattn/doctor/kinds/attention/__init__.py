@@ -1,0 +1,1 @@
+"""Functions `attend(q, k, v, …)`."""

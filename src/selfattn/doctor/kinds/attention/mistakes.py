@@ -1,0 +1,298 @@
+"""The mistakes of the kind `attention`, besides those of the exercise."""
+
+import functools
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from selfattn.doctor.exercise import Function
+from selfattn.doctor.exercises.dot_product import weights
+from selfattn.doctor.exercises.dot_product.attention import (
+    empty_row_gives_nan,
+    hidden,
+)
+from selfattn.doctor.exercises.dot_product.weights import scaled
+from selfattn.doctor.exercises.masks import causal as masks
+from selfattn.doctor.kinds.attention.probes import REFERENCE, under_a_flag
+from selfattn.dot_product import attention, masked_softmax
+
+
+def known(words: Callable[..., object]) -> Callable[[Function], Function]:
+    """Add a mistake that has its words elsewhere, and give it a flag."""
+
+    def add(function: Function) -> Function:
+        REFERENCE.mistake_as(words)(under_a_flag(function))
+        return function
+
+    return add
+
+
+def new(function: Function) -> Function:
+    """Add a mistake that has its words with it, and give it a flag."""
+    known(function)(function)
+    return function
+
+
+def empty_row_gives_the_average(q, k, v, mask=None):
+    """A query that may see nothing gets the average of all values.
+
+    Cause: Forbidden scores are a large negative number such as finfo.min;
+        where all are forbidden, all are equal.
+    Cure: Here such a query gets zeros: wipe out the weights of empty rows.
+    Chapter: masks#large-and-negative
+    """
+    low = torch.finfo(q.dtype).min
+    return hidden(scaled(q, k), mask, low).softmax(dim=-1) @ v
+
+
+new(empty_row_gives_the_average)
+
+
+def subtracted(q, k, v, mask, much):
+    """Attention that adds a large negative number to forbidden scores."""
+    added = 0 if mask is None else (~mask).to(q.dtype) * -much
+    return (scaled(q, k) + added).softmax(dim=-1) @ v
+
+
+@new
+def ten_thousand_subtracted(q, k, v, mask=None):
+    """A query that may see nothing sees everything, a little rounded.
+
+    Cause: A number such as -10000 is added to forbidden scores. Where all
+        are forbidden it cancels out; a larger score would win over it.
+    Cure: -torch.inf, and zeros for the rows where all is forbidden.
+    Chapter: masks#large-and-negative
+    """
+    return subtracted(q, k, v, mask, 1e4)
+
+
+def a_billion_in_float16(q, k, v, mask=None):
+    """In float16 it fails as soon as there is a mask.
+
+    Cause: float16 ends at 65,504, and -1e9 does not fit.
+    Cure: -torch.inf fits every type.
+    Chapter: masks#large-and-negative
+    """
+    return hidden(scaled(q, k), mask, -1e9).softmax(dim=-1) @ v
+
+
+new(a_billion_in_float16)
+# Where a convention allows its average, a number that is added fails alike.
+REFERENCE.mistakes.insert(0, REFERENCE.mistakes.pop())
+
+
+@new
+def output_in_float32(q, k, v, mask=None):
+    """Your output is float32, whatever goes in.
+
+    Cause: The inputs are made float32, and nothing turns the output back.
+    Cure: output.to(q.dtype).
+    Chapter: dot_product
+    """
+    return attention(q.float(), k.float(), v.float(), mask=mask)
+
+
+@new
+def one_mask_for_the_whole_batch(q, k, v, mask=None):
+    """Each sequence has the padding of the first.
+
+    Cause: Only the first of a batch of masks is used.
+    Cure: Let it broadcast: (batch, 1, n_k), or (batch, 1, 1, n_k) by heads.
+    Chapter: masks
+    """
+    if mask is not None and mask.ndim > 2:
+        mask = mask[:1]
+    return attention(q, k, v, mask=mask)
+
+
+@new
+def first_row_of_the_mask_for_all(q, k, v, mask=None):
+    """All queries see what the first may see.
+
+    Cause: The mask is cut down to one row, as if it were one for padding.
+    Cure: Keep its axes: a row for each query.
+    Chapter: masks
+    """
+    mask = None if mask is None else mask[..., :1, :]
+    return attention(q, k, v, mask=mask)
+
+
+@new
+def keys_of_the_first_sequence(q, k, v, mask=None):
+    """All sequences of a batch look into the first.
+
+    Cause: An axis of the keys was reduced to its first entry.
+    Cure: Keep the batch: q @ k.mT works on all sequences at once.
+    Chapter: dot_product
+    """
+    first = k if k.ndim < 3 else k[:1].expand_as(k)
+    return attention(q, first, v, mask=mask)
+
+
+@new
+def view_of_what_is_not_contiguous(q, k, v, mask=None):
+    """It fails on inputs that were transposed or expanded.
+
+    Cause: .view needs numbers that lie in memory in their order.
+    Cure: .reshape, or .contiguous() before it.
+    Chapter: multihead
+    """
+    q, k, v = (x.view(-1).view(x.shape) for x in (q, k, v))
+    return attention(q, k, v, mask=mask)
+
+
+@new
+def values_wiped_out_in_place(q, k, v, mask=None):
+    """Your output is right, but the caller's values are not what they were.
+
+    Cause: masked_fill_ writes into the input; its name ends in _.
+    Cure: v.masked_fill(...), which makes a new tensor.
+    Chapter: masks
+    """
+    output = attention(q, k, v, mask=mask)
+    v.data.zero_()
+    return output
+
+
+@new
+def dropout_that_never_ends(q, k, v, mask=None):
+    """Two calls with the same input give different outputs.
+
+    Cause: F.dropout drops unless it is told not to, in evaluation, too.
+    Cure: F.dropout(weights, p, training=self.training).
+    Chapter: dot_product
+    """
+    rows = masked_softmax(scaled(q, k), mask)
+    return F.dropout(rows, 0.1) @ v
+
+
+@known(weights.no_softmax)
+def _(q, k, v, mask=None):
+    return hidden(scaled(q, k), mask, 0.0) @ v
+
+
+@known(weights.sigmoid_instead_of_softmax)
+def _(q, k, v, mask=None):
+    return hidden(scaled(q, k), mask).sigmoid() @ v
+
+
+@known(weights.multiplied_by_the_root)
+def _(q, k, v, mask=None):
+    return masked_softmax(q @ k.mT * math.sqrt(q.shape[-1]), mask) @ v
+
+
+@known(weights.scaled_by_the_number_of_keys)
+def _(q, k, v, mask=None):
+    return masked_softmax(q @ k.mT / math.sqrt(k.shape[-2]), mask) @ v
+
+
+@known(weights.cosine_instead_of_product)
+def _(q, k, v, mask=None):
+    cosines = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
+    return masked_softmax(cosines, mask) @ v
+
+
+@known(weights.query_scaled_in_place)
+def _(q, k, v, mask=None):
+    q.data.div_(math.sqrt(q.shape[-1]))
+    return masked_softmax(q @ k.mT, mask) @ v
+
+
+@REFERENCE.mistake
+def causal_flag_ignored(q, k, v, mask=None, causal=False):
+    """Every query sees what comes after it, though the flag says causal.
+
+    Cause: The flag is never used, or swallowed by **kwargs.
+    Cure: Hide the scores of later keys before the softmax.
+    Chapter: masks
+    """
+    return attention(q, k, v, mask=mask)
+
+
+def under_another_flag(
+    table: Callable[[int, int], Tensor],
+    masked: Callable[..., Tensor] = attention,
+):
+    """Attention whose causal flag stands for another table."""
+
+    def attend(q, k, v, mask=None, causal=False):
+        if causal:
+            past = table(q.shape[-2], k.shape[-2])
+            mask = past if mask is None else mask & past
+        return masked(q, k, v, mask=mask)
+
+    return attend
+
+
+for wrong in (
+    masks.first_on_first,
+    masks.upside_down,
+    masks.not_itself,
+    masks.one_too_many,
+    masks.from_the_other_side,
+):
+    REFERENCE.mistake_as(wrong)(under_another_flag(wrong))
+
+
+# Without the diagonal the first token sees nothing, and what it gets then
+# depends on how scores are hidden.
+without_the_diagonal = functools.partial(under_another_flag, masks.not_itself)
+
+
+@REFERENCE.mistake
+def not_itself_and_the_first_averages(q, k, v, mask=None, causal=False):
+    """A token does not see itself; the first gets the average of all.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty. Forbidden scores are a large negative
+        number such as -1e9; where all are forbidden, all are equal, and the
+        first token sees the future.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+    attend = without_the_diagonal(empty_row_gives_the_average)
+    return attend(q, k, v, mask, causal)
+
+
+@REFERENCE.mistake
+def not_itself_and_the_first_is_nan(q, k, v, mask=None, causal=False):
+    """A token does not see itself, and the first output is NaN.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty: softmax of a row of -inf is 0/0.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+    return without_the_diagonal(empty_row_gives_nan)(q, k, v, mask, causal)
+
+
+@REFERENCE.mistake
+def not_itself_and_the_first_sees_all(q, k, v, mask=None, causal=False):
+    """A token does not see itself; the first sees all, a little rounded.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty. A number such as -10000 is added to
+        forbidden scores; where all are forbidden it cancels out.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+    attend = without_the_diagonal(ten_thousand_subtracted)
+    return attend(q, k, v, mask, causal)
+
+
+@REFERENCE.mistake
+def not_itself_and_a_billion_subtracted(q, k, v, mask=None, causal=False):
+    """A token does not see itself; what the first sees depends on the type.
+
+    Cause: The causal mask leaves out the diagonal, as tril(diagonal=-1) does.
+        That leaves the first row empty. -1e9 is added to forbidden scores:
+        in float64 it cancels out; in float32 all that was there is rounded
+        away, and the first token gets the average.
+    Cure: j <= i: the diagonal belongs to the past.
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+    attend = without_the_diagonal(functools.partial(subtracted, much=1e9))
+    return attend(q, k, v, mask, causal)

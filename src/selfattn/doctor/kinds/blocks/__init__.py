@@ -1,0 +1,1 @@
+"""Blocks: attention and a feed-forward network, added and normed."""

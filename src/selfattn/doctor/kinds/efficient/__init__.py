@@ -1,0 +1,1 @@
+"""Mechanisms that save work."""

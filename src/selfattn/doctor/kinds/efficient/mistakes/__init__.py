@@ -1,0 +1,1 @@
+"""What goes wrong in mechanisms that save work."""

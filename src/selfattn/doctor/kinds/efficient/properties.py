@@ -1,0 +1,213 @@
+"""What holds of every mechanism that averages values, whatever its weights.
+
+For those that claim neither a mask nor a kernel: with random features, with
+hashes, with a kernel that only they have. No probe knows a number that should
+come out; see `efficient_looks` for what they look at.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercises.dot_product.attention import (
+    QKV_BATCH,
+    QKV_HEADS,
+)
+from selfattn.doctor.kinds.efficient.experiments import (
+    across,
+    form,
+    itself,
+    later,
+    learned,
+    sums,
+    sums_of_real,
+    told_apart,
+    what_moves,
+    who_is_seen,
+)
+from selfattn.doctor.kinds.efficient.mistakes.own import (
+    FOR_A_FLAG,
+    OWN,
+    WITHOUT_A_FLAG,
+)
+from selfattn.doctor.kinds.efficient.probes import N, flag, makes_no_table
+from selfattn.doctor.kinds.layer.probes import twice
+from selfattn.doctor.kinds.layer.properties import padded_in_front
+from selfattn.doctor.probes import Inputs, Probe, in_other_order, louder
+
+Answer = Callable[..., Any]
+OPTIONAL = {
+    "causal": "a causal flag",
+    "padding": "a mask for padding",
+    "length": "another number of keys than of queries",
+    "width": "values of another width than keys",
+    "heads": "axes for batch and heads",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float64": "float64",
+}
+SHORT = {"n_q": 13, "n_k": 13, "d_v": 11}
+LONG = {**SHORT, "n_q": 67, "n_k": 67}
+
+
+def much_more(inputs: Inputs) -> None:
+    """Keys whose exponentials no float32 can hold."""
+    inputs["k"] += 90
+
+
+def much_less(inputs: Inputs) -> None:
+    """Keys whose exponentials are next to nothing."""
+    inputs["k"] -= 12
+
+
+def about_weights(x: dict[str, Any]) -> list[Probe]:
+    """What the weights of a query sum to, on several inputs."""
+    loud = louder("q", "k", times=8.0)
+    rows = partial(Probe, inputs=x, tolerance=1e-3, experiment=sums)
+    return [
+        rows("the weights of a query sum to one", sizes=SHORT),
+        rows("and in a longer sequence", sizes=LONG),
+        rows("and where scores are loud", sizes=SHORT, change=loud),
+        rows("and where keys are large", sizes=SHORT, change=much_more),
+        rows("and where they are far below 0", sizes=SHORT, change=much_less),
+    ]
+
+
+def about_sight(x: dict[str, Any]) -> list[Probe]:
+    """Who moves whom."""
+    loud = louder("q", "k", times=8.0)
+    several = {**SHORT, "n_q": 37, "n_k": 37}  # no multiple of a tile
+    return [
+        Probe("every value is seen", x, several, experiment=who_is_seen),
+        Probe(
+            "loud queries are told apart",
+            x,
+            LONG,
+            change=loud,
+            experiment=told_apart,
+        ),
+        Probe("each sequence is for itself", x, SHORT, experiment=across),
+        Probe("each of q, k and v is learned", x, SHORT, experiment=learned),
+        Probe("two calls agree", x, SHORT, experiment=twice),
+    ]
+
+
+def about_form(x: dict[str, Any]) -> list[Probe]:
+    """Shapes, types, and what is made on the way."""
+    one = {**SHORT, "n_q": 1, "n_k": 1}
+    huge = {"n_q": N, "n_k": N, "d": 8, "d_v": 8, "batch": 1}
+    shapes = partial(Probe, inputs=x, sizes=SHORT, experiment=form)
+    few, wide = {**SHORT, "n_q": 5}, {**SHORT, "d_v": 13}
+    found = [
+        Probe("one token keeps its own value", x, one, tolerance=1e-3),
+        shapes("the output has a value's shape"),
+        shapes("inputs may lie in another order", change=in_other_order),
+        shapes("heads are a part of the batch", inputs=QKV_HEADS),
+        shapes("values wider than keys", sizes=wide, needs=("width",)),
+        shapes("fewer queries than keys", sizes=few, needs=("length",)),
+        Probe(
+            "no table of scores is made", x, huge, experiment=makes_no_table
+        ),
+    ]
+    types = (torch.float64, torch.float16, torch.bfloat16)
+    return [
+        *found,
+        *(shapes(f"its type is kept, {t}", dtype=t) for t in types),
+    ]
+
+
+def about_causality(x: dict[str, Any]) -> list[Probe]:
+    """What must hold where later keys are hidden."""
+
+    def of_later(name: str) -> Probe:
+        look = partial(later, name=name[0])
+        words = f"later {name} do not matter, though loud"
+        return Probe(words, x, SHORT, experiment=look)
+
+    return [
+        *(of_later(name) for name in ("queries", "keys", "values")),
+        Probe("each token sees itself", x, SHORT, experiment=itself),
+        Probe(
+            "a causal query's weights sum to one",
+            x,
+            SHORT,
+            tolerance=1e-3,
+            experiment=sums,
+        ),
+    ]
+
+
+def about_padding(x: dict[str, Any]) -> list[Probe]:
+    """What must hold where some keys are padding."""
+
+    def of(asks: str, name: str, padded: bool) -> Probe:
+        look = partial(what_moves, name=name, padded=padded)
+        return Probe(asks, x, SHORT, experiment=look)
+
+    return [
+        of("padded keys do not matter", "k", True),
+        of("padded values do not matter", "v", True),
+        of("beside padding, real values do", "v", False),
+        Probe(
+            "beside padding, weights sum to one",
+            x,
+            SHORT,
+            tolerance=1e-3,
+            experiment=sums_of_real,
+        ),
+    ]
+
+
+def needs(probe: Probe) -> tuple[str, ...]:
+    """What of `OPTIONAL` a probe asks for."""
+    told = {*probe.needs, *probe.inputs}
+    told |= {str(probe.dtype).removeprefix("torch.")}
+    told |= {"heads"} if probe.inputs["q"] == QKV_HEADS["q"] else set()
+    return tuple(need for need in OPTIONAL if need in told)
+
+
+def asked(always: bool) -> tuple[Probe, ...]:
+    """All probes; ``always``: of a mechanism that is causal without a flag."""
+    x = QKV_BATCH
+    found = [*about_weights(x), *about_sight(x), *about_form(x)]
+    found += about_causality(x if always else {**x, "causal": flag})
+    # In front, because behind, a causal mechanism does not see it anyway.
+    found += about_padding({**QKV_HEADS, "padding": padded_in_front})
+    return tuple(dataclasses.replace(p, needs=needs(p)) for p in found)
+
+
+@lru_cache(maxsize=2)
+def exercise(always: bool) -> Exercise:
+    """The probes and mistakes; ``always`` hides later keys without a flag."""
+
+    def bound(function: Answer) -> Answer:
+        def attend(
+            q: Tensor,
+            k: Tensor,
+            v: Tensor,
+            causal: bool = False,
+            padding: Tensor | None = None,
+        ) -> Any:
+            return function(q, k, v, causal or always, padding)
+
+        attend.__dict__.update(vars(function))
+        return attend
+
+    none = WITHOUT_A_FLAG if not always else FOR_A_FLAG
+    return dataclasses.replace(
+        OWN,
+        solution=bound(OWN.solution),
+        probes=asked(always),
+        by_name=("causal", "padding"),
+        mistakes=[
+            dataclasses.replace(mistake, answer=bound(mistake.answer))
+            for mistake in OWN.mistakes
+            if mistake.name != none
+        ],
+        optional=OPTIONAL,
+    )

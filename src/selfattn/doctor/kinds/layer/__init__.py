@@ -1,0 +1,1 @@
+"""Modules that attend: self-attention and cross-attention."""

@@ -1,0 +1,211 @@
+"""How layers of attention are called: by whatever names, in two layouts."""
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.exercise import UnusableError
+from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kinds.layer.parts import HEADS, MODEL, WIDTHS, refilled
+from selfattn.doctor.kinds.mask_meanings import as_meant
+from selfattn.doctor.patient import Facts, parameters
+
+NAMES = {  # what others call the arguments
+    "mask": ("mask", "attn_mask", "attention_mask", "src_mask"),
+    "padding": ("key_padding_mask", "padding_mask", "src_key_padding_mask"),
+    "causal": ("causal",),
+    "context": (
+        *("context", "memory", "kv", "x_kv", "y", "cross_states"),
+        *("encoder_hidden_states", "key_value_states", "encoder_output"),
+    ),
+}
+D_MODEL = 12  # for classes: what three heads divide, and is no prime
+
+
+def instance(thing: Any, said: Facts) -> nn.Module:
+    """The module itself, or one of the class that was handed over."""
+    if isinstance(thing, nn.Module):
+        return thing
+    if not isinstance(thing, type) or not issubclass(thing, nn.Module):
+        raise UnclearError(
+            "A module is asked for, or its class. If it is a function of q, "
+            "k and v, its kind is “attention”."
+        )
+    return thing(**arguments(thing, said))
+
+
+def arguments(thing: type, said: Facts) -> dict[str, Any]:
+    """What to make one of a class with."""
+    chosen = dict(said.get("make") or {})
+    for name, parameter in inspect.signature(thing).parameters.items():
+        guess = guessed(name)
+        needed = parameter.default is parameter.empty
+        if (
+            name in chosen
+            or not needed
+            or parameter.kind.name.startswith("VAR")
+        ):
+            continue
+        if guess is None:
+            raise UnclearError(
+                f"To make one, {thing.__name__} needs {name!r}. Say "
+                f"make={{{name!r}: …}}, or hand over a module."
+            )
+        chosen[name] = guess
+    return chosen
+
+
+def is_rest(parameter: inspect.Parameter) -> bool:
+    """Whether it is *args or **kwargs."""
+    return parameter.kind.name.startswith("VAR")
+
+
+def guessed(name: str) -> Any:
+    """What to give to a constructor for a parameter of this name."""
+    if name in HEADS:
+        return 3
+    if name in WIDTHS:
+        return D_MODEL // 3
+    if name in (*MODEL, "d_out", "d_context", "context_dim"):
+        return D_MODEL
+    if "dropout" in name:
+        return 0.0
+    long = ("context_length", "block_size", "max_len", "max_seq_len")
+    return 64 if name in long else None
+
+
+def prepared(thing: Any, facts: Facts) -> nn.Module:
+    """A copy of a module, refilled and ready for evaluation."""
+    return refilled(instance(thing, facts))
+
+
+def code(thing: Any, facts: Facts) -> tuple[str, ...]:
+    """Code that makes it, and its name in that code at the end."""
+    yours = "layer"
+    if isinstance(thing, type):
+        given = arguments(thing, facts).items()
+        listed = ", ".join(f"{name}={value!r}" for name, value in given)
+        yours = f"{thing.__name__}({listed})"
+    return (
+        "from selfattn.doctor import refilled",
+        "# A copy, with numbers that show mistakes.",
+        f"layer = refilled({yours})",
+        "layer",
+    )
+
+
+def looked_up(forward: Callable[..., Any], said: Facts) -> dict[str, Any]:
+    """Its names for the arguments, and what else it must be given."""
+    listed = parameters(forward)
+    names: dict[str, Any] = {
+        ours: next((name for name in theirs if name in listed), None)
+        for ours, theirs in NAMES.items()
+    }
+    first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
+    three = len(listed) > 2 and sorted(first) == ["k", "q", "v"]
+    names["qkv"] = [first[part] for part in "qkv"] if three else None
+    names |= dict(said.get("names") or {})
+    check_rest(forward, names, said)
+    return names
+
+
+def check_rest(forward: Callable[..., Any], names: Facts, said: Facts) -> None:
+    """Raise if an argument is needed of which nobody knows what it is."""
+    known = {*(said.get("call") or {}), *(names["qkv"] or ())}
+    known |= {name for name in names.values() if isinstance(name, str)}
+    needed = [
+        name
+        for name, parameter in inspect.signature(forward).parameters.items()
+        if parameter.default is parameter.empty and not is_rest(parameter)
+    ]
+    for name in needed[0 if names["qkv"] else 1 :]:
+        if name not in known:
+            raise UnclearError(
+                f"It needs an argument {name!r}. Say call={{{name!r}: …}} if "
+                "it is always the same, or names={…: "
+                f"{name!r}}} if it is a {' or '.join(NAMES)}."
+            )
+
+
+def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
+    """Call a module on (batch, n, d_model), and masks that allow."""
+    names, by_type = facts["names"], {torch.float32: thing}
+
+    def layer(
+        x: Tensor,
+        context: Tensor | None = None,
+        mask: Tensor | None = None,
+        padding: Tensor | None = None,
+        causal: bool = False,
+        whole: bool = False,
+    ) -> Any:
+        named = dict(facts.get("call") or {})
+        if mask is not None:
+            shaped = spread(mask, x.shape[0], facts["mask_axes"])
+            named[names["mask"]] = as_meant(shaped, facts["mask"], x.dtype)
+        if padding is not None:
+            named |= as_padding(padding, x, facts)
+        if causal:
+            named[names["causal"]] = True
+        if x.dtype not in by_type:
+            by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
+        turned = facts["layout"] == "NBD"
+        given, more = arranged([x, context], names, turned)
+        return read(by_type[x.dtype](*given, **named, **more), turned, whole)
+
+    return layer
+
+
+def arranged(
+    inputs: list[Tensor | None], names: Facts, turned: bool
+) -> tuple[list[Tensor], dict[str, Tensor]]:
+    """X and the context in their layout: by their place, and by names."""
+    given = [x for x in inputs if x is not None]
+    given = [x.transpose(0, 1) if turned else x for x in given]
+    if names["qkv"]:
+        three = [given[0], given[-1], given[-1]]
+        return [], dict(zip(names["qkv"], three, strict=True))
+    if len(given) == 2 and names["context"]:
+        return given[:1], {names["context"]: given[1]}
+    return given, {}
+
+
+def spread(mask: Tensor, batch: int, axes: str) -> Tensor:
+    """A mask (n_q, n_k), with axes in front."""
+    if axes == "NN":
+        return mask
+    full = mask.expand(batch, *mask.shape)
+    return full if axes == "BNN" else full[:, None]
+
+
+def as_padding(padding: Tensor, x: Tensor, facts: Facts) -> dict[str, Tensor]:
+    """A padding mask (batch, n_k) as the argument that takes it."""
+    if facts["names"]["padding"]:
+        meant = as_meant(padding, facts["padding"], x.dtype)
+        return {facts["names"]["padding"]: meant}
+    axes = facts["mask_axes"]
+    if axes == "NN":
+        raise UnusableError("its mask is one for the whole batch")
+    row = padding[:, None, :] if axes == "BNN" else padding[:, None, None, :]
+    full = row.expand(*row.shape[:-2], x.shape[-2], -1)
+    return {facts["names"]["mask"]: as_meant(full, facts["mask"], x.dtype)}
+
+
+def read(value: Any, turned: bool, whole: bool) -> Any:
+    """The output, (batch, n, d_model), with the weights if asked for."""
+    rest: tuple[Any, ...] = ()
+    if isinstance(value, tuple) and value:
+        value, *others = value
+        rest = tuple(others)
+    if turned and isinstance(value, Tensor) and value.ndim == 3:
+        value = value.transpose(0, 1)
+    if not whole:
+        return value
+    tables = [w for w in rest if isinstance(w, Tensor) and w.ndim > 2]
+    if not tables:
+        raise UnusableError("it returns no weights")
+    return value, tables[0]

@@ -1,0 +1,1 @@
+"""Modules that attend from one sequence to another."""

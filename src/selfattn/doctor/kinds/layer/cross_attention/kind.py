@@ -1,0 +1,43 @@
+"""Modules that attend from one sequence to another."""
+
+from typing import Any
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.kind import Examples, Kind
+from selfattn.doctor.kinds.layer import calling, reading
+from selfattn.doctor.kinds.layer.facts import FACTS
+from selfattn.doctor.patient import Facts
+from selfattn.multihead import MultiHeadAttention
+
+
+def look(thing: Any, said: Facts) -> dict[str, Any]:
+    """What can be read off it, as off a layer of self-attention."""
+    return reading.look(thing, said, cross=True)
+
+
+def reference(thing: Any, facts: Facts) -> Exercise:
+    """Attention by heads with the module's own projections, or properties."""
+    return reading.reference(thing, facts, cross=True)
+
+
+def examples() -> Examples:
+    """Healthy layers, of each sort of probes."""
+    layer = MultiHeadAttention(12, 3, projection_bias=True)
+    return {
+        "": (layer, {"causal": False}),
+        "properties": (layer, {"causal": False, "formula": "own"}),
+    }
+
+
+KIND = Kind(
+    "cross-attention",
+    asks="a module that attends from a sequence to another",
+    exercise=reference,
+    facts=FACTS,
+    look=look,
+    prepare=calling.prepared,
+    code=calling.code,
+    adapt=calling.adapt,
+    fallback=reading.fallback,
+    examples=examples,
+)

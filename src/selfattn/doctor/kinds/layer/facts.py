@@ -1,0 +1,55 @@
+"""What may be said of a module that attends."""
+
+from selfattn.doctor.kind import Fact
+from selfattn.doctor.kinds.mask_meanings import MEANINGS
+
+FACTS = {
+    "layout": Fact(
+        "the axes of x",
+        {"BND": "batch, tokens, features", "NBD": "tokens, batch, features"},
+    ),
+    "causal": Fact(
+        "whether it hides later tokens, without being told to",
+        {False: "it sees them", True: "it hides them"},
+    ),
+    "mask": Fact("what a mask says", MEANINGS, of="mask"),
+    "mask_axes": Fact(
+        "which axes a mask has",
+        {
+            "NN": "queries, keys",
+            "BNN": "batch, queries, keys",
+            "B1NN": "batch, 1, queries, keys",
+        },
+        of="mask",
+    ),
+    "padding": Fact("what a mask for padding says", MEANINGS, of="padding"),
+    "packed": Fact(
+        "how one matrix holds queries, keys and values",
+        {"by part": "all queries first", "by head": "a head after the other"},
+    ),
+    "formula": Fact(
+        "what it computes",
+        {
+            "plain": "softmax(q kᵀ / √d_head) v of its own projections",
+            "own": "something more, of which only properties are asked",
+        },
+        tried=False,
+    ),
+    "table": Fact("a mask it keeps by itself: table(n_q, n_k), True: seen"),
+    "d_model": Fact("the width of x"),
+    "n_heads": Fact("how many heads it has"),
+    "names": Fact("its names for x, context, mask, padding, causal"),
+    "projections": Fact("its names for q, k, v, out, qkv or kv"),
+    "call": Fact("what else it is to be called with, as a dict"),
+    "make": Fact("what its class is to be called with, as a dict"),
+    "empty_row": Fact(
+        "what a query gets that may see nothing",
+        {
+            "zeros": "zeros",
+            "nan": "NaN",
+            "average": "the average of all values",
+            "everything": "what it would get without a mask",
+        },
+        tried=False,
+    ),
+}

@@ -1,0 +1,168 @@
+"""What can be read off a module that attends, and what it is held to."""
+
+import inspect
+from functools import lru_cache
+from typing import Any
+
+from torch import nn
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kinds.layer import calling as layers_called
+from selfattn.doctor.kinds.layer import probes as layer_probes
+from selfattn.doctor.kinds.layer import properties as layer_properties
+from selfattn.doctor.kinds.layer.parts import (
+    HEADS,
+    MODEL,
+    WIDTHS,
+    affines,
+    by_word,
+    number,
+    projections,
+)
+from selfattn.doctor.kinds.layer.reference import Table
+from selfattn.doctor.patient import Facts, parameters
+
+
+def look(thing: Any, said: Facts, cross: bool = False) -> dict[str, Any]:
+    """Its arguments, its number of heads, and how it holds what it learns."""
+    module = layers_called.instance(thing, said)
+    names = layers_called.looked_up(module.forward, said)
+    seen: dict[str, Any] = {"names": names, "try": {}}
+    needs = {"mask": "mask", "padding": "padding", "flag": "causal"}
+    lacks = {
+        need: "it has no argument for it"
+        for need, name in needs.items()
+        if names[name] is None
+    }
+    if "mask" not in lacks:
+        lacks.pop("padding", None)
+    else:
+        seen |= {"mask": "keep", "mask_axes": "NN"}
+    if names["padding"] is None:
+        seen["padding"] = "keep"
+    first = getattr(module, "batch_first", None)
+    if isinstance(first, bool):
+        seen["layout"] = "BND" if first else "NBD"
+    if cross:
+        seen["causal"] = False
+    more = inside(module, said)
+    if more.get("formula") == "own":
+        lacks["numbers"] = "its projections are not recognised"
+    return seen | {"lacks": lacks, **more}
+
+
+def inside(module: nn.Module, said: Facts) -> dict[str, Any]:
+    """What its own matrices tell: its formula, and its number of heads."""
+    found = by_word(module, dict(said.get("projections") or {}))
+    if not {"q", "qkv"} & found.keys():
+        return {"formula": "own", "packed": "by part", "n_heads": 1}
+    seen: dict[str, Any] = {}
+    if "q" in found:
+        seen["packed"] = "by part"
+        d = found["q"].W.shape[-1]
+    else:
+        d = found["qkv"].W.shape[-1] // 3
+    n_heads, width = number(module, HEADS), number(module, WIDTHS)
+    if n_heads is None and width is not None and d % width == 0:
+        n_heads = d // width
+    if n_heads is not None:
+        return seen | {"n_heads": n_heads}
+    divisors = [n for n in (1, 2, 3, 4, 6, 8, 12, 16) if d % n == 0]
+    return seen | {"try": {"n_heads": divisors}}
+
+
+def reference(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
+    """Attention by heads with the module's own projections, or properties."""
+    said = tuple(dict(facts.get("projections") or {}).items())
+    if facts.get("formula", "plain") == "own":
+        d_model, d_context = widths(thing, facts)
+        return of_width(
+            d_model, d_context, facts["causal"], cross, facts.get("table")
+        )
+    return of_module(
+        thing,
+        facts["n_heads"],
+        facts["packed"],
+        said,
+        facts["causal"],
+        cross,
+        facts.get("table"),
+    )
+
+
+def fallback(thing: Any, known: Facts) -> dict[str, Any]:
+    """Ask for properties alone, if there is more to it than projections.
+
+    More is a parameter that is none of theirs, numbers that are no mask, a
+    function of its own such as one that rotates, or an argument of its own.
+    """
+    if "formula" in known:
+        return {}
+    module = layers_called.instance(thing, known)
+    names = dict(known.get("projections") or {})
+    own = {id(x) for a in by_word(module, names).values() for x in a.whole}
+    more = [x for x in module.parameters() if id(x) not in own]
+    more += [x for x in module.buffers() if x.is_floating_point()]
+    told = [
+        function
+        for function in vars(module).values()
+        if inspect.isfunction(function) and not attends(function)
+    ]
+    if not (more or told or known.get("call")):
+        return {}
+    why = "its formula seems its own (if it should not be, formula='plain')"
+    return {"formula": "own", "lacks": {**known["lacks"], "numbers": why}}
+
+
+def attends(function: Any) -> bool:
+    """Whether a function is one of queries, keys and values."""
+    return "".join(name[:1] for name in parameters(function)[:3]) == "qkv"
+
+
+def widths(thing: Any, facts: Facts) -> tuple[int, int]:
+    """The widths of x and of the context."""
+    found = by_word(thing, dict(facts.get("projections") or {}))
+    d_model = facts.get("d_model") or number(thing, MODEL)
+    for part in ("q", "qkv"):
+        d_model = found[part].W.shape[0] if part in found else d_model
+    first = next(iter(affines(thing)), None)
+    if d_model is None and first is not None:
+        d_model = first[1].W.shape[0]
+    if d_model is None:
+        raise UnclearError("How wide is x? Say d_model=….")
+    context = next((found[p] for p in ("k", "kv") if p in found), None)
+    return d_model, d_model if context is None else context.W.shape[0]
+
+
+@lru_cache(maxsize=8)
+def of_width(
+    d_model: int,
+    d_context: int,
+    causal: bool,
+    cross: bool,
+    table: Table | None,
+) -> Exercise:
+    """The reference of modules of a width, of which properties are asked."""
+    return layer_properties.exercise(
+        d_model, d_context, causal=causal, cross=cross, claimed=table
+    )
+
+
+@lru_cache(maxsize=8)  # so that what its bank does is not done again
+def of_module(
+    module: nn.Module,
+    n_heads: int,
+    packed: str,
+    said: tuple[tuple[str, str], ...],
+    causal: bool,
+    cross: bool,
+    table: Table | None,
+) -> Exercise:
+    """The reference of one module, in one way to read it."""
+    parts = projections(module, n_heads, packed, dict(said))
+    if parts is None:
+        raise UnclearError("Its heads do not divide its projections.")
+    return layer_probes.exercise(
+        parts, causal=causal, cross=cross, claimed=table
+    )

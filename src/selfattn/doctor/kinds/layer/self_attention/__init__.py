@@ -1,0 +1,1 @@
+"""Modules that attend from a sequence to itself."""

@@ -1,0 +1,1 @@
+"""Functions that make masks."""

@@ -1,0 +1,1 @@
+"""Modules that add a position to each token."""

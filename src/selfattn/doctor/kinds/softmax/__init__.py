@@ -1,0 +1,1 @@
+"""Functions and modules that turn scores into weights."""
