@@ -21,15 +21,15 @@ help:
 	@echo "make clean      remove what was built; .venv stays"
 
 book:
-	@$(PYTHON) tools/setup.py book
-	@$(VENV) tools/site.py build
+	@$(PYTHON) -m tools.setup.prepare book
+	@$(VENV) -m tools.build.website
 
 test:
-	@$(PYTHON) tools/setup.py test
-	@$(VENV) tools/verify.py
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.verify.stages
 
 lab:
-	@$(PYTHON) tools/setup.py lab
+	@$(PYTHON) -m tools.setup.prepare lab
 	@$(VENV) -m jupyter lab book
 
 serve: book
@@ -37,31 +37,31 @@ serve: book
 	@$(VENV) -m http.server 8000 --bind 127.0.0.1 --directory _build/html
 
 notebooks:
-	@$(PYTHON) tools/setup.py lab
-	@$(VENV) tools/notebooks.py
+	@$(PYTHON) -m tools.setup.prepare lab
+	@$(VENV) -m tools.build.notebooks
 
 experiments:
-	@$(PYTHON) tools/setup.py test
-	@$(VENV) tools/experiments.py
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.experiments
 
 bench:
-	@$(PYTHON) tools/setup.py test
-	@$(VENV) tools/bench.py
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.bench
 
 bench-gpu:
-	@$(PYTHON) tools/setup.py test
-	@$(VENV) tools/bench_gpu.py
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.gpu
 
 doctor-audit:
-	@$(PYTHON) tools/setup.py test
-	@$(VENV) tools/doctor_audit.py
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.doctor.audit
 
 mutants:
-	@$(PYTHON) tools/setup.py test
-	@$(VENV) tools/mutants.py
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.mutants
 
 format:
-	@$(PYTHON) tools/setup.py lab
+	@$(PYTHON) -m tools.setup.prepare lab
 	@$(VENV) -m ruff check --fix
 	@$(VENV) -m ruff format
 

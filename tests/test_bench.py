@@ -2,13 +2,13 @@
 
 from functools import partial
 
-import bench
 import pytest
 import torch
 
 from selfattn.cost import peak_bytes
 from selfattn.dot_product import attention
 from selfattn.measurements import measured
+from tools.measure.bench import __main__ as bench
 
 # Another kernel, other random numbers, or other weights: no one can tell
 # what these should have given.
@@ -78,7 +78,7 @@ def test_the_operation_that_takes_longest_is_named_first():
 @pytest.mark.parametrize("name", bench.BENCHES)
 def test_what_is_committed_is_whole_and_was_right(name):
     ledger = measured(f"bench-{name}")
-    assert ledger["command"] == f"python tools/bench.py {name}"
+    assert ledger["command"] == f"python -m tools.measure.bench {name}"
     where = ledger["provenance"]
     assert {"commit", "torch", "threads", "processor", "load"} <= set(where)
     assert where["threads"] == 1

@@ -2,12 +2,12 @@
 
 import json
 
-import bench_gpu
 import pytest
 import torch
 
 from selfattn.cost import peak_bytes
 from selfattn.measurements import measured
+from tools.measure import gpu
 
 
 def no_time(call):
@@ -20,19 +20,19 @@ def test_without_a_gpu_it_says_so_and_writes_nothing(
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     path = tmp_path / "gpu.json"
-    assert bench_gpu.main(path) == 1
+    assert gpu.main(path) == 1
     assert capsys.readouterr().out.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.filterwarnings("ignore")  # kernels that refuse say why
 def test_every_row_is_a_measurement_or_a_reason():
-    found = list(bench_gpu.rows("cpu", [96], no_time, peak_bytes))
-    kinds = len(bench_gpu.MECHANISMS) + len(bench_gpu.BACKENDS)
+    found = list(gpu.rows("cpu", [96], no_time, peak_bytes))
+    kinds = len(gpu.MECHANISMS) + len(gpu.BACKENDS)
     assert len(found) == 2 * 2 * kinds
     for row in found:
         assert ("result" in row) != ("ms" in row)
-        assert row["n"] == 96 and row["dtype"] in bench_gpu.DTYPES
+        assert row["n"] == 96 and row["dtype"] in gpu.DTYPES
     assert all("ms" in r for r in found if r["mechanism"] == "fused")
     refused = [r for r in found if r["mechanism"] == "fused, cuDNN"]
     assert all("No viable backend" in r["result"] for r in refused)
@@ -46,7 +46,7 @@ def test_running_out_of_memory_is_a_result():
         raise torch.OutOfMemoryError("no room")
 
     qkv = torch.randn(3, 1, 2, 7, 5)
-    row = bench_gpu.outcome(
+    row = gpu.outcome(
         greedy, "definition", "forward", qkv, no_time, peak_bytes
     )
     assert row == {"result": "out of memory"}
@@ -56,15 +56,15 @@ def test_the_ledger_is_replaced_whole(tmp_path):
     path = tmp_path / "gpu.json"
     path.write_text("old", encoding="utf-8")
     with pytest.raises(TypeError, match="not JSON serializable"):
-        bench_gpu.write(path, {"runs": [{"ms": object()}]})
+        gpu.write(path, {"runs": [{"ms": object()}]})
     assert path.read_text("utf-8") == "old"
-    bench_gpu.write(path, {"about": "…", "runs": [{"ms": 1.0}]})
+    gpu.write(path, {"about": "…", "runs": [{"ms": 1.0}]})
     assert json.loads(path.read_text("utf-8"))["runs"] == [{"ms": 1.0}]
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_the_committed_ledger_says_where_it_comes_from():
     ledger = measured("gpu")
-    assert ledger["about"] == bench_gpu.ABOUT
-    assert ledger["command"] == "python tools/bench_gpu.py"
+    assert ledger["about"] == gpu.ABOUT
+    assert ledger["command"] == "python -m tools.measure.gpu"
     assert bool(ledger["runs"]) == ("gpu" in ledger["provenance"])

@@ -5,7 +5,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from guards import cells, contents, prose
-from notebooks import in_contents
+
+from tools.build.notebooks import in_contents
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = in_contents(ROOT)

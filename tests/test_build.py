@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).parent.parent
+WEBSITE = "tools/build/website.py"
 REPOSITORY = "https://github.com/someone/their-book"
 NOTEBOOK = {
     "cells": [
@@ -51,8 +52,8 @@ def load(path, root=ROOT):
 
 
 def load_builder(root):
-    """The module tools/site.py of a tree; `site` is Python's own name."""
-    return load("tools/site.py", root)
+    """What builds the site, in a tree."""
+    return load(WEBSITE, root)
 
 
 @pytest.fixture(scope="session")
@@ -101,8 +102,9 @@ def make_book(tmp_path, katex):
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / name, place, ignore=ignored)
     shutil.copytree(katex, tmp_path / "_build" / "katex")
-    (tmp_path / "tools").mkdir()
-    shutil.copy(ROOT / "tools" / "site.py", tmp_path / "tools")
+    for name in ["tools/__init__.py", "tools/build/__init__.py", WEBSITE]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "_toc.yml").write_text(
         "format: jb-book\nroot: book/intro\nchapters:\n  - file: book/runs\n"
     )
@@ -115,7 +117,8 @@ def make_book(tmp_path, katex):
 def run(book, *options, **environ):
     """Build it; what came of that."""
     return subprocess.run(
-        [sys.executable, book / "tools" / "site.py", "build", *options],
+        [sys.executable, "-m", "tools.build.website", *options],
+        cwd=book,
         env=os.environ | environ,
         capture_output=True,
         text=True,
@@ -184,7 +187,8 @@ def test_a_warning_fails_every_time_and_spares_the_last_site(built):
 def test_an_interrupted_build_leaves_nothing_half_written(book):
     mark = uuid.uuid4().hex
     process = subprocess.Popen(
-        [sys.executable, book / "tools" / "site.py", "build"],
+        [sys.executable, "-m", "tools.build.website"],
+        cwd=book,
         env=os.environ | {"BUILD_MARK": mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

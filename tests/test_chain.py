@@ -11,12 +11,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
-import notebooks
 import pytest
 from guards import cells, contents, prose, source
 from guards.claims import ledger_breaks
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from slowest import seconds, too_slow
+
+from tools.build import notebooks
+from tools.verify.slowest import seconds, too_slow
 
 ROOT = Path(__file__).parent.parent
 ALT = "A straight line that climbs from one at the left to two at the right."
@@ -114,8 +115,13 @@ def test_a_failing_cell_leaves_the_file_as_it_was(tmp_path):
     book = new_notebook(cells=[new_code_cell("1"), new_code_cell("1 / 0")])
     nbformat.write(book, path)
     before = path.read_bytes()
-    script = [sys.executable, ROOT / "tools" / "notebooks.py", path]
-    ran = subprocess.run(script, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-m", "tools.build.notebooks", path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ran.returncode == 1
     assert f"cell 1 ({book.cells[1].id}) did not finish" in ran.stderr
     assert "ZeroDivisionError" in ran.stderr

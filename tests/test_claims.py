@@ -12,7 +12,8 @@ from guards.claims import (
     unknown_claims,
 )
 from guards.prose import cited_claims
-from notebooks import in_contents
+
+from tools.build.notebooks import in_contents
 
 ROOT = Path(__file__).parent.parent
 LEDGER = ROOT / "book" / "claims"

@@ -3,11 +3,12 @@
 import json
 import re
 
-import experiments
 import pytest
 import torch
 
 from selfattn.measurements import measured
+from tools.measure import experiments
+from tools.measure.provenance import as_json
 
 CHAPTERS = experiments.chapters()
 
@@ -48,7 +49,9 @@ def test_every_setting_was_run_with_every_seed(chapter, experiment):
 def test_a_measurement_says_where_it_comes_from(chapter, experiment):
     result = measured(chapter)
     assert result["about"] == experiment.ABOUT
-    assert result["command"] == f"python tools/experiments.py {chapter}"
+    assert (
+        result["command"] == f"python -m tools.measure.experiments {chapter}"
+    )
     assert re.fullmatch("[0-9a-f]{40}", result["provenance"]["commit"])
     assert {"torch", "python", "threads"} <= result["provenance"].keys()
 
@@ -105,7 +108,7 @@ def test_another_seed_is_another_run():
 
 def test_the_file_holds_one_run_a_line_and_can_be_read_back():
     result = {"about": "…", "runs": [{"seed": 0, "x": 0.5}, {"seed": 1}]}
-    text = experiments.as_json(result)
+    text = as_json(result)
     assert json.loads(text) == result
     assert '\n  {"seed": 0, "x": 0.5},\n' in text
 

@@ -4,11 +4,13 @@ import json
 import tomllib
 from collections import Counter
 
-import mutants
 import pytest
 
+from tools.measure import mutants
+from tools.measure.provenance import ROOT
+
 LISTED = tomllib.loads(mutants.LIST.read_text("utf-8"))
-PACKAGE = mutants.ROOT / "src" / "selfattn"
+PACKAGE = ROOT / "src" / "selfattn"
 # What serves the book's pages, and the kit that is tested on wrong answers.
 NOT_MECHANISMS = {"data", "doctor", "labs", "plots"}
 
@@ -52,7 +54,7 @@ def test_no_mistake_is_listed_twice():
 
 
 def test_each_was_planted_and_caught():
-    recorded = json.loads(mutants.RESULTS.read_text("utf-8"))["modules"]
+    recorded = json.loads(mutants.LEDGER.read_text("utf-8"))["modules"]
     assert {name: set(became) for name, became in recorded.items()} == {
         name: {mutant["mistake"] for mutant in module["mutant"]}
         for name, module in LISTED.items()

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from packages import PULLED_IN
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tools.setup.packages import PULLED_IN
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.y*ml"))
@@ -210,7 +211,7 @@ def test_weekly_tries_the_newest_packages_and_audits_the_pins():
     workflow = read("weekly")
     assert set(workflow[True]) == {"schedule", "workflow_dispatch"}
     commands = [s["run"] for s in steps(workflow) if "run" in s]
-    assert "python3 tools/setup.py test --newest" in commands
+    assert "python3 -m tools.setup.prepare test --newest" in commands
     assert any("pip_audit" in c and "requirements.txt" in c for c in commands)
 
 

@@ -15,14 +15,20 @@ import sys
 import zipfile
 from pathlib import Path
 
-import browser
-import packages
 import pytest
-import setup
-from environment import MissingError
 
-TOOLS = Path(__file__).resolve().parent.parent / "tools"
-SET_UP = ["setup", "environment", "packages", "browser"]
+from tools.setup import browser, packages, prepare
+from tools.setup.environment import MissingError
+
+ROOT = Path(__file__).resolve().parent.parent
+SET_UP = [
+    "tools/__init__.py",
+    "tools/setup/__init__.py",
+    "tools/setup/prepare.py",
+    "tools/setup/environment.py",
+    "tools/setup/packages.py",
+    "tools/setup/browser.py",
+]
 THING = "VALUE = 42\n"
 
 
@@ -61,12 +67,11 @@ class Project:
 
     def __init__(self, root: Path):
         self.root = root
-        (root / "tools").mkdir()
+        (root / "tools" / "setup").mkdir(parents=True)
         (root / "wheels").mkdir()
         wheel(root / "wheels", "thing", "1.0")
         for name in SET_UP:
-            source = TOOLS / f"{name}.py"
-            (root / "tools" / source.name).write_text(source.read_text())
+            (root / name).write_text((ROOT / name).read_text())
         self.require("thing==1.0")
 
     def require(self, *lines: str) -> None:
@@ -86,7 +91,7 @@ class Project:
     def set_up(self, **changes: str) -> subprocess.CompletedProcess:
         """Run the set-up; whatever happens, no traceback is shown."""
         done = subprocess.run(
-            [sys.executable, "tools/setup.py", "book"],
+            [sys.executable, "-m", "tools.setup.prepare", "book"],
             cwd=self.root,
             env=self.environment(**changes),
             stdin=subprocess.DEVNULL,
@@ -208,13 +213,11 @@ def test_an_environment_without_all_of_pip_is_made_again(project):
 def test_an_environment_that_was_moved_here_is_not_usable(project):
     """Its scripts point to where it was made."""
     mark = project.root / ".venv/installed.json"
-    code = "import environment; print(environment.usable())"
+    code = "from tools.setup import environment; print(environment.usable())"
     ask = [sys.executable, "-c", code]
     for root, usable in [(str(project.root), "True"), ("/else", "False")]:
         mark.write_text(json.dumps(project.mark | {"root": root}))
-        said = subprocess.check_output(
-            ask, cwd=project.root / "tools", text=True
-        )
+        said = subprocess.check_output(ask, cwd=project.root, text=True)
         assert said.strip() == usable
     mark.write_text(json.dumps(project.mark | {"root": str(project.root)}))
 
@@ -225,7 +228,7 @@ def test_ended_in_the_middle_it_ends_pip_and_marks_nothing(project):
         index.settimeout(60)
         url = f"http://127.0.0.1:{index.getsockname()[1]}/simple"
         running = subprocess.Popen(
-            [sys.executable, "tools/setup.py", "book"],
+            [sys.executable, "-m", "tools.setup.prepare", "book"],
             cwd=project.root,
             env=project.environment(PIP_INDEX_URL=url, NO_PROXY="*"),
             stdout=subprocess.DEVNULL,
@@ -248,14 +251,14 @@ def test_an_old_python_is_named_with_what_is_needed(tmp_path):
     old = program(tmp_path / "python3", "echo 3 9")
     words = r"needs Python 3\.11 or newer; found: 3\.9\.\s+Get one from"
     with pytest.raises(MissingError, match=words):
-        setup.find_python([old, str(tmp_path / "python3.13")])
+        prepare.find_python([old, str(tmp_path / "python3.13")])
 
 
 def test_of_two_pythons_one_that_was_tried_is_taken(tmp_path):
     new = program(tmp_path / "new", "echo 3 99")
     tried = program(tmp_path / "tried", "echo 3 12")
     old = program(tmp_path / "old", "echo 3 10")
-    find = setup.find_python
+    find = prepare.find_python
     assert find([old, new, tried]) == tried
     assert find([old, new]) == new
 
@@ -265,10 +268,10 @@ def test_a_python_that_cannot_make_a_venv_leaves_none(tmp_path, monkeypatch):
         tmp_path / "python3",
         'case "$2" in *ensurepip*) exit 1;; *) echo 3 12;; esac',
     )
-    monkeypatch.setattr(setup, "VENV", str(tmp_path / ".venv"))
+    monkeypatch.setattr(prepare, "VENV", str(tmp_path / ".venv"))
     words = "no module ensurepip[^$]*apt-get install python3.12-venv"
     with pytest.raises(MissingError, match=words):
-        setup.make_environment(half)
+        prepare.make_environment(half)
     assert not (tmp_path / ".venv").exists()
 
 
@@ -327,9 +330,8 @@ def test_the_newest_packages_keep_what_is_held(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", SET_UP)
 def test_an_old_python_can_read_it_to_the_end(name):
-    tree = ast.parse(
-        (TOOLS / f"{name}.py").read_text("utf-8"), feature_version=(3, 6)
-    )
+    tree = ast.parse((ROOT / name).read_text("utf-8"), feature_version=(3, 6))
+    ours = {path[:-3].replace("/", ".") for path in SET_UP}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = {alias.name for alias in node.names}
@@ -337,11 +339,11 @@ def test_an_old_python_can_read_it_to_the_end(name):
             names = {node.module}
         else:
             continue
-        assert names <= sys.stdlib_module_names | set(SET_UP)
+        assert names <= sys.stdlib_module_names | ours
 
 
 @pytest.mark.parametrize("name", SET_UP)
 def test_no_package_index_is_named(name):
-    text = (TOOLS / f"{name}.py").read_text("utf-8")
+    text = (ROOT / name).read_text("utf-8")
     hosts = set(re.findall(r"https?://([^/\"\s]+)", text))
     assert hosts <= {"www.python.org", "pytorch.org"}

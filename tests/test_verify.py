@@ -3,7 +3,9 @@
 import sys
 
 import pytest
-import verify
+
+from tools.build import notebooks
+from tools.verify import stages
 
 
 @pytest.fixture
@@ -11,29 +13,29 @@ def two_stages(monkeypatch, tmp_path):
     """A red stage and then a green one that leaves a trace."""
     trace = tmp_path / "ran"
     monkeypatch.setattr(
-        verify,
+        stages,
         "stages",
         lambda: {
             "first": ["-c", "raise SystemExit(3)"],
             "second": ["-c", f"open({str(trace)!r}, 'w').close()"],
         },
     )
-    monkeypatch.setattr(verify, "REPORT", tmp_path / "report.xml")
+    monkeypatch.setattr(stages, "REPORT", tmp_path / "report.xml")
     return trace
 
 
 def test_a_red_stage_makes_all_red_and_stops_none(
     two_stages, monkeypatch, capfd
 ):
-    monkeypatch.setattr(sys, "argv", ["verify.py"])
-    assert verify.main() == 1
+    monkeypatch.setattr(sys, "argv", ["stages"])
+    assert stages.main() == 1
     assert two_stages.exists()
     assert capfd.readouterr().out.splitlines()[-1] == "red: first"
 
 
 def test_a_stage_can_be_run_alone(two_stages, monkeypatch, capfd):
-    monkeypatch.setattr(sys, "argv", ["verify.py", "second"])
-    assert verify.main() == 0
+    monkeypatch.setattr(sys, "argv", ["stages", "second"])
+    assert stages.main() == 0
     out = capfd.readouterr().out
     assert out.splitlines()[-1] == "every stage is green"
     assert "first" not in out
@@ -42,8 +44,8 @@ def test_a_stage_can_be_run_alone(two_stages, monkeypatch, capfd):
 @pytest.mark.parametrize("code", [0, 3])
 def test_what_is_built_beside_speaks_in_its_turn(code, monkeypatch, capfd):
     said = f"print('built', flush=True)\nraise SystemExit({code})"
-    monkeypatch.setattr(verify, "BESIDE", "second")
-    results = verify.run_all(
+    monkeypatch.setattr(stages, "BESIDE", "second")
+    results = stages.run_all(
         {
             "first": ["-c", "print('one', flush=True)"],
             "second": ["-c", said],
@@ -62,14 +64,14 @@ def test_what_is_built_beside_speaks_in_its_turn(code, monkeypatch, capfd):
 def test_a_stage_that_does_not_exist_is_refused(
     two_stages, monkeypatch, capfd
 ):
-    monkeypatch.setattr(sys, "argv", ["verify.py", "third"])
+    monkeypatch.setattr(sys, "argv", ["stages", "third"])
     with pytest.raises(SystemExit, match="2"):
-        verify.main()
+        stages.main()
     assert "no such stage: third" in capfd.readouterr().err
 
 
 def test_notebooks_are_compared_strictly_and_by_name():
-    arguments = verify.notebooks()
+    arguments = stages.notebooks()
     assert arguments[:2] == ["--nbval", "--nbval-current-env"]
     assert "--nbval-lax" not in arguments
     paths = [a for a in arguments if not a.startswith("-")]
@@ -80,15 +82,13 @@ def test_notebooks_are_compared_strictly_and_by_name():
 def test_without_a_notebook_pytest_is_not_let_loose_on_everything(
     monkeypatch,
 ):
-    import notebooks
-
     monkeypatch.setattr(notebooks, "in_contents", lambda root: [])
-    (nothing,) = [a for a in verify.notebooks() if not a.startswith("-")]
-    assert not (verify.ROOT / nothing).exists()
+    (nothing,) = [a for a in stages.notebooks() if not a.startswith("-")]
+    assert not (stages.ROOT / nothing).exists()
 
 
 def test_every_kind_of_check_has_its_stage():
-    known = verify.stages()
+    known = stages.stages()
     assert list(known) == [
         "style",
         "format",

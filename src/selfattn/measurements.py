@@ -24,7 +24,7 @@ def measured(chapter: str) -> dict:
         ValueError: if nothing is committed under that name.
 
     >>> measured("dot_product")["command"]
-    'python tools/experiments.py dot_product'
+    'python -m tools.measure.experiments dot_product'
     """
     for folder in FOLDERS:
         path = folder / f"{chapter}.json"

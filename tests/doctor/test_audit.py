@@ -5,21 +5,22 @@ import random
 import re
 import sys
 
-import doctor_audit
 import pytest
 import torch
-from audited import PEERS, Peer, of_multihead
-from doctor_ill import ILL
 from torch import nn
 
-HERE = [peer for peer in PEERS if doctor_audit.installed(peer)]
-ILL_HERE = [peer for peer in ILL if doctor_audit.installed(peer)]
+from tools.measure.doctor import audit
+from tools.measure.doctor.ill import ILL
+from tools.measure.doctor.sound import PEERS, Peer, of_multihead
+
+HERE = [peer for peer in PEERS if audit.installed(peer)]
+ILL_HERE = [peer for peer in ILL if audit.installed(peer)]
 
 
 @pytest.mark.parametrize("peer", HERE, ids=lambda peer: peer.name)
 def test_a_peer_is_healthy_in_five_configurations(peer):
-    for setting, report in doctor_audit.visits(peer, 5):
-        said = doctor_audit.verdict(report)
+    for setting, report in audit.visits(peer, 5):
+        said = audit.verdict(report)
         assert said in ("healthy", peer.expected), (setting, report)
         assert report.probes >= 6
 
@@ -39,9 +40,9 @@ def shouting(draw: random.Random):
 def test_an_ill_peer_is_an_alarm(monkeypatch):
     """And the audit's table tells in what setting."""
     ill = Peer("ill", "torch", "self-attention", shouting)
-    monkeypatch.setattr(doctor_audit, "PEERS", [ill])
+    monkeypatch.setattr(audit, "PEERS", [ill])
     threads = torch.get_num_threads()
-    table = doctor_audit.audit("ill", each=1)
+    table = audit.audit("ill", each=1)
     torch.set_num_threads(threads)
     assert len(table["false alarms"]) == 1
     assert table["false alarms"][0]["setting"] == {"louder": 2}
@@ -49,39 +50,39 @@ def test_an_ill_peer_is_an_alarm(monkeypatch):
 
 
 def test_the_committed_table_has_every_peer_and_no_false_alarm():
-    whole = json.loads(doctor_audit.PATH.read_text("utf-8"))
+    whole = json.loads(audit.PATH.read_text("utf-8"))
     absent = {p.name for p in PEERS if p.package in whole["absent"]}
     assert set(whole["peers"]) == {peer.name for peer in PEERS} - absent
     for name, table in whole["peers"].items():
-        assert table["configurations"] == doctor_audit.EACH, name
+        assert table["configurations"] == audit.EACH, name
         assert table["false alarms"] == [], name
-        assert sum(table["verdicts"].values()) == doctor_audit.EACH
+        assert sum(table["verdicts"].values()) == audit.EACH
         assert set(table["verdicts"]) <= {"healthy", table["expected"]}
 
 
 @pytest.mark.parametrize("peer", ILL_HERE, ids=lambda peer: peer.name)
 def test_what_is_ill_and_installed_is_called_so(peer):
-    ((_, report),) = doctor_audit.visits(peer, 1)
-    assert doctor_audit.verdict(report) in doctor_audit.right(peer), report
+    ((_, report),) = audit.visits(peer, 1)
+    assert audit.verdict(report) in audit.right(peer), report
 
 
 def test_what_is_ill_may_not_be_called_healthy():
-    assert "healthy" not in doctor_audit.right(ILL[0])
-    assert "healthy" in doctor_audit.right(PEERS[0])
+    assert "healthy" not in audit.right(ILL[0])
+    assert "healthy" in audit.right(PEERS[0])
 
 
 def test_the_committed_table_has_all_that_are_ill_and_their_versions():
     """It may have been found elsewhere: they are optional."""
-    whole = json.loads(doctor_audit.PATH.read_text("utf-8"))["ill"]
+    whole = json.loads(audit.PATH.read_text("utf-8"))["ill"]
     assert list(whole) == [peer.name for peer in ILL]
     assert len({peer.package for peer in ILL}) >= 6
     for peer in ILL:
         table = whole[peer.name]
         package, version = table["library"].split()
         assert package == peer.package and re.fullmatch(r"[\d.]+", version)
-        assert set(table["verdicts"]) <= {*doctor_audit.right(peer)}
+        assert set(table["verdicts"]) <= {*audit.right(peer)}
         assert table["configurations"] == sum(table["verdicts"].values())
-        assert 1 <= table["configurations"] <= doctor_audit.EACH_ILL
+        assert 1 <= table["configurations"] <= audit.EACH_ILL
         assert table["not so called"] == []
 
 
@@ -92,11 +93,11 @@ def test_those_that_are_ill_and_not_installed_are_skipped_with_a_line(
     before = {"peers": {}, "ill": {ILL[0].name: {"library": "of old 1.0"}}}
     path = tmp_path / "audit.json"
     path.write_text(json.dumps(before), "utf-8")
-    monkeypatch.setattr(doctor_audit, "PATH", path)
-    monkeypatch.setattr(doctor_audit, "installed", lambda peer: "")
-    monkeypatch.setattr(sys, "argv", ["doctor_audit.py", "--ill"])
+    monkeypatch.setattr(audit, "PATH", path)
+    monkeypatch.setattr(audit, "installed", lambda peer: "")
+    monkeypatch.setattr(sys, "argv", ["audit", "--ill"])
     with pytest.raises(SystemExit, match="False"):
-        doctor_audit.main()
+        audit.main()
     told = capsys.readouterr().out
     for peer in ILL:
         assert f"{peer.name}: {peer.package} is not installed" in told

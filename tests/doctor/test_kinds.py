@@ -100,7 +100,7 @@ def test_the_table_in_the_book_is_the_one_that_comes_out():
         for name, bank in BANKS.items()
     }
     assert table["mistakes"] == table["named_right"]
-    assert table["command"] == "python tools/doctor_confusion.py"
+    assert table["command"] == "python -m tools.measure.doctor.confusion"
 
 
 def test_a_mistake_that_escapes_would_be_seen():

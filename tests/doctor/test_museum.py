@@ -3,13 +3,13 @@
 import json
 import re
 
-import doctor_audit
 import pytest
-from doctor_ill import ILL
 
 from selfattn import attention
 from selfattn.doctor import examine
 from selfattn.doctor.museum import caches, installed, modules, rooms
+from tools.measure.doctor import audit
+from tools.measure.doctor.ill import ILL
 
 ROOMS = rooms()
 
@@ -43,7 +43,7 @@ def test_what_is_installed_today_has_its_versions():
     assert len(rooms) >= 15 and len(named) >= 14
     packages = {room.versions.split()[0] for room in named}
     assert packages >= {peer.package for peer in ILL}
-    written = json.loads(doctor_audit.PATH.read_text("utf-8"))["ill"]
+    written = json.loads(audit.PATH.read_text("utf-8"))["ill"]
     seen = {table["library"] for table in written.values()}
     assert seen <= {room.versions for room in named}
 

@@ -9,9 +9,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from browser import find_browser
 from guards.site_pages import LAB
 from playwright.sync_api import expect, sync_playwright
+
+from tools.setup.browser import find_browser
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,8 +38,12 @@ def serve(folder):
 @pytest.fixture(scope="session")
 def site():
     """The folder of the site, built from what lies here now."""
-    command = [sys.executable, ROOT / "tools" / "site.py", "build"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.build.website"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / "_build" / "html"
 

@@ -196,9 +196,9 @@ def test_the_same_sources_give_the_same_bytes(site, tmp_path):
 
 
 def load_builder(root):
-    """The module tools/site.py of this tree; `site` is Python's own."""
+    """What builds the site in this tree."""
     spec = importlib.util.spec_from_file_location(
-        "site_builder", root / "tools" / "site.py"
+        "website", root / "tools" / "build" / "website.py"
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -14,7 +14,7 @@ def speeds(ax: Axes, runs: Sequence[dict]) -> Axes:
 
     Args:
         ax: where to draw.
-        runs: lines of one race and one pass, as tools/bench.py writes them;
+        runs: lines of one race and one pass, as the benches write them;
             whoever comes first is what the others are compared with.
     """
     first, *others = dict.fromkeys(run["who"] for run in runs)

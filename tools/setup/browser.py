@@ -7,7 +7,14 @@ import glob
 import os
 import shutil
 
-from environment import PYTHON, WINDOWS, MissingError, run, say, succeeds
+from tools.setup.environment import (
+    PYTHON,
+    WINDOWS,
+    MissingError,
+    run,
+    say,
+    succeeds,
+)
 
 # The shell is a Chromium without windows: a test takes it a third of the time.
 BROWSERS = [

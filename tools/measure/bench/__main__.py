@@ -1,7 +1,7 @@
 """Race the efficient mechanisms against PyTorch's fused kernel and others.
 
-    python tools/bench.py            every bench
-    python tools/bench.py window     one of them
+    python -m tools.measure.bench            every bench
+    python -m tools.measure.bench window     one of them
 
 The result goes to ``book/measurements/bench-<name>.json``. Never a test: a
 clock does not repeat. What is asserted about cost is counted, in the tests.
@@ -33,7 +33,6 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from experiments import RESULTS, provenance
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
@@ -59,6 +58,7 @@ from selfattn.efficient.reformer import lsh_mask
 from selfattn.efficient.sparse import fixed_mask, strided_mask
 from selfattn.efficient.swin import swin_bias, swin_mask
 from selfattn.masks import causal_mask, window_mask
+from tools.measure.provenance import RESULTS, provenance
 
 HEADS, D = 8, 64
 WINDOW = 256
@@ -757,7 +757,7 @@ def write(name: str, budget: float, least: int) -> None:
         "memory are ratios to the first of each race, measured in turn in "
         "one process; ms is the least of all rounds. Shares are of the "
         "processor's time, as the profiler saw one more run.",
-        "command": f"python tools/bench.py {name}",
+        "command": f"python -m tools.measure.bench {name}",
         "provenance": {
             **provenance(),
             "processor": processor(),

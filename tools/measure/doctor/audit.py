@@ -1,9 +1,9 @@
 """Let the doctor examine code that is sound: it must say so. And what is ill.
 
-    python tools/doctor_audit.py                 200 configurations a peer
-    python tools/doctor_audit.py --each 5        fewer
-    python tools/doctor_audit.py --peer Swin     those with this in their name
-    python tools/doctor_audit.py --ill           packages that are ill, alone
+    python -m tools.measure.doctor.audit             200 configurations a peer
+    python -m tools.measure.doctor.audit --each 5    fewer
+    python -m tools.measure.doctor.audit --peer Swin so named
+    python -m tools.measure.doctor.audit --ill       those that are ill, alone
 
 The result goes to ``book/measurements/doctor-audit.json``. A peer is a class
 or function of a library that many use, in sizes and settings drawn by a seed;
@@ -11,7 +11,7 @@ peers whose library is not installed are left out, and named. What is found
 to be ill counts as a false alarm unless the peer was expected to be so; what
 differs from this book's conventions is written down as what it does.
 
-The packages that are ill are listed in ``doctor_ill.py``. They are optional:
+The packages that are ill are listed in ``ill.py``. They are optional:
 one that is not installed here is named, and what was found of it before, with
 the version it was found in, stays as it is.
 """
@@ -21,22 +21,17 @@ import importlib
 import importlib.metadata
 import json
 import random
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from audited import PEERS, Peer
-from doctor_ill import ILL
-from experiments import RESULTS, provenance
-
 from selfattn.doctor import Report, examine
+from tools.measure.doctor.ill import ILL
+from tools.measure.doctor.sound import PEERS, Peer
+from tools.measure.provenance import RESULTS, provenance
 
 EACH = 200
 EACH_ILL = 20

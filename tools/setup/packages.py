@@ -1,6 +1,6 @@
 """Install into .venv what the requirement files name.
 
-Like `setup`, which it serves, it is for any Python 3 from 3.6 on.
+Like `prepare`, which it serves, it is for any Python 3 from 3.6 on.
 """
 
 import glob
@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 
-from environment import (
+from tools.setup.environment import (
     LOG,
     NEWEST,
     OLDEST,

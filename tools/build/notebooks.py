@@ -1,6 +1,6 @@
 """Execute the book's notebooks and write them back: the one way to do so.
 
-    python tools/notebooks.py [notebook ...]
+    python -m tools.build.notebooks [notebook ...]
 
 Without arguments it takes every notebook of the table of contents. Each runs
 in a clean kernel, in an empty folder, with one thread, and is written only
@@ -27,7 +27,7 @@ from nbclient.exceptions import (
 )
 from nbformat import NotebookNode
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CELL_TIMEOUT = 60  # seconds
 LARGEST_PNG = 60_000  # bytes
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"

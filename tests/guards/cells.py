@@ -8,7 +8,13 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from notebooks import MODULE_TEXT, WIDGET_STATE, WIDGET_VIEW, normalise
+
+from tools.build.notebooks import (
+    MODULE_TEXT,
+    WIDGET_STATE,
+    WIDGET_VIEW,
+    normalise,
+)
 
 TAGS = {"hide-input", "hide-cell", "raises-exception", "nbval-ignore-output"}
 IGNORED = "nbval-ignore-output"

@@ -1,8 +1,8 @@
 """Make .venv, and install into it what one command of this book needs.
 
-    python3 tools/setup.py book     what builds the site; no torch
-    python3 tools/setup.py test     all that verifies it, and a browser
-    python3 tools/setup.py lab      all that runs the notebooks
+    python3 -m tools.setup.prepare book     what builds the site; no torch
+    python3 -m tools.setup.prepare test     all that verifies it, and a browser
+    python3 -m tools.setup.prepare lab      all that runs the notebooks
 
 A second run finds its mark in .venv and does nothing. A run that was broken
 off leaves no mark, and the next one mends what it left. Only the standard
@@ -17,8 +17,8 @@ import shutil
 import signal
 import sys
 
-from browser import ensure_browser
-from environment import (
+from tools.setup.browser import ensure_browser
+from tools.setup.environment import (
     NEWEST,
     OLDEST,
     ROOT,
@@ -35,7 +35,7 @@ from environment import (
     usable,
     version_of,
 )
-from packages import fingerprint, install
+from tools.setup.packages import fingerprint, install
 
 
 def main(arguments=None):

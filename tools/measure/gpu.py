@@ -1,6 +1,6 @@
 """Measure attention on a CUDA GPU, and write the ledger that the book reads.
 
-    python tools/bench_gpu.py
+    python -m tools.measure.gpu
 
 Eight heads of 64 features, one sequence of 512 to 65,536 tokens. Each row
 has the least time of several calls by CUDA events, the bytes that the
@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from experiments import RESULTS, as_json, provenance
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -29,6 +28,7 @@ from selfattn import (
     sliding_window_attention,
 )
 from selfattn.cost import cuda_peak_bytes, cuda_seconds
+from tools.measure.provenance import RESULTS, as_json, provenance
 
 ABOUT = (
     "Time, peak bytes and error of attention on a CUDA GPU, 8 heads of 64 "
@@ -137,7 +137,7 @@ def main(path: Path = RESULTS / "gpu.json") -> int:
         print(row, file=sys.stderr, flush=True)
         runs.append(row)
     gpu = {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-    result = {"about": ABOUT, "command": "python tools/bench_gpu.py"}
+    result = {"about": ABOUT, "command": "python -m tools.measure.gpu"}
     write(path, result | {"provenance": provenance() | gpu, "runs": runs})
     print(path.name)
     return 0

@@ -1,7 +1,7 @@
 """Verify all that a reader sees, stage by stage; red if any stage is red.
 
-    .venv/bin/python tools/verify.py              every stage
-    .venv/bin/python tools/verify.py style types  the stages that are named
+    .venv/bin/python -m tools.verify.stages              every stage
+    .venv/bin/python -m tools.verify.stages style types  those that are named
 
 Makefile, README and the workflows all come here, so that they agree.
 """
@@ -14,7 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REPORT = Path("_build", "notebooks.xml")  # how long each notebook took
 BESIDE = "site"  # is built, on one core, while the stages before it run
 CORES = min(3, os.cpu_count() or 1)  # more only wait for one that takes long
@@ -28,8 +28,8 @@ def stages() -> dict[str, list[str]]:
         "types": ["-m", "mypy"],
         "spelling": ["-m", "codespell_lib"],
         "notebooks": ["-m", "pytest", *notebooks()],
-        "slowest": ["tools/slowest.py", str(REPORT)],
-        "site": ["tools/site.py", "build"],
+        "slowest": ["-m", "tools.verify.slowest", str(REPORT)],
+        "site": ["-m", "tools.build.website"],
         "tests": ["-m", "pytest", *tests()],
     }
 
@@ -56,7 +56,9 @@ def notebooks() -> list[str]:
     Named one by one: a folder would also give it copies, and none at all
     would make it look everywhere. Each has its cells run in one process.
     """
-    from notebooks import in_contents  # reads the contents with PyYAML
+    from tools.build.notebooks import (
+        in_contents,  # reads the contents with PyYAML
+    )
 
     paths = [str(path.relative_to(ROOT)) for path in in_contents(ROOT)]
     return [

@@ -1,6 +1,6 @@
 """Packages that are really ill in some way, and how one of each is drawn.
 
-All are optional: `doctor_audit` examines those that are installed, and keeps
+All are optional: `audit` examines those that are installed, and keeps
 what it found of the others before. ``expected`` is what the doctor calls
 them, or what they look like to it if more than one thing is wrong.
 """
@@ -13,8 +13,16 @@ from functools import partial
 from typing import Any
 
 import torch
-from audited import Contiguous, Made, Peer, config, heads, of_bert
 from torch import Tensor, nn
+
+from tools.measure.doctor.sound import (
+    Contiguous,
+    Made,
+    Peer,
+    config,
+    heads,
+    of_bert,
+)
 
 ILL: list[Peer] = []
 OWN = {"formula": "own", "layout": "BHND"}

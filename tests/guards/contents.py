@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from notebooks import files_in_contents
+from tools.build.notebooks import files_in_contents
 
 WITHOUT_MODULE = {
     "scaling": "its code is that of dot_product",
-    "bench": "it draws what tools/bench.py has measured",
+    "bench": "it draws what tools/measure/bench has measured",
 }
 
 

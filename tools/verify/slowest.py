@@ -1,6 +1,6 @@
 """Which notebooks took longest, from the report that nbval's run has left.
 
-    python tools/slowest.py report.xml
+    python -m tools.verify.slowest report.xml
 
 Names the slowest five, and fails if one took longer than a reader should
 wait for a page's results, or all of them longer than the whole suite may.

@@ -1,7 +1,7 @@
 """Build the book's site, strictly, into _build/html.
 
-    python tools/site.py build            nothing, if nothing changed
-    python tools/site.py build --clean    from the beginning
+    python -m tools.build.website            nothing, if nothing changed
+    python -m tools.build.website --clean    from the beginning
 
 A build starts from nothing in a folder of its own and takes the place of the
 last site only when it is whole and without a warning. Sphinx can build
@@ -27,7 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "_build"
 SITE = BUILD / "html"
 STAMP = BUILD / "site.json"
@@ -38,7 +38,7 @@ INPUTS = [
     "_toc.yml",
     "book",
     "src/selfattn/labs",
-    "tools/site.py",
+    "tools/build/website.py",
 ]
 NOT_INPUTS = {"__pycache__", ".ipynb_checkpoints"}
 ENVIRONMENT = ["BOOK_REPOSITORY_URL", "BOOK_REPOSITORY_BRANCH"]
@@ -241,7 +241,6 @@ def build(clean=False):
 def main(arguments=None):
     """Read the command line and run it; the exit status."""
     parser = argparse.ArgumentParser(description="Build the book's site.")
-    parser.add_argument("command", choices=["build"])
     parser.add_argument(
         "--clean", action="store_true", help="build even if nothing changed"
     )

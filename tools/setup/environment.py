@@ -1,6 +1,6 @@
 """The .venv of this book: where it is, and whether it is whole.
 
-Like `setup`, which it serves, it is for any Python 3 from 3.6 on.
+Like `prepare`, which it serves, it is for any Python 3 from 3.6 on.
 """
 
 import contextlib
@@ -11,7 +11,8 @@ import os
 import subprocess
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOOLS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(TOOLS)
 VENV = os.path.join(ROOT, ".venv")
 MARK = os.path.join(VENV, "installed.json")
 LOG = os.path.join(VENV, "setup.log")

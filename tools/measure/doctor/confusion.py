@@ -1,6 +1,6 @@
 """What the doctor calls each mistake that it knows, written for the book.
 
-    python tools/doctor_confusion.py
+    python -m tools.measure.doctor.confusion
 
 For every kind, and every claim that it may be held to: each mistake, and the
 name under which it was found. `tests/doctor/test_kinds.py` compares.
@@ -8,13 +8,11 @@ name under which it was found. `tests/doctor/test_kinds.py` compares.
 
 import json
 import sys
-from pathlib import Path
 
 import torch
 
 from selfattn.doctor.audit import confusion
-
-LEDGER = Path(__file__).parent.parent / "book" / "measurements"
+from tools.measure.provenance import RESULTS
 
 
 def main() -> int:
@@ -30,12 +28,12 @@ def main() -> int:
     ledger = {
         "about": "For every kind and every mistake of its bank: the name that "
         "the doctor gave it.",
-        "command": "python tools/doctor_confusion.py",
+        "command": "python -m tools.measure.doctor.confusion",
         "mistakes": len(known),
         "named_right": right,
         "names": table,
     }
-    path = LEDGER / "doctor-confusion.json"
+    path = RESULTS / "doctor-confusion.json"
     text = json.dumps(ledger, indent=1, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
     print(f"{right} of {len(known)} mistakes are called by their names")

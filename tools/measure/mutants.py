@@ -1,7 +1,7 @@
 """Plant one mistake at a time in a copy of the package; the tests must see it.
 
-    .venv/bin/python tools/mutants.py                every mutant
-    .venv/bin/python tools/mutants.py masks layers   those of these modules
+    python -m tools.measure.mutants                every mutant
+    python -m tools.measure.mutants masks layers   those of these modules
 
 The list is tests/mutants.toml. A mutant that changes nothing that its
 module's witness prints is no mistake, and is rejected as one. A mutant whose
@@ -20,10 +20,9 @@ import time
 import tomllib
 from pathlib import Path
 
-from experiments import provenance
+from tools.measure.provenance import RESULTS, ROOT, provenance
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "book" / "measurements" / "mutants.json"
+LEDGER = RESULTS / "mutants.json"
 LIST = ROOT / "tests" / "mutants.toml"
 LIMIT = 300  # seconds for one run: a mutant may loop for ever
 
@@ -95,20 +94,20 @@ def said_by_healthy(tree: Path, name: str, module: dict) -> str:
 
 def record(became: dict[str, dict[str, str]]) -> None:
     """Put what became of some modules' mutants beside that of the others."""
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known = json.loads(LEDGER.read_text()) if LEDGER.exists() else {}
     listed = tomllib.loads(LIST.read_text())
     together = known.get("modules", {}) | became
     text = json.dumps(
         {
             "about": "What became of each mistake that was planted.",
-            "command": "python tools/mutants.py",
+            "command": "python -m tools.measure.mutants",
             "provenance": provenance(),
             "modules": {m: together[m] for m in listed if m in together},
         },
         indent=1,
         ensure_ascii=False,
     )
-    RESULTS.write_text(text + "\n", encoding="utf-8")
+    LEDGER.write_text(text + "\n", encoding="utf-8")
 
 
 def last_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The peers that `doctor_audit` examines, and how one of each is drawn."""
+"""Peers that are sound, for `audit`, and how one of each is drawn."""
 
 from collections.abc import Callable
 from random import Random

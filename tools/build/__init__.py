@@ -1,0 +1,1 @@
+"""Building: write the outputs of the notebooks, and make the site."""

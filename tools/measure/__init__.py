@@ -1,0 +1,1 @@
+"""Measuring: all that writes into book/measurements."""

@@ -1,0 +1,1 @@
+"""The mechanisms of the book beside PyTorch's and other libraries'."""

@@ -1,0 +1,1 @@
+"""What the doctor says of mistakes it knows, and of code by others."""

@@ -1,0 +1,1 @@
+"""Setting up: make .venv, and install what a command of the book needs."""

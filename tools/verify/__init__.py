@@ -1,0 +1,1 @@
+"""Verifying: the stages of `make test`, and what they need."""
