@@ -17,21 +17,20 @@ from selfattn import attention, fused_attention
 from selfattn.doctor import (
     Exercise,
     Probe,
-    audit,
     check,
     complaints,
     diagnose,
-    diagnosis,
     examine,
     names,
     prediction,
-    shrinking,
+    self_test,
     survival,
 )
 from selfattn.doctor import __path__ as folder
-from selfattn.doctor.comparison import Difference
+from selfattn.doctor.engine import matching, shrinking
+from selfattn.doctor.engine.outcome import observe
 from selfattn.doctor.exercises import find
-from selfattn.doctor.outcome import observe
+from selfattn.doctor.report import Difference
 
 EXERCISES = names()
 ATTENTION = "dot_product/attention"
@@ -54,7 +53,7 @@ def table():
 def test_an_exercise_accepts_its_solution_and_names_every_mistake(
     name, table, monkeypatch
 ):
-    monkeypatch.setattr(audit, "names_given", lambda one: table[one.name])
+    monkeypatch.setattr(self_test, "names_given", lambda one: table[one.name])
     assert complaints(find(name)) == []
 
 
@@ -118,14 +117,14 @@ def test_a_copy_that_is_not_spoilt_has_no_complaint(exercise):
 
 
 def test_a_checker_that_accepts_everything_turns_it_red(exercise, monkeypatch):
-    monkeypatch.setattr(diagnosis, "difference", lambda *_: None)
+    monkeypatch.setattr(matching, "difference", lambda *_: None)
     found = complaints(exercise)
     assert f"{WEIGHTS}: “no scale” is called (passed)" in found
 
 
 def test_a_checker_that_rejects_everything_turns_it_red(exercise, monkeypatch):
     wrong = Difference("value", "It is wrong.")
-    monkeypatch.setattr(diagnosis, "difference", lambda *_: wrong)
+    monkeypatch.setattr(matching, "difference", lambda *_: wrong)
     assert "its own solution does not pass" in complaints(exercise)[0]
 
 

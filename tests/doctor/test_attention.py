@@ -9,12 +9,11 @@ import torch.nn.functional as F
 
 from selfattn import attention, flash_attention, fused_attention
 from selfattn.doctor import diagnose, examine
-from selfattn.doctor.audit import banks
-from selfattn.doctor.comparison import Difference
-from selfattn.doctor.diagnosis import Case
-from selfattn.doctor.examination import decide
+from selfattn.doctor.engine.choice import decide
+from selfattn.doctor.engine.diagnosis import Case
 from selfattn.doctor.kinds import find_kind
-from selfattn.doctor.report import Finding, Report
+from selfattn.doctor.report import Difference, Finding, Report
+from selfattn.doctor.self_test import banks
 
 here = functools.partial(examine, kind="attention", time_limit=None)
 

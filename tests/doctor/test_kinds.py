@@ -13,13 +13,13 @@ import pytest
 import torch
 
 from selfattn.doctor import complaints, examine
-from selfattn.doctor.audit import banks, names_given
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises import find, names
 from selfattn.doctor.kind import Fact, Kind
 from selfattn.doctor.kinds import __name__ as package
 from selfattn.doctor.kinds import __path__ as folder
 from selfattn.doctor.kinds import find_kind, kinds
+from selfattn.doctor.self_test import banks, names_given
 from selfattn.measurements import measured
 
 BOOK = Path(__file__).parents[2] / "book"

@@ -8,12 +8,12 @@ from torch import nn
 
 from selfattn import MultiHeadAttention, attention, fused_attention
 from selfattn.doctor import examine, refilled
-from selfattn.doctor.audit import banks
 from selfattn.doctor.kinds.efficient.mistakes.tables import rolled_too_early
 from selfattn.doctor.kinds.layer.parts import part_called, projections
 from selfattn.doctor.kinds.layer.reference import Masks
 from selfattn.doctor.kinds.layer.reference import layer as reference
 from selfattn.doctor.kinds.layer.self_attention.kind import windows
+from selfattn.doctor.self_test import banks
 from selfattn.positions import rope
 
 

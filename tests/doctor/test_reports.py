@@ -13,7 +13,7 @@ import torch
 from selfattn import MultiHeadAttention, attention
 from selfattn.doctor import assert_healthy, check, examine
 from selfattn.doctor.__main__ import main, read_facts
-from selfattn.doctor.rendering import as_html, write
+from selfattn.doctor.report.rendering import as_html, write
 
 FILE = """
 def unscaled(q, k, v):

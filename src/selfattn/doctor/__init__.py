@@ -33,6 +33,11 @@ A kind, in `kinds/…/kind.py`, is the same for things that are not all called
 alike: an exercise, facts that may be said of a thing, and an adapter that
 calls it as its facts tell. See `selfattn.doctor.kind`.
 
+Where it lives. The words of it all (`probes`, `exercise`, `patient`, `kind`)
+stand beside this file. What is known of mistakes is in `exercises`, `kinds`
+and `museum`; `engine` finds out, `report` tells, and `self_test` asks whether
+every mistake that is known is caught.
+
 How to add an exercise. Write `exercises/<chapter>.py`; nothing else needs to
 know. Every `Exercise` in it is found under its name, "<chapter>/<name>":
 
@@ -61,14 +66,14 @@ rejected by its own name, no two alike on every probe, none equal to the
 solution.
 '''
 
-from selfattn.doctor.audit import complaints, survival
-from selfattn.doctor.diagnosis import diagnose
-from selfattn.doctor.examination import check, examine
+from selfattn.doctor.engine.diagnosis import diagnose
+from selfattn.doctor.engine.examination import check, examine
 from selfattn.doctor.exercise import Exercise, Mistake, prediction
 from selfattn.doctor.exercises import names
 from selfattn.doctor.kinds.layer.parts import refilled
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Report
+from selfattn.doctor.self_test import complaints, survival
 from selfattn.doctor.testing import assert_healthy
 
 __all__ = [

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from selfattn.doctor.audit import bank
-from selfattn.doctor.examination import examine
+from selfattn.doctor.engine.examination import examine
 from selfattn.doctor.kinds import find_kind, kinds
-from selfattn.doctor.rendering import write
+from selfattn.doctor.report.rendering import write
+from selfattn.doctor.self_test import bank
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

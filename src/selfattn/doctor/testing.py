@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from selfattn.doctor.examination import examine
+from selfattn.doctor.engine.examination import examine
 
 
 def assert_healthy(thing: Any, kind: str, **facts: Any) -> None:

@@ -11,7 +11,7 @@ import sys
 
 import torch
 
-from selfattn.doctor.audit import confusion
+from selfattn.doctor.self_test import confusion
 from tools.measure.provenance import RESULTS
 
 

@@ -6,11 +6,12 @@ import pkgutil
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 
-from selfattn.doctor.examination import examine
+from selfattn.doctor.engine.examination import examine
 from selfattn.doctor.report import Report
 
 Thing = TypeVar("Thing", bound=Callable[..., Any])
@@ -139,11 +140,10 @@ def as_words(name: str) -> str:
 
 def rooms() -> list[Room]:
     """All rooms of the museum, by the modules they stand in."""
-    from selfattn.doctor import museum
-
+    museum, _, _ = __name__.rpartition(".")
     found: dict[str, Room] = {}
-    for module in pkgutil.iter_modules(museum.__path__):
-        inside = importlib.import_module(f"{museum.__name__}.{module.name}")
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        inside = importlib.import_module(f"{museum}.{module.name}")
         for thing in vars(inside).values():
             one = getattr(thing, "__dict__", {}).get("room")
             if isinstance(one, Room):

@@ -2,7 +2,7 @@
 
 For those that claim neither a mask nor a kernel: with random features, with
 hashes, with a kernel that only they have. No probe knows a number that should
-come out; see `efficient_looks` for what they look at.
+come out; see `experiments` for what they look at.
 """
 
 import dataclasses

@@ -7,13 +7,13 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.comparison import Difference, difference
+from selfattn.doctor.engine.comparison import difference
+from selfattn.doctor.engine.outcome import observe
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.outcome import observe
 from selfattn.doctor.patient import Patient, parameters
 from selfattn.doctor.probes import Probe
-from selfattn.doctor.report import Finding
-from selfattn.doctor.snippets import snippet, snippet_of_calls
+from selfattn.doctor.report import Difference, Finding
+from selfattn.doctor.report.snippets import snippet, snippet_of_calls
 
 TRIALS, SECONDS = 300, 4.0  # of all inputs of a report together
 
@@ -119,10 +119,3 @@ def name_of(answer: Any) -> str:
     name = getattr(answer, "__name__", None)
     usable = isinstance(name, str) and name.isidentifier()
     return str(name) if usable else "answer"
-
-
-def title(thing: Any) -> str:
-    """What to call a thing in a sentence: its name, or that of its class."""
-    thing = getattr(thing, "func", thing)  # of a partial
-    name = getattr(thing, "__name__", None)
-    return name if isinstance(name, str) else type(thing).__name__

@@ -1,14 +1,24 @@
-"""The report: what was found, and how it reads."""
+"""What was found of one answer: the facts of a report, without words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from selfattn.doctor.comparison import Difference
+from torch import Tensor
+
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.probes import Probe
 
 NUMERIC = {"value", "nan", "gradient"}  # of the right form, but wrong
+
+
+class Difference(NamedTuple):
+    """One way in which an answer is not the solution."""
+
+    kind: str  # type, raises, modifies, shape, dtype, nan, value, gradient
+    sentence: str
+    yours: Tensor | None = None
+    expected: Tensor | None = None
 
 
 class Finding(NamedTuple):
@@ -20,8 +30,8 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
-    """What the doctor has to say about one answer."""
+class Record:
+    """What was found of one answer; a `Report` is one that can be read."""
 
     exercise: str  # or kind
     probes: int  # how many were tried
@@ -52,8 +62,8 @@ class Report:
         """Whether this is a diagnosis, and not just a list of failures."""
         return self.passed or bool(self.mistake or self.likeness)
 
-    def with_(self, **changes: Any) -> "Report":
-        """The same report, with something changed."""
+    def with_(self, **changes: Any) -> Self:
+        """The same, with something changed."""
         return replace(self, **changes)
 
     @property
@@ -62,21 +72,3 @@ class Report:
         if self.question or self.unanswered:
             return 2
         return 0 if self.passed else 1
-
-    def to_json(self) -> str:
-        """The report for programs."""
-        from selfattn.doctor import rendering
-
-        return rendering.as_json(self)
-
-    def _repr_html_(self) -> str:
-        """The report as a notebook shows it."""
-        from selfattn.doctor import rendering
-
-        return rendering.as_html(self)
-
-    def __repr__(self) -> str:
-        """The report as text."""
-        from selfattn.doctor import rendering
-
-        return rendering.as_text(self)

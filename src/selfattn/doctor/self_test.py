@@ -2,7 +2,8 @@
 
 from itertools import combinations
 
-from selfattn.doctor.diagnosis import agrees, diagnose, judge, observe_known
+from selfattn.doctor.engine.diagnosis import diagnose, judge
+from selfattn.doctor.engine.matching import agrees, observe_known
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises import find, names
 from selfattn.doctor.kind import Kind

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from selfattn.doctor.comparison import Difference
 from selfattn.doctor.patient import Call
 from selfattn.doctor.probes import Inputs
+from selfattn.doctor.report.record import Difference
 
 WIDTH = 78
 MAX_SHOWN = 60  # numbers; a snippet with more is no help

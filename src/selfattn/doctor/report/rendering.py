@@ -6,7 +6,7 @@ import textwrap
 from typing import Any, NamedTuple
 
 from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.report import NUMERIC, Report
+from selfattn.doctor.report.record import NUMERIC, Record
 
 WIDTH = 78
 COLOURS = {"✓": "green", "✗": "red", "○": "yellow"}
@@ -25,14 +25,14 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks(report: Report) -> list[Block]:
+def blocks(report: Record) -> list[Block]:
     """A report in paragraphs."""
     who = report.patient and f"{report.patient} ({report.exercise})"
     found = [Block("head", f"{who or report.exercise}: {headline(report)}")]
     if report.question or report.trouble:
         found.append(Block("text", report.question or report.trouble))
     elif report.mistake is not None:
-        found += about(report.mistake, bool(report.patient))
+        found += mistake_in_words(report.mistake, bool(report.patient))
     elif report.findings:
         found += what_fails(report)
     for mistake in report.remarks:
@@ -41,14 +41,14 @@ def blocks(report: Report) -> list[Block]:
     return found + notes(report)
 
 
-def mark(report: Report) -> str:
+def mark(report: Record) -> str:
     """One sign for a verdict."""
     if report.unanswered or report.question:
         return "○"
     return "✓" if report.passed else "✗"
 
 
-def headline(report: Report) -> str:
+def headline(report: Record) -> str:
     """A verdict in a few words."""
     n = report.probes
     if report.unanswered:
@@ -65,7 +65,7 @@ def headline(report: Report) -> str:
     return wrong if n > 1 else "not right"
 
 
-def about(mistake: Mistake, at_length: bool) -> list[Block]:
+def mistake_in_words(mistake: Mistake, at_length: bool) -> list[Block]:
     """What there is to know of a named mistake; of exercises in one go."""
     if not at_length:
         return [Block("text", str(mistake))]
@@ -97,7 +97,7 @@ def in_the_book(chapter: str) -> str:
     return f"The chapter “{page}”" + (f" (“{words}”)" if words else "")
 
 
-def what_fails(report: Report) -> list[Block]:
+def what_fails(report: Record) -> list[Block]:
     """What does not hold, the smallest input, and what else is wrong."""
     (first, *others), n = report.findings, len(report.findings)
     kind, found = first.difference.kind, []
@@ -121,7 +121,7 @@ def what_fails(report: Report) -> list[Block]:
     return found
 
 
-def notes(report: Report) -> list[Block]:
+def notes(report: Record) -> list[Block]:
     """What was not asked, and how the patient was read."""
     found = []
     for why in dict.fromkeys(report.not_asked.values()):
@@ -136,10 +136,10 @@ def notes(report: Report) -> list[Block]:
     return found
 
 
-def as_text(report: Report) -> str:
+def as_text(report: Record) -> str:
     """A report without colours.
 
-    >>> print(as_text(Report("softmax", 9, patient="mine")))
+    >>> print(as_text(Record("softmax", 9, patient="mine")))
     ✓ mine (softmax): healthy, on 9 probes
     """
     head, *rest = blocks(report)
@@ -163,7 +163,7 @@ def indented(text: str) -> str:
     )
 
 
-def write(report: Report, file: Any = None) -> None:
+def write(report: Record, file: Any = None) -> None:
     """Write a report to a file, in colours where that is a terminal.
 
     Args:
@@ -184,7 +184,7 @@ def write(report: Report, file: Any = None) -> None:
         console.print(Text(line, style="cyan" if is_code else ""))
 
 
-def as_html(report: Report) -> str:
+def as_html(report: Record) -> str:
     """A report for a notebook; its colours are those of the page."""
     head, *rest = blocks(report)
     sign = mark(report)
@@ -204,7 +204,7 @@ def as_html(report: Report) -> str:
     return f'<div style="{style}">{"".join(inside)}</div>'
 
 
-def as_json(report: Report) -> str:
+def as_json(report: Record) -> str:
     """A report as JSON, for programs."""
     mistake: Any = None
     if report.mistake is not None:

@@ -1,17 +1,30 @@
 """Patients that are hostile: a clear report, and no traceback of ours."""
 
 import ctypes
+import dataclasses
 import os
+import pickle
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from selfattn import attention
 from selfattn.doctor import examine
-from selfattn.doctor.isolation import can_fork
+from selfattn.doctor.engine.isolation import (
+    Trouble,
+    can_fork,
+    ending,
+    in_a_child,
+    listen,
+    portable,
+)
+from selfattn.doctor.exercise import Mistake
+from selfattn.doctor.probes import Probe
+from selfattn.doctor.report import Difference, Finding, Report
 
 LIMIT = 30.0  # seconds; this machine may be busy
 
@@ -181,3 +194,75 @@ def test_threads_of_before_the_fork_do_not_hang_it():
     finally:
         torch.set_num_threads(threads)
     assert report.passed, report
+
+
+# --- the child and its pipe, without a patient
+
+
+KNOWN = Mistake("no luck", None, "It is bad.", "Chance.", "Wait.")
+
+
+class Told:
+    """A pipe through which some things were said."""
+
+    def __init__(self, *things):
+        self.things = list(things)
+
+    def poll(self, seconds):
+        return bool(self.things)
+
+    def recv(self):
+        thing = self.things.pop(0)
+        if isinstance(thing, Exception):
+            raise thing
+        return thing
+
+
+def test_what_a_child_says_is_heard():
+    process = SimpleNamespace(exitcode=-11, join=lambda seconds: None)
+    nothing, report = Report("x", 0), Report("x", 3)
+
+    def heard(*things):
+        return listen(Told(*things), process, nothing, 1.5)
+
+    assert heard("a", "b", report) is report
+    assert heard("a", Trouble("It fell")).trouble == (
+        "It fell at the probe “a”."
+    )
+    assert heard("a", "b", EOFError()).trouble == (
+        "It crashed the process (SIGSEGV) at the probe “b”."
+    )
+    late = heard("a").trouble
+    assert "within 1.5 seconds" in late and "at the probe “a”" in late
+    assert heard().trouble.count("probe") == 0
+    assert ending(3).endswith("code 3") and ending(-9).endswith("(SIGKILL)")
+
+
+def test_a_child_may_take_so_much_memory_and_no_more():
+    def eats(watch):
+        watch("four hundred megabytes")
+        return Report("x", int(torch.ones(10**8).sum() > 0))
+
+    few, enough = (
+        in_a_child(eats, Report("x", 0), 60.0, limit) for limit in (1e8, 4e9)
+    )
+    assert few.trouble.startswith("It raises RuntimeError at the probe “four")
+    assert not enough.trouble and enough.probes == 1
+
+
+def test_a_report_that_is_sent_has_no_functions():
+    known = dataclasses.replace(KNOWN, answer=lambda x: x)
+    probe = Probe("a", {"x": lambda s: 1}, change=print, experiment=print)
+    finding = Finding(
+        probe, Difference("value", "b", torch.ones(1), torch.ones(1)), known
+    )
+    sent = portable(
+        Report("x", 1, (finding,), mistake=known, likeness=known).with_(
+            remarks=(known,)
+        )
+    )
+    back = pickle.loads(pickle.dumps(sent))
+    assert back.findings[0].probe.asks == "a" and str(back)
+    assert back.mistake.name == back.remarks[0].name == "no luck"
+    assert back.findings[0].rule.answer is None
+    assert portable(Report("x", 1)).mistake is None

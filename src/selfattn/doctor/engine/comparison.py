@@ -1,12 +1,11 @@
 """In what an outcome differs from the expected one, in words."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
+from selfattn.doctor.engine.outcome import Outcome, alike
 from selfattn.doctor.exercise import describe
-from selfattn.doctor.outcome import Outcome, alike
+from selfattn.doctor.report import Difference
 
 # Right answers differ by rounding, some ten steps of the number type. Wrong
 # ones differ by far more, since the probes keep all numbers near one.
@@ -16,15 +15,6 @@ TOLERANCE = {
     torch.float16: 5e-3,
     torch.bfloat16: 4e-2,
 }
-
-
-class Difference(NamedTuple):
-    """One way in which an answer is not the solution."""
-
-    kind: str  # type, raises, modifies, shape, dtype, nan, value, gradient
-    sentence: str
-    yours: Tensor | None = None
-    expected: Tensor | None = None
 
 
 def difference(

@@ -1,0 +1,134 @@
+"""From an answer to its diagnosis: run, compare, match, find a small input."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from selfattn.doctor.engine.allowances import (
+    not_needing,
+    refusals,
+    without_conventions,
+)
+from selfattn.doctor.engine.matching import Seen, most_alike, named, wrong
+from selfattn.doctor.engine.outcome import Outcome, observe
+from selfattn.doctor.engine.shrinking import smallest_failure
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.patient import Patient
+from selfattn.doctor.probes import Probe
+from selfattn.doctor.report import Report
+
+
+class Case(NamedTuple):
+    """What an answer did, and what of it is known without further calls."""
+
+    answer: Any
+    exercise: Exercise
+    seen: list[Seen]  # what counts
+    report: Report
+    outcomes: Mapping[Probe, Outcome]  # on every probe
+
+
+def diagnose(answer: Any, exercise: Exercise) -> Report:
+    """Compare an answer with a solution and with its named mistakes."""
+    return explain(judge(answer, exercise))
+
+
+def judge(
+    answer: Any,
+    exercise: Exercise,
+    *,
+    said: Mapping[str, str] | None = None,
+    takes: Sequence[str] = (),
+    lacks: Mapping[str, str] | None = None,
+    known: Mapping[Probe, Outcome] | None = None,
+    names: bool = True,
+) -> Case:
+    """Run an answer on every probe, and look for the name of its mistake.
+
+    Args:
+        answer: what is to be judged.
+        exercise: the solution, the probes and the mistakes.
+        said: for each convention that is to be kept, which.
+        takes: what of the exercise's ``optional`` it must do, and not refuse.
+        lacks: what of it is not to be asked, with the reason.
+        known: what it did already on some of the probes.
+        names: whether to look for a name at all, and for what it refuses;
+            whether it passes can be told without, and sooner.
+    """
+    lacks, known = dict(lacks or {}), known or {}
+    asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
+    outcomes = {p: known.get(p) or observe(exercise, answer, p) for p in asked}
+    seen = [Seen(*pair) for pair in outcomes.items()]
+    report = Report(exercise.name, len(seen), not_asked=lacks)
+    if all(one.outcome.stub for one in seen):
+        report = report.with_(unanswered=why_unanswered(answer))
+        return Case(answer, exercise, seen, report, outcomes)
+    counted, remarks = without_conventions(exercise, seen, said or {})
+    report = report.with_(remarks=remarks)
+    case = Case(answer, exercise, counted, report, outcomes)
+    if wrong(exercise, counted):
+        case = without(refusals(exercise, counted, takes, plainly=True), case)
+    if names and wrong(exercise, case.seen):
+        case = with_name(case, takes)
+    findings = tuple(wrong(exercise, case.seen))
+    return case._replace(report=case.report.with_(findings=findings))
+
+
+def with_name(case: Case, takes: Sequence[str]) -> Case:
+    """A case with its mistake's name, if it has one.
+
+    It is first looked for with all that was asked, then without what raises.
+    """
+    exercise = case.exercise
+    mistake = named(exercise, case.seen)
+    if mistake is None:
+        case = without(refusals(exercise, case.seen, takes), case)
+        mistake = named(exercise, case.seen)
+    return case._replace(report=case.report.with_(mistake=mistake))
+
+
+def without(refused: Mapping[str, str], case: Case) -> Case:
+    """A case without the probes that need what is refused, and a note why."""
+    report, seen = case.report, not_needing(refused, case.seen)
+    gone = {*report.refused, *refused}
+    report = report.with_(
+        probes=sum(not gone & {*probe.needs} for probe in case.outcomes),
+        not_asked={**report.not_asked, **refused},
+        refused=(*report.refused, *refused),
+    )
+    return case._replace(seen=seen, report=report)
+
+
+def explain(case: Case) -> Report:
+    """What to say of a case; most, if its mistake has no name."""
+    answer, exercise, seen, report, _ = case
+    if report.mistake is not None or not report.findings:
+        return report
+    likeness, told = most_alike(exercise, seen, report.findings)
+    # What the likeness explains is told; what it leaves is to be shown.
+    rest = [found for found in report.findings if found.probe not in told]
+    # What is wrong whatever one's conventions comes before what may not be.
+    firm = [f for f in rest if not f.probe.convention or f.rule]
+    to_show = firm or rest or report.findings
+    if isinstance(answer, Patient):  # which has many more probes
+        to_show = to_show[:3]
+    first, code = smallest_failure(answer, exercise, to_show)
+    others = (f for f in report.findings if f.probe is not first.probe)
+    return report.with_(
+        findings=(first, *others),
+        likeness=likeness,
+        agrees=len(told),
+        snippet=code,
+    )
+
+
+def why_unanswered(answer: Any) -> str:
+    """What to say about a stub; more, if it is a function that does much."""
+    code = getattr(answer, "__code__", None)
+    if inspect.iscode(code) and "NotImplementedError" not in code.co_names:
+        works = code.co_names or code.co_nlocals > (
+            code.co_argcount + code.co_kwonlyargcount
+        )
+        if works:
+            return "Not answered yet, or is a `return` missing?"
+    return "Not answered yet"

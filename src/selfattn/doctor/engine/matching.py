@@ -1,0 +1,111 @@
+"""What an answer did, beside what the solution and every mistake do."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from selfattn.doctor.engine.comparison import difference
+from selfattn.doctor.engine.outcome import Outcome, observe
+from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.probes import Probe
+from selfattn.doctor.report import Difference, Finding
+
+
+class Seen(NamedTuple):
+    """A probe, and what the answer did on it."""
+
+    probe: Probe
+    outcome: Outcome
+    rule: Mistake | None = None  # the convention it is held to, if not ours
+
+
+def wrong(exercise: Exercise, seen: Sequence[Seen]) -> list[Finding]:
+    """The probes on which an answer is not what the solution is."""
+    return [
+        Finding(probe, found, rule)
+        for probe, outcome, rule in seen
+        if (found := unlike(exercise, rule, probe, outcome))
+    ]
+
+
+def named(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
+    """The mistake that an answer agrees with on every probe, if it is one."""
+    if not wrong(exercise, seen):
+        return None
+    # Whoever fails everywhere is like all who do, which says nothing.
+    if all(one.outcome.error is not None for one in seen):
+        return None
+    for mistake in exercise.mistakes:
+        if agrees_on(exercise, mistake, seen):
+            return mistake
+    return None
+
+
+def unlike(
+    exercise: Exercise, known: Mistake | None, probe: Probe, outcome: Outcome
+) -> Difference | None:
+    """In what an outcome differs from a mistake's or, if None, solution's.
+
+    Gradients cost most, and few mistakes come so far that these must tell.
+    """
+    if probe.gradient and known is not None:
+        plain = replace(outcome, gradients={}, gradient_error=None)
+        expected = observe_known(exercise, known, probe, gradient=False)
+        found = difference(plain, expected, probe.tolerance)
+        if found is not None:
+            return found
+    expected = observe_known(exercise, known, probe)
+    return difference(outcome, expected, probe.tolerance)
+
+
+def agrees_on(
+    exercise: Exercise, mistake: Mistake, seen: Sequence[Seen]
+) -> bool:
+    """Whether an answer did what a mistake does on all of these probes."""
+    return all(agrees(exercise, mistake, *one[:2]) for one in seen)
+
+
+def agrees(
+    exercise: Exercise, mistake: Mistake, probe: Probe, outcome: Outcome
+) -> bool:
+    """Whether an answer did on a probe what a mistake does."""
+    return unlike(exercise, mistake, probe, outcome) is None
+
+
+@functools.lru_cache(maxsize=20_000)
+def observe_known(
+    exercise: Exercise,
+    known: Mistake | None,
+    probe: Probe,
+    gradient: bool = True,
+) -> Outcome:
+    """What a mistake or, if None, the solution does; it is run but once."""
+    answer = exercise.solution if known is None else known.answer
+    if not gradient:
+        probe = replace(probe, gradient=False)
+    return observe(exercise, answer, probe)
+
+
+def most_alike(
+    exercise: Exercise, seen: Sequence[Seen], findings: Sequence[Finding]
+) -> tuple[Mistake | None, list[Probe]]:
+    """The mistake that accounts for most failures, and on which probes.
+
+    Two mistakes at once are common, and then no single one agrees with the
+    answer everywhere. A likeness must agree wherever the answer is right,
+    and on at least half of the probes where it is wrong.
+    """
+    wrong = [finding.probe for finding in findings]
+    best: Mistake | None = None
+    most: list[Probe] = []
+    for mistake in exercise.mistakes:
+        alike = [s.probe for s in seen if agrees(exercise, mistake, *s[:2])]
+        told = [probe for probe in alike if probe in wrong]
+        failed = [s.probe for s in seen if s.outcome.error and s.probe in told]
+        agrees_elsewhere = len(alike) - len(told) == len(seen) - len(wrong)
+        if failed or not agrees_elsewhere or 2 * len(told) < len(wrong):
+            continue
+        if len(told) > len(most):
+            best, most = mistake, told
+    return best, most

@@ -1,0 +1,165 @@
+"""Examine a thing of some kind in every way that it may be read."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from selfattn.doctor.engine.choice import decide, likelihood
+from selfattn.doctor.engine.diagnosis import Case, explain, judge
+from selfattn.doctor.engine.isolation import Watch
+from selfattn.doctor.engine.outcome import in_words
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.kind import Kind, UnclearError
+from selfattn.doctor.patient import Facts, Patient, unseen
+from selfattn.doctor.report import Report
+
+
+def examine_here(
+    thing: Any, kind: Kind, said: Facts, watch: Watch = unseen
+) -> Report:
+    """Examine in this process: read the thing in every way, keep the best."""
+    nothing_found = Report(kind.name, 0, patient=title(thing))
+    try:
+        seen = kind.look(thing, said)
+        known = {**seen, **said}
+        report = reported(thing, kind, said, seen, watch)
+        less = {} if report.likely else kind.fallback(thing, known)
+        if not less:
+            return report
+        other = reported(thing, kind, said, {**seen, **less}, watch)
+        return other if other.likely else report
+    except UnclearError as unclear:
+        return nothing_found.with_(question=str(unclear))
+    except (Exception, SystemExit) as error:
+        return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
+
+
+class Visit(NamedTuple):
+    """A thing, as it was handed over and as it is called, and its facts."""
+
+    thing: Any
+    prepared: Any
+    kind: Kind
+    said: Facts
+    watch: Watch
+
+    def case(
+        self,
+        facts: Facts,
+        known: Case | None = None,
+        *,
+        early: bool = False,
+        names: bool = True,
+    ) -> Case:
+        """The thing's case in one reading.
+
+        Args:
+            facts: the reading.
+            known: its case on some of the probes, which are not run again.
+            early: whether to leave out the probes that need what is tried
+                late.
+            names: whether to look for the name of its mistake.
+        """
+        kind, said = self.kind, self.said
+        exercise = kind.exercise(self.prepared, facts)
+        lacks = lacking(exercise, facts)
+        code = kind.code(self.thing, facts)
+        later = dict.fromkeys(kind.late() if early else (), "")
+        case = judge(
+            Patient(self.prepared, facts, kind.adapt, self.watch, code),
+            exercise,
+            said={n: said[n] for n in exercise.conventions if n in said},
+            takes=[*(facts.get("takes") or ()), *facts.get("has", ())],
+            lacks=later | lacks,
+            known=known and known.outcomes,
+            names=names,
+        )
+        report = as_read(case.report, self.thing, kind, exercise, said, facts)
+        return case._replace(report=report)
+
+
+def reported(
+    thing: Any, kind: Kind, said: Facts, seen: Facts, watch: Watch
+) -> Report:
+    """The report under the reading that makes sense of a thing."""
+    prepared = kind.prepare(thing, {**seen, **said})
+    visit = Visit(thing, prepared, kind, said, watch)
+    return explain(decide(list(read(visit, seen)), kind))
+
+
+def read(visit: Visit, seen: Facts) -> Iterator[Case]:
+    """A thing's case in each way to read it; if it is healthy in one, that.
+
+    What a mask says, say, matters to few probes. So the other facts are
+    tried first, without those probes, and only the best are gone on with.
+    Names are looked for only if it is healthy in none.
+    """
+    kind = visit.kind
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for facts in kind.readings(visit.said, seen):
+        groups.setdefault(kind.early(facts), []).append(facts)
+    firsts = [
+        (visit.case(group[0], early=True, names=False), group)
+        for group in groups.values()
+    ]
+    if not any(first.report.passed for first, _ in firsts):
+        firsts = [(visit.case(g[0], one, early=True), g) for one, g in firsts]
+    best = max(likelihood(first.report) for first, _ in firsts)
+    near = []
+    for first, group in firsts:
+        for facts in group if likelihood(first.report) == best else ():
+            case = visit.case(facts, first, names=False)
+            near.append((facts, case))
+            if case.report.passed and not case.report.refused:
+                yield case
+                return
+    healthy = any(case.report.passed for _, case in near)
+    for facts, case in near:
+        yield case if healthy else visit.case(facts, case)
+
+
+def as_read(
+    report: Report,
+    thing: Any,
+    kind: Kind,
+    exercise: Exercise,
+    said: Facts,
+    facts: Facts,
+) -> Report:
+    """A report that tells what was examined, and how it was read."""
+    told = {
+        name: facts[name]
+        for name, fact in kind.facts.items()
+        if fact.options
+        and name in facts
+        and name not in said
+        and (fact.of or name) not in facts.get("lacks", {})
+    }
+    not_asked = {
+        exercise.optional[need]: why
+        for need, why in report.not_asked.items()
+        if need in exercise.optional
+    }
+    return report.with_(
+        exercise=kind.name,
+        patient=title(thing),
+        facts=told,
+        not_asked=not_asked,
+    )
+
+
+def lacking(exercise: Exercise, facts: Facts) -> dict[str, str]:
+    """What of an exercise's ``optional`` is not asked, and why."""
+    if facts.get("takes") is None:
+        return dict(facts.get("lacks", {}))
+    return {
+        need: "it was not said to take it"
+        for need in exercise.optional
+        if need not in facts["takes"]
+    }
+
+
+def title(thing: Any) -> str:
+    """What to call a thing in a sentence: its name, or that of its class."""
+    thing = getattr(thing, "func", thing)  # of a partial
+    name = getattr(thing, "__name__", None)
+    return name if isinstance(name, str) else type(thing).__name__

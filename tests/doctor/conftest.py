@@ -1,0 +1,87 @@
+"""The least that the doctor's parts can be tested on: to double a tensor."""
+
+import pytest
+import torch
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.probes import Probe
+
+ROWS = {"x": "n d"}
+
+
+def doubled(x):
+    return 2 * x
+
+
+def doubling(*probes, **more):
+    """Double a tensor; its bank knows two mistakes."""
+    probes = probes or (Probe("it is doubled", ROWS, gradient=True),)
+    exercise = Exercise("x/double", "2 x", doubled, probes, **more)
+
+    @exercise.mistake
+    def three_times(x):
+        """It is too much.
+
+        Cause: 3.
+        Cure: 2.
+        """
+        return 3 * x
+
+    @exercise.mistake
+    def nothing_done(x):
+        """It is too little.
+
+        Cause: 1.
+        Cure: 2.
+        """
+        return x.clone()
+
+    return exercise
+
+
+def of_types(**more):
+    """Doubling, of which types other than float32 are optional."""
+    probes = (
+        Probe("it is doubled", ROWS),
+        Probe("float64", ROWS, dtype=torch.float64, needs=("float64",)),
+        Probe("two", {"x": "d"}, dtype=torch.float64, needs=("float64",)),
+    )
+    return doubling(*probes, optional={"float64": "float64"}, **more)
+
+
+def with_a_convention():
+    """Doubling; of negative numbers it may be said otherwise."""
+    exercise = doubling(
+        Probe("it is doubled", {"x": lambda sizes: torch.ones(3)}),
+        Probe(
+            "and below zero",
+            {"x": lambda sizes: -torch.ones(3)},
+            convention="below",
+        ),
+        conventions={"below": {"doubled": "", "zero": "zeros below"}},
+    )
+
+    @exercise.mistake
+    def zeros_below(x):
+        """Nothing comes of what is below zero."""
+        return 2 * x.clamp(min=0)
+
+    return exercise
+
+
+@pytest.fixture
+def an_exercise():
+    """Makes the exercise, of the probes that are handed over."""
+    return doubling
+
+
+@pytest.fixture
+def several():
+    """Makes it with probes that need a type which may be refused."""
+    return of_types
+
+
+@pytest.fixture
+def by_convention():
+    """Makes it with a convention below zero."""
+    return with_a_convention

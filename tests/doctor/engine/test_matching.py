@@ -1,0 +1,72 @@
+"""Matching: a name needs agreement everywhere, a likeness on half."""
+
+from selfattn.doctor.engine import diagnosis, matching
+from selfattn.doctor.engine.outcome import observe
+from selfattn.doctor.probes import Probe
+
+ROWS = {"x": "n d"}
+
+
+def doubled(x):
+    return 2 * x
+
+
+def test_a_name_needs_agreement_on_every_probe(an_exercise):
+    probes = [Probe("a", ROWS), Probe("b", ROWS, sizes={"d": 3})]
+    exercise = an_exercise(*probes)
+    named = diagnosis.diagnose(lambda x: 3 * x, exercise)
+    assert named.mistake.name == "three times" and named.likeness is None
+
+    def often(x):
+        return 3 * x if x.shape[-1] == 3 else 5 * x
+
+    report = diagnosis.diagnose(often, exercise)
+    assert report.mistake is None and report.likeness.name == "three times"
+    assert report.agrees == 1
+    assert report.findings[0].probe is probes[0]  # what it does not explain
+
+    def seldom(x):
+        return 3 * x if x.shape[-1] == 3 else doubled(x)
+
+    # What it looks like must agree where the answer is right, too.
+    assert diagnosis.diagnose(seldom, exercise).likeness is None
+
+
+def test_who_fails_everywhere_has_no_name(an_exercise):
+    exercise = an_exercise()
+
+    @exercise.mistake
+    def raises(x):
+        """It raises."""
+        raise ValueError
+
+    def other(x):
+        raise RuntimeError
+
+    assert diagnosis.diagnose(other, exercise).mistake is None
+
+
+def test_values_are_compared_before_gradients_are_made(
+    monkeypatch, an_exercise
+):
+    """Of mistakes: for most of them need not come so far."""
+    asked = []
+
+    def counted(exercise, answer, probe, **sizes):
+        asked.append(probe.gradient)
+        return observe(exercise, answer, probe, **sizes)
+
+    for module in (diagnosis, matching):
+        monkeypatch.setattr(module, "observe", counted)
+    exercise = an_exercise()
+
+    @exercise.mistake
+    def cut_off(x):
+        """Nothing is learned."""
+        return doubled(x).detach()
+
+    report = diagnosis.diagnose(lambda x: doubled(x).detach(), exercise)
+    assert report.mistake.name == "cut off"
+    # The answer, the solution; two mistakes whose values differ; then one
+    # whose gradient tells.
+    assert asked == [True, True, False, False, False, True]

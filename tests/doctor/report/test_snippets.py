@@ -1,0 +1,40 @@
+"""Snippets: code that makes the very tensor it stands for."""
+
+import math
+
+import torch
+
+from selfattn.doctor.engine.outcome import alike
+from selfattn.doctor.probes import numbers
+from selfattn.doctor.report.snippets import (
+    MAX_SHOWN,
+    as_code,
+    rounded,
+    wrapped,
+)
+
+NAN, INF = math.nan, math.inf
+
+
+def test_code_makes_the_tensor_that_it_stands_for():
+    scope = {"torch": torch}
+    for x in (
+        numbers(2, 3),
+        numbers(3, 2).mT,
+        numbers(2, dtype=torch.float16),
+        torch.tensor([True, False]),
+        torch.tensor([INF, -INF]),
+        torch.tensor([NAN]),
+    ):
+        made = eval(as_code(x), scope)
+        assert alike(made, x) and made.stride() == x.stride()
+    assert as_code(torch.zeros(MAX_SHOWN)) is not None
+    assert as_code(torch.zeros(MAX_SHOWN + 1)) is None
+    assert as_code(None) == "None"
+
+
+def test_numbers_are_shown_to_four_places_and_lines_are_broken():
+    assert rounded(torch.tensor([1 / 3, -1e-9])) == "[0.3333, 0.0]"
+    long = wrapped("x = torch.tensor([" + "0.25, " * 30 + "])")
+    assert max(map(len, long.splitlines())) <= 78
+    assert wrapped("# " + "a " * 60).count("\n    # ") == 1

@@ -1,0 +1,47 @@
+"""Probes: numbers of their own, the same every time."""
+
+import dataclasses
+
+from selfattn.doctor.probes import (
+    SIZES,
+    Probe,
+    in_other_order,
+    no_keys_for_the_first,
+    numbers,
+    real_keys,
+    some_keys,
+)
+
+
+def test_numbers_are_quarters_and_never_zero():
+    x = numbers(50, 50)
+    assert (x * 4 == (x * 4).round()).all() and (x != 0).all()
+    assert x.min() == -1.5 and x.max() == 1.5
+    assert not numbers(9, seed=1).equal(numbers(9, seed=2))
+
+
+def test_every_input_has_numbers_of_its_own_and_they_come_again():
+    probe = Probe("x", {"a": "n d", "b": "n d"})
+    made, again = probe.make(), probe.make()
+    assert not made["a"].equal(made["b"])
+    assert made["a"].equal(again["a"]) and made["a"] is not again["a"]
+    assert probe.axes() == {"n": SIZES["n"], "d": SIZES["d"]}
+    assert probe.make(d=2)["a"].shape == (SIZES["n"], 2)
+    assert dataclasses.replace(probe, sizes={"d": 3}).axes()["d"] == 3
+
+
+def test_masks_of_probes_are_what_they_say():
+    assert real_keys(SIZES).int().sum(dim=-1).tolist() == [[6], [5]]
+    table = no_keys_for_the_first(SIZES)
+    assert not table[0].any() and table[1:].any(dim=-1).all()
+    some = some_keys(SIZES)
+    assert some.any(dim=-1).all() and not some.all()
+    square = some_keys(dict.fromkeys(SIZES, 5))
+    assert not square.equal(square.mT) and square.any(dim=-1).all()
+
+
+def test_another_order_in_memory_is_the_same_tensor():
+    x = numbers(3, 5)
+    inputs = {"x": x, "n": 1}
+    in_other_order(inputs)
+    assert inputs["x"].equal(x) and not inputs["x"].is_contiguous()
