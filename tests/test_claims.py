@@ -1,17 +1,20 @@
 """The ledger of claims: every row a test or a reason, every test a row."""
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
+import ledger
 import nbformat
 import pytest
-from claims import REASONS, read_ledger
 from guards.claims import (
     ledger_breaks,
     too_many_without_test,
     unknown_claims,
 )
 from guards.prose import cited_claims
+from ledger import REASONS, read_ledger
 
 from tools.build.notebooks import in_contents
 
@@ -22,6 +25,12 @@ TESTS = ROOT / "tests" / "claims"
 
 def test_rows_and_tests_say_the_same():
     assert ledger_breaks(LEDGER, TESTS) == []
+
+
+def test_the_ledger_is_read_with_python_alone():
+    """Not with Sphinx, which only the site needs."""
+    alone = [sys.executable, "-I", "-S", ledger.__file__]  # no site-packages
+    subprocess.run(alone, check=True, timeout=60)
 
 
 def test_reasons_are_the_exception():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-from claims import read_ledger
+from ledger import read_ledger
 
 ROOT = Path(__file__).parent.parent
 LEDGER = """

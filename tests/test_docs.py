@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from claims import VERDICTS
 from counts import COUNTS
 from guards import prose
+from ledger import VERDICTS
 
 ROOT = Path(__file__).parent.parent
 BOOK = ROOT / "book"

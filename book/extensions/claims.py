@@ -2,19 +2,18 @@
 
 A link to ``claims.md#000-018`` shows the verdict on that claim and the test
 that gives it; the directive ``claims-ledger`` writes the page it leads to.
-Both read the ledger, one TOML file a chapter in ``book/claims/``.
+Both show rows of the ledger, which `ledger` reads.
 """
 
 import hashlib
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from ledger import ID, VERDICTS, Claim, read_ledger
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -24,79 +23,9 @@ from sphinx.util.nodes import make_refnode
 
 PAGE = "book/claims"
 SOURCES = 5
-ID = re.compile(r"00[0-4]-\d{3}")
-
-# Verdicts in the order of the page, errors and disagreements first, each with
-# its words in a badge, its title, and what it means.
-VERDICTS = {
-    "wrong": ("wrong", "Wrong", "False, or code that fails or misleads."),
-    "contradicts-another-seed": (
-        "contradicts another source",
-        "Contradicts another source",
-        "The sources differ; the statement says which is right, or why both "
-        "may be.",
-    ),
-    "holds-with-caveat": (
-        "holds with a caveat",
-        "Holds with a caveat",
-        "True under a condition that the source does not give, or loosely "
-        "worded.",
-    ),
-    "not-reproducible": (
-        "not reproducible",
-        "Not reproducible",
-        "No seed, model, data or hardware is given to check it against.",
-    ),
-    "holds": ("holds", "Holds", "True as written."),
-}
-REASONS = {"history", "convention", "GPU only", "not reproducible as given"}
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One row of the ledger."""
-
-    chapter: str
-    id: str  # source and running number: 000-018
-    place: str  # lines of the source: L43
-    quote: str
-    verdict: str
-    statement: str
-    test: str | None = None
-    reason: str | None = None
-
-    @property
-    def where(self) -> str:
-        """Source and lines, in words."""
-        lines = self.place.replace("L", "").replace("-", "–")
-        lines = lines.replace(",", ", ").replace(" vs ", " and ")
-        word = "line" if lines.isdigit() else "lines"
-        return f"source {int(self.id[:3])}, {word} {lines}"
-
-
-def read_ledger(folder: Path) -> list[Claim]:
-    """All rows of all chapters, by id.
-
-    Raises:
-        ValueError: if a row lacks something or has too much; it names the
-            file and the row.
-    """
-    claims = []
-    for path in sorted(folder.rglob("*.toml")):
-        chapter = path.relative_to(folder).with_suffix("").as_posix()
-        for row in tomllib.loads(path.read_text("utf-8")).get("claim", []):
-            try:
-                claims.append(Claim(chapter=chapter, **row))
-            except TypeError as why:
-                raise ValueError(
-                    f"a claim has id, place, quote, verdict, statement, and "
-                    f"test or reason, but in {path.name} {row.get('id')}: "
-                    f"{why}"
-                ) from None
-    return sorted(claims, key=lambda claim: claim.id)
-
-
-def ledger(app: Sphinx) -> dict[str, Claim]:
+def by_id(app: Sphinx) -> dict[str, Claim]:
     """The book's claims by id."""
     claims = read_ledger(Path(app.srcdir, PAGE))
     return {claim.id: claim for claim in claims}
@@ -117,7 +46,7 @@ class Badges(SphinxPostTransform):
 
     def run(self, **kwargs: object) -> None:
         """Replace the links to claims in one page."""
-        claims = ledger(self.app)
+        claims = by_id(self.app)
         for link in list(self.document.findall(addnodes.pending_xref)):
             name = link.get("reftargetid") or ""
             if link["reftarget"] != PAGE or not ID.fullmatch(name):
@@ -167,7 +96,7 @@ class Ledger(Directive):
     def run(self) -> list[nodes.Node]:
         """Sections with one table a verdict, after a table of counts."""
         env = self.state.document.settings.env
-        claims = ledger(env.app).values()
+        claims = by_id(env.app).values()
         content: list[nodes.Node] = [counts(list(claims))]
         for verdict, (_, title, meaning) in VERDICTS.items():
             rows = [claim for claim in claims if claim.verdict == verdict]

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from claims import read_ledger
 from docutils import nodes
+from ledger import read_ledger
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
@@ -71,7 +71,7 @@ COUNTS: dict[str, Callable[[Path], int]] = {
     "planted mistakes": lambda book: len(mutants(book)),
     "caught mistakes": lambda book: mutants(book).count("caught"),
     "wrong claims": verdicts("wrong"),
-    "contradicting claims": verdicts("contradicts-another-seed"),
+    "contradicting claims": verdicts("contradicts-another-source"),
     "claims with a caveat": verdicts("holds-with-caveat"),
     "claims not reproducible": verdicts("not-reproducible"),
     "claims that hold": verdicts("holds"),

@@ -5,28 +5,23 @@ picture arrives. And a picture too wide for a phone is marked, so that
 custom.css can let it scroll instead of making its labels too small to read.
 """
 
-import struct
 from pathlib import Path
 
+import imagesize
 from docutils import nodes
 
 WIDE = 640  # pixels: several panels side by side, rather than one
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def png_size(path):
-    """Width and height of a PNG file in pixels; None if it is no PNG."""
-    with path.open("rb") as file:
-        head = file.read(24)
-    if not head.startswith(SIGNATURE):
-        return None
-    return struct.unpack(">II", head[16:24])
+def size_of(path):
+    """Width and height of a picture in pixels; None if it is none."""
+    size = imagesize.get(path) if path.is_file() else (-1, -1)
+    return size if min(size) > 0 else None
 
 
 def visit_image(self, node):
     """Add the size to the image that the theme's writer made."""
-    path = Path(self.builder.srcdir, node["uri"])
-    size = png_size(path) if path.is_file() else None
+    size = size_of(Path(self.builder.srcdir, node["uri"]))
     if size and size[0] > WIDE:
         node["classes"].append("wide")
     type(self).visit_image(self, node)

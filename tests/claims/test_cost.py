@@ -223,8 +223,8 @@ def test_one_table_is_not_the_memory():
     assert round(32 * n_heads * one / MIB, 1) == 56.3  # ViT-B, 32 images
 
 
-@settles("001-092", "contradicts-another-seed")
-@settles("003-052", "contradicts-another-seed")
+@settles("001-092", "contradicts-another-source")
+@settles("003-052", "contradicts-another-source")
 @settles("003-073", "holds-with-caveat")
 def test_where_the_trouble_starts():
     def table(n):

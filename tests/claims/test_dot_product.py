@@ -122,8 +122,8 @@ def test_the_shapes():
 @settles("002-011", "wrong")
 @settles("003-029", "holds-with-caveat")
 @settles("004-017", "holds-with-caveat")
-@settles("004-053", "contradicts-another-seed")
-@settles("004-055", "contradicts-another-seed")
+@settles("004-053", "contradicts-another-source")
+@settles("004-055", "contradicts-another-source")
 @settles("004-059", "holds-with-caveat")
 def test_the_output_is_as_wide_as_the_values(x, projected):
     q, k, v = projected
@@ -150,7 +150,7 @@ def test_the_shapes_with_several_heads():
 
 
 @settles("000-075", "holds-with-caveat")
-@settles("003-031", "contradicts-another-seed")
+@settles("003-031", "contradicts-another-source")
 def test_parameters_with_and_without_biases():
     def count(*layers):
         return sum(p.numel() for layer in layers for p in layer.parameters())
@@ -162,8 +162,8 @@ def test_parameters_with_and_without_biases():
     assert count(*without) == 12_288
 
 
-@settles("000-076", "contradicts-another-seed")
-@settles("003-037", "contradicts-another-seed")
+@settles("000-076", "contradicts-another-source")
+@settles("003-037", "contradicts-another-source")
 def test_an_output_projection_makes_another_layer(projected):
     output = attention(*projected)
     project = nn.Linear(D_V, D_V).double()
@@ -571,8 +571,8 @@ def test_the_invented_tables_of_weights():
     assert SOURCE_1[1][1] == 0.5
 
 
-@settles("000-026", "contradicts-another-seed")
-@settles("001-017", "contradicts-another-seed")
+@settles("000-026", "contradicts-another-source")
+@settles("001-017", "contradicts-another-source")
 def test_two_sources_invent_two_tables_for_one_sentence():
     sat = 2
     assert max(range(3), key=SOURCE_0[sat].__getitem__) == 1  # cat

@@ -69,8 +69,8 @@ def test_dropout_reaches_both_sublayers():
     assert (network.eval()(torch.randn(N, D)) == 0).sum() == 0
 
 
-@settles("000-110", "contradicts-another-seed")
-@settles("004-034", "contradicts-another-seed")
+@settles("000-110", "contradicts-another-source")
+@settles("004-034", "contradicts-another-source")
 def test_gelu_is_not_relu():
     x = torch.linspace(-3, 3, 601, dtype=torch.float64)
     gap = (gelu(x) - relu(x)).abs().max().item()

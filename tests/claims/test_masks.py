@@ -332,7 +332,7 @@ def test_the_additive_mask_in_the_code_for_0_and_1_shows_the_future(scores):
     assert_close(weights[-1], torch.full((N,), 1 / N).double())
 
 
-@settles("002-078", "contradicts-another-seed")
+@settles("002-078", "contradicts-another-source")
 def test_the_two_conventions_of_one_text_are_opposites(scores):
     mask = torch.rand(N, N) < 0.5
     mask[:, 0], mask[:, 1] = True, False

@@ -307,7 +307,7 @@ def test_the_listings_layer_equals_pytorchs(layer, x):
 
 
 @settles("000-078", "holds-with-caveat")
-@settles("001-073", "contradicts-another-seed")
+@settles("001-073", "contradicts-another-source")
 @settles("002-065", "holds-with-caveat")
 def test_weights_handed_out_after_dropout_do_not_sum_to_one(x):
     theirs = nn.MultiheadAttention(

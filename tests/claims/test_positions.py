@@ -71,11 +71,11 @@ def means(arm):
 # Order, and who feels it
 
 
-@settles("000-058", "contradicts-another-seed")
-@settles("001-051", "contradicts-another-seed")
-@settles("001-099", "contradicts-another-seed")
-@settles("003-063", "contradicts-another-seed")
-@settles("004-048", "contradicts-another-seed")
+@settles("000-058", "contradicts-another-source")
+@settles("001-051", "contradicts-another-source")
+@settles("001-099", "contradicts-another-source")
+@settles("003-063", "contradicts-another-source")
+@settles("004-048", "contradicts-another-source")
 def test_attention_is_equivariant_and_only_its_mean_invariant():
     (layer,) = layers()
     x, order = draw(1, N, D), torch.randperm(N)
@@ -305,7 +305,7 @@ def test_a_sinusoidal_table_does_not_reach_beyond_the_length_trained():
     assert four < 0.15  # one in sixteen is guessing
 
 
-@settles("004-046", "contradicts-another-seed")
+@settles("004-046", "contradicts-another-source")
 def test_relative_encodings_reach_further_and_not_all_reach_far():
     sine = means("sinusoidal")
     for arm in ("RoPE", "Shaw", "Transformer-XL", "T5", "ALiBi"):

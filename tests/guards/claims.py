@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from claims import ID, REASONS, VERDICTS, Claim, read_ledger
+from ledger import ID, REASONS, VERDICTS, Claim, read_ledger
 
 LARGEST_SHARE_WITHOUT_TEST = 0.2
 
