@@ -10,7 +10,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from tools.build.notebooks import (
-    MODULE_TEXT,
+    STAND_IN,
     WIDGET_STATE,
     WIDGET_VIEW,
     normalise,
@@ -205,12 +205,13 @@ def undescribed_figures(notebook: NotebookNode) -> list[str]:
 
 
 def stored_modules(notebook: NotebookNode) -> list[str]:
-    """The widget state holds settings, never a module's text."""
+    """The widget state holds settings, and no module but the stand-in."""
     widgets = notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {})
     return [
-        f"widget {name}: stores the text of its module"
+        f"widget {name}: stores another module than the stand-in"
         for name, model in widgets.get("state", {}).items()
-        if any(text in model["state"] for text in MODULE_TEXT)
+        if model["model_module"] == "anywidget"
+        and not STAND_IN.items() <= model["state"].items()
     ]
 
 

@@ -32,7 +32,15 @@ CELL_TIMEOUT = 60  # seconds
 LARGEST_PNG = 60_000  # bytes
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
-MODULE_TEXT = ("_esm", "_css")  # the page brings its own copy of these
+# What a stored notebook holds in place of a lab's module and style sheet: a
+# page brings its own copies, and who opens the notebook reads what to do.
+STAND_IN = {
+    "_css": "",
+    "_esm": (
+        "export default { render({ el }) { "
+        'el.textContent = "Run the cell above to start this lab."; } };'
+    ),
+}
 
 
 class NotebookError(Exception):
@@ -158,11 +166,11 @@ def plain(output: NotebookNode) -> NotebookNode:
 def with_stable_ids(
     notebook: NotebookNode, widgets: NotebookNode
 ) -> NotebookNode:
-    """Widget state under counted ids, without the text of its modules."""
+    """Widget state under counted ids, with a stand-in for each module."""
     state = widgets[WIDGET_STATE]["state"]
     for model in state.values():
-        for name in MODULE_TEXT:
-            model["state"].pop(name, None)
+        if model["model_module"] == "anywidget":
+            model["state"] |= STAND_IN
     names = {model: f"{place:032x}" for place, model in enumerate(state, 1)}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
