@@ -12,7 +12,7 @@ from selfattn.plots.colours import NEUTRAL, K, Q
 
 ARMS = (
     "causal",
-    "late, shared anew",
+    "late, renormalised",
     "late",
     "filled with 0",
     "reversed",

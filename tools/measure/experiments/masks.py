@@ -24,7 +24,7 @@ ABOUT = (
 SEEDS = range(10)
 ARMS = (
     "causal",
-    "late, shared anew",
+    "late, renormalised",
     "late",
     "filled with 0",
     "reversed",
@@ -52,7 +52,7 @@ def late(q: Tensor, k: Tensor, keep: Tensor) -> Tensor:
     return scaled(q, k).softmax(dim=-1) * keep
 
 
-def late_shared_anew(q: Tensor, k: Tensor, keep: Tensor) -> Tensor:
+def late_renormalised(q: Tensor, k: Tensor, keep: Tensor) -> Tensor:
     """Weights masked after the softmax, and divided by what is left."""
     weights = late(q, k, keep)
     return weights / weights.sum(dim=-1, keepdim=True)
@@ -60,7 +60,7 @@ def late_shared_anew(q: Tensor, k: Tensor, keep: Tensor) -> Tensor:
 
 WEIGH: dict[str, Weigh] = {
     "causal": lambda q, k, keep: attention_weights(q, k, mask=keep),
-    "late, shared anew": late_shared_anew,
+    "late, renormalised": late_renormalised,
     "late": late,
     "filled with 0": lambda q, k, keep: (
         scaled(q, k).masked_fill(~keep, 0.0).softmax(dim=-1)
