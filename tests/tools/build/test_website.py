@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 WEBSITE = "tools/build/website.py"
 REPOSITORY = "https://github.com/someone/their-book"
 NOTEBOOK = {

@@ -18,7 +18,7 @@ from ledger import REASONS, read_ledger
 
 from tools.build.notebooks import in_contents
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LEDGER = ROOT / "book" / "claims"
 TESTS = ROOT / "tests" / "claims"
 

@@ -9,7 +9,7 @@ from guards import source
 
 import selfattn
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "selfattn"
 
 

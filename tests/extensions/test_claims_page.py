@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 from ledger import read_ledger
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LEDGER = """
 [[claim]]
 id = "002-032"

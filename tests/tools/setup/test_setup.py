@@ -20,7 +20,7 @@ import pytest
 from tools.setup import browser, packages, prepare
 from tools.setup.environment import MissingError
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 SET_UP = [
     "tools/__init__.py",
     "tools/setup/__init__.py",

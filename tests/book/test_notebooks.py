@@ -8,7 +8,7 @@ from guards import cells, contents, prose
 
 from tools.build.notebooks import in_contents
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = in_contents(ROOT)
 
 

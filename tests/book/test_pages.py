@@ -9,7 +9,7 @@ from counts import COUNTS
 from guards import prose
 from ledger import VERDICTS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
 PAGES = sorted(BOOK.rglob("*.md"))
 ALL = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]

@@ -1,0 +1,110 @@
+"""The workflows do what the make targets do, and may do no more."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.y*ml"))
+
+
+@pytest.fixture(params=WORKFLOWS, ids=lambda path: path.stem)
+def workflow(request):
+    """Each workflow, as it is written and as it is read."""
+    text = request.param.read_text("utf-8")
+    read = yaml.safe_load(text)
+    # YAML 1.1 takes the key `on` for the truth value.
+    return {"name": request.param.stem, "text": text, "on": read[True]} | read
+
+
+def steps(workflow):
+    """Every step of every job."""
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+def test_the_three_workflows_are_there():
+    assert [p.stem for p in WORKFLOWS] == ["publish", "test", "weekly"]
+
+
+def test_actions_are_named_by_commit_with_their_version(workflow):
+    lines = re.findall(r"uses:.*", workflow["text"])
+    assert len(lines) == sum("uses" in step for step in steps(workflow))
+    for line in lines:
+        assert re.fullmatch(
+            r"uses: actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line
+        )
+
+
+def test_one_action_has_one_commit():
+    text = "".join(path.read_text("utf-8") for path in WORKFLOWS)
+    used = set(re.findall(r"uses: (\S+)@(\S+)", text))
+    assert len(used) == len({action for action, _ in used})
+
+
+def test_a_workflow_may_do_no_more_than_it_needs(workflow):
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    for name, job in workflow["jobs"].items():
+        allowed = {"contents": "read"}
+        if (workflow["name"], name) == ("publish", "deploy"):
+            allowed = {"pages": "write", "id-token": "write"}
+        assert job.get("permissions", allowed) == allowed
+        assert 0 < job["timeout-minutes"] <= 45
+    assert "pull_request_target" not in workflow["text"]
+    assert "secrets." not in workflow["text"]
+
+
+def test_a_checkout_leaves_no_credentials_behind(workflow):
+    for step in steps(workflow):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"] == {"persist-credentials": False}
+
+
+def test_no_step_puts_what_others_wrote_into_a_shell(workflow):
+    assert not any("${{" in step.get("run", "") for step in steps(workflow))
+
+
+def read(name):
+    """One workflow."""
+    path = ROOT / f".github/workflows/{name}.yml"
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+def test_test_runs_make_test_on_each_python_for_every_push():
+    workflow = read("test")
+    assert workflow[True] == {"push": None, "pull_request": None}
+    job = workflow["jobs"]["test"]
+    matrix = job["strategy"]["matrix"]
+    assert matrix == {"python": ["3.11", "3.12", "3.13"]}
+    assert [s["run"] for s in job["steps"] if "run" in s] == ["make test"]
+
+
+def test_publish_builds_from_main_and_takes_its_address_from_the_run():
+    workflow = read("publish")
+    assert workflow[True]["push"] == {"branches": ["main"]}
+    assert set(workflow[True]) == {"push", "workflow_dispatch"}
+    build = [s for s in steps(workflow) if "run" in s]
+    address = "${{ github.server_url }}/${{ github.repository }}"
+    assert [(s["run"], s["env"]) for s in build] == [
+        ("make book", {"BOOK_REPOSITORY_URL": address})
+    ]
+
+
+def test_weekly_tries_the_newest_packages_and_audits_the_pins():
+    workflow = read("weekly")
+    assert set(workflow[True]) == {"schedule", "workflow_dispatch"}
+    commands = [s["run"] for s in steps(workflow) if "run" in s]
+    assert "python3 -m tools.setup.prepare test --newest" in commands
+    assert any("pip_audit" in c and "requirements.txt" in c for c in commands)
+
+
+def test_ci_runs_the_test_command_and_nothing_else():
+    lines = (ROOT / ".ci/run").read_text("utf-8").splitlines()
+    assert lines == [
+        "#!/usr/bin/env bash",
+        "set -euo pipefail",
+        'cd "$(dirname "$0")/.."',
+        "make test",
+    ]
+    assert (ROOT / ".ci/run").stat().st_mode & 0o100
