@@ -26,6 +26,32 @@ QKV = {**weights.QK, "v": "n_k d_v"}
 QKV_BATCH = {**weights.QK_BATCH, "v": "batch n_k d_v"}
 QKV_HEADS = {**weights.QK_HEADS, "v": "batch heads n_k d_v"}
 
+UNDER_A_MASK = (
+    Probe(
+        "a mask that allows everything changes nothing",
+        {**QKV, "mask": all_keys},
+    ),
+    Probe(
+        "a query sees the keys that are True in its row, and no others",
+        {**QKV, "mask": some_keys},
+        gradient=True,
+    ),
+    Probe(
+        "under a causal mask, a query sees no later key",
+        {**QKV, "mask": past_keys},
+        SQUARE,
+    ),
+    Probe(
+        "a mask may have one row for all queries of a sequence",
+        {**QKV_BATCH, "mask": real_keys},
+    ),
+    Probe(
+        "a forbidden key has no influence, however large its score",
+        {**QKV, "mask": other_keys},
+        change=loud_first_key,
+    ),
+)
+
 ATTENTION = Exercise(
     "dot_product/attention",
     asks="softmax(q kᵀ / √d) v, where mask is True; zeros for an empty row",
@@ -50,29 +76,7 @@ ATTENTION = Exercise(
             QKV_BATCH,
             change=in_other_order,
         ),
-        Probe(
-            "a mask that allows everything changes nothing",
-            {**QKV, "mask": all_keys},
-        ),
-        Probe(
-            "a query sees the keys that are True in its row, and no others",
-            {**QKV, "mask": some_keys},
-            gradient=True,
-        ),
-        Probe(
-            "under a causal mask, a query sees no later key",
-            {**QKV, "mask": past_keys},
-            SQUARE,
-        ),
-        Probe(
-            "a mask may have one row for all queries of a sequence",
-            {**QKV_BATCH, "mask": real_keys},
-        ),
-        Probe(
-            "a forbidden key has no influence, however large its score",
-            {**QKV, "mask": other_keys},
-            change=loud_first_key,
-        ),
+        *UNDER_A_MASK,
         Probe(
             "a query that may see nothing gets zeros, and finite gradients",
             {**QKV, "mask": no_keys_for_the_first},

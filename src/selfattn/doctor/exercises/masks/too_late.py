@@ -6,19 +6,15 @@ from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises.dot_product import attention, weights
 from selfattn.doctor.exercises.dot_product.attention import (
     QKV,
-    QKV_BATCH,
+    UNDER_A_MASK,
     hidden,
 )
 from selfattn.doctor.exercises.dot_product.weights import scaled
 from selfattn.doctor.probes import (
-    SQUARE,
     Probe,
-    all_keys,
     loud_first_key,
     louder,
     other_keys,
-    past_keys,
-    real_keys,
     some_keys,
 )
 from selfattn.dot_product import attention as solution
@@ -35,29 +31,7 @@ TOO_LATE = Exercise(
     asks="attention in which a forbidden key has no influence",
     solution=lambda q, k, v, mask: solution(q, k, v, mask=mask),
     probes=(
-        Probe(
-            "a mask that allows everything changes nothing",
-            {**QKV, "mask": all_keys},
-        ),
-        Probe(
-            "a query sees the keys that are True in its row, and no others",
-            {**QKV, "mask": some_keys},
-            gradient=True,
-        ),
-        Probe(
-            "under a causal mask, a query sees no later key",
-            {**QKV, "mask": past_keys},
-            SQUARE,
-        ),
-        Probe(
-            "a mask may have one row for all queries of a sequence",
-            {**QKV_BATCH, "mask": real_keys},
-        ),
-        Probe(
-            "a forbidden key has no influence, however large its score",
-            {**QKV, "mask": other_keys},
-            change=loud_first_key,
-        ),
+        *UNDER_A_MASK,
         Probe(
             "a forbidden key has no influence, even in double precision",
             {**QKV, "mask": other_keys},
