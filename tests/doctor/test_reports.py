@@ -12,7 +12,7 @@ import torch
 
 from selfattn import MultiHeadAttention, attention
 from selfattn.doctor import assert_healthy, check, examine
-from selfattn.doctor.__main__ import main, read_facts
+from selfattn.doctor.__main__ import main
 from selfattn.doctor.report.rendering import as_html, write
 
 FILE = """
@@ -203,11 +203,6 @@ def test_the_shell_lists_kinds_facts_and_mistakes(capsys):
     assert "self-attention: " in capsys.readouterr().out
     assert main(["--list", "--kind", "softmax"]) == 0
     assert "Facts:" in capsys.readouterr().out
-
-
-def test_facts_are_read_as_options():
-    facts = read_facts(["--causal", "--no-flag", "--call", "{'a': 1}"])
-    assert facts == {"causal": True, "flag": False, "call": {"a": 1}}
 
 
 def test_the_package_leaves_it_alone_and_it_leaves_rich_until_it_prints():

@@ -17,6 +17,7 @@ from selfattn.doctor import examine
 from selfattn.doctor.engine.isolation import (
     Trouble,
     can_fork,
+    end_with_all,
     ending,
     in_a_child,
     listen,
@@ -236,6 +237,16 @@ def test_what_a_child_says_is_heard():
     assert "within 1.5 seconds" in late and "at the probe “a”" in late
     assert heard().trouble.count("probe") == 0
     assert ending(3).endswith("code 3") and ending(-9).endswith("(SIGKILL)")
+
+
+def test_a_child_that_never_began_takes_no_group_along(monkeypatch):
+    """Group 0, which stood for a child without a number, is the caller's."""
+    signalled = []
+    monkeypatch.setattr(os, "killpg", lambda *told: signalled.append(told[0]))
+    for pid in (None, 4242):
+        process = SimpleNamespace(pid=pid, kill=int, join=int)
+        end_with_all(process)
+    assert signalled == [4242]
 
 
 def test_a_child_may_take_so_much_memory_and_no_more():

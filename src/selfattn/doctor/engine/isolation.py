@@ -67,12 +67,17 @@ def in_a_child(
     try:
         return listen(ours, process, nothing_found, time_limit)
     finally:
-        with contextlib.suppress(OSError):
-            # The patient may have children of its own; see `child`.
-            os.killpg(process.pid or 0, signal.SIGKILL)
-        process.kill()
-        process.join()
+        end_with_all(process)
         ours.close()
+
+
+def end_with_all(process: Any) -> None:
+    """End a child and all that it started; see `child`."""
+    if process.pid is not None:  # else its group would be our own
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.join()
 
 
 def listen(

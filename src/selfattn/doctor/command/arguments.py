@@ -1,0 +1,111 @@
+"""What the command is told, in any order: options, facts and one thing."""
+
+import argparse
+import ast
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+# A module or a file, a colon, and a name inside; no value is written so.
+THING = re.compile(r"(.+\.py|[\w.]+):[^\W\d][\w.]*")
+
+
+class Request(NamedTuple):
+    """What is to be examined, as what, and how."""
+
+    thing: str  # "package.module:Thing" or "path.py:Thing"; "" if none is
+    facts: dict[str, Any]
+    options: argparse.Namespace
+
+
+def read_arguments(words: Sequence[str] | None = None) -> Request:
+    """The words of a command line, those of this process when None.
+
+    Raises:
+        ValueError: if a word is neither an option nor a fact nor the thing.
+    """
+    parser = options()
+    chosen, rest = parser.parse_known_args(words)
+    if chosen.list:
+        return Request("", {}, chosen)
+    things, rest = the_thing(rest)
+    facts = read_facts(rest)
+    if not things or chosen.kind is None:
+        parser.error("say a thing and its --kind, or --list")
+    return Request(things, facts, chosen)
+
+
+def options() -> argparse.ArgumentParser:
+    """What reads the arguments, besides the thing and its facts."""
+    parser = argparse.ArgumentParser(
+        "python -m selfattn.doctor",
+        usage="%(prog)s THING --kind KIND [--FACT VALUE …] [options]",
+        description="What is wrong with this attention, and how to mend it. "
+        "THING is package.module:Thing or path.py:Thing.",
+        epilog="Everything else is a fact: --causal, --no-causal, "
+        "--n-heads 3. See --list --kind KIND for those of a kind.",
+        allow_abbrev=False,  # --k may be a fact
+    )
+    parser.add_argument("--kind", help="what it should be; see --list")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--list", action="store_true", help="list the kinds, or one kind"
+    )
+    parser.add_argument("--time-limit", type=float, default=20.0)
+    return parser
+
+
+def the_thing(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The one word that names a thing, wherever it stands, and the others.
+
+    >>> the_thing(["--n-heads", "3", "my.layers:Attention", "--causal"])
+    ('my.layers:Attention', ['--n-heads', '3', '--causal'])
+    """
+    things = [w for w in words if THING.fullmatch(w) and w[:2] != "--"]
+    if len(things) > 1:
+        raise ValueError(
+            "one thing is examined at a time, but here are "
+            f"{' and '.join(map(repr, things))}"
+        )
+    if not things and words and words[0][:2] != "--":
+        raise ValueError(
+            "a thing is named package.module:Thing or path.py:Thing, but "
+            f"this is {words[0]!r}"
+        )
+    rest = [word for word in words if word not in things]
+    return "".join(things), rest
+
+
+def read_facts(words: Sequence[str]) -> dict[str, Any]:
+    """Options as facts.
+
+    >>> read_facts(["--causal", "--no-flag", "--n-heads=3", "--mask", "keep"])
+    {'causal': True, 'flag': False, 'n_heads': 3, 'mask': 'keep'}
+    """
+    facts: dict[str, Any] = {}
+    name = ""
+    for word in words:
+        if word.startswith("--"):
+            name, given, value = word[2:].partition("=")
+            name = name.replace("-", "_")
+            if given:
+                facts[name] = literal(value)
+            elif name.startswith("no_"):
+                facts[name[3:]] = False
+            else:
+                facts[name] = True
+        elif name and facts.get(name) is True:
+            facts[name] = literal(word)
+        else:
+            raise ValueError(
+                f"a fact begins with two dashes, but this is {word!r}"
+            )
+    return facts
+
+
+def literal(word: str) -> Any:
+    """A number, list or dict if it is written like one, else the word."""
+    try:
+        return ast.literal_eval(word)
+    except (ValueError, SyntaxError):
+        return word

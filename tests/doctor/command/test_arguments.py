@@ -1,0 +1,63 @@
+"""The command's arguments: options, facts and one thing, in any order."""
+
+import itertools
+
+import pytest
+
+from selfattn.doctor.command.arguments import read_arguments, read_facts
+
+THING = "my.layers:Attention"
+
+
+def test_the_thing_and_its_facts_may_stand_in_any_order():
+    """`--n-heads 3 my.layers:Attention` took 3 for the thing."""
+    groups = [
+        [THING],
+        ["--kind", "self-attention"],
+        ["--n-heads", "3"],
+        ["--causal"],
+        ["--json"],
+    ]
+    for order in itertools.permutations(groups):
+        name, facts, options = read_arguments(
+            list(itertools.chain.from_iterable(order))
+        )
+        assert name == THING, order
+        assert facts == {"n_heads": 3, "causal": True}, order
+        assert (options.kind, options.json) == ("self-attention", True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mine.py:f",
+        "a folder/my file.py:Outer.Inner",
+        r"C:\mine.py:f",
+        "übung.schicht:Größe",
+    ],
+)
+def test_a_thing_is_known_by_its_colon_and_values_are_not_taken_for_it(name):
+    words = ["--call", "{'a': 1}", "--eps", "-1e-5", name, "--kind=x"]
+    found, facts, _ = read_arguments(words)
+    assert found == name
+    assert facts == {"call": {"a": 1}, "eps": -1e-5}
+
+
+def test_two_things_at_once_are_refused():
+    with pytest.raises(ValueError, match="'a:b' and 'c:d'"):
+        read_arguments(["a:b", "--kind", "attention", "c:d"])
+
+
+def test_no_option_is_guessed_from_its_beginning():
+    """A fact may begin like an option of ours."""
+    _, facts, options = read_arguments(
+        ["--ki", "x", THING, "--kind", "y", "--time", "3"]
+    )
+    assert options.kind == "y" and facts == {"ki": "x", "time": 3}
+
+
+def test_facts_are_read_as_options():
+    facts = read_facts(["--causal", "--no-flag", "--call", "{'a': 1}"])
+    assert facts == {"causal": True, "flag": False, "call": {"a": 1}}
+    with pytest.raises(ValueError, match="begins with two dashes, but this"):
+        read_facts(["--n-heads", "3", "loose"])
