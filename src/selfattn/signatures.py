@@ -1,0 +1,237 @@
+"""Signatures that are kept: an error for whatever does not fit one.
+
+The functions of this book say in their signatures what they take, and in
+the tests jaxtyping compares every call with that. `checked` does so for
+everybody, in words: a list where a tensor belongs, a text for a number, two
+tensors that disagree about an axis.
+"""
+
+import functools
+import os
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+P = ParamSpec("P")
+R = TypeVar("R")
+FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+INTEGERS = (*(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),)
+KINDS = {"bool": (torch.bool,), "float32": FLOATS, "int64": INTEGERS}
+IN_WORDS = {
+    torch.bool: "True and False",
+    torch.float64: "floating-point numbers",
+    torch.int64: "whole numbers",
+}
+
+
+class Axes(NamedTuple):
+    """What an annotation says of a tensor."""
+
+    dtypes: tuple[torch.dtype, ...]
+    names: tuple[str, ...]  # of the axes, but for those that vary in number
+    some: int | None  # where those stand, if there are any
+
+    def fits(self, x: Any) -> bool:
+        """Whether x is such a tensor."""
+        if not is_plain_tensor(x) or x.dtype not in self.dtypes:
+            return False
+        n, wanted = x.ndim, len(self.names)
+        return n == wanted if self.some is None else n >= wanted
+
+    @property
+    def words(self) -> str:
+        """What such a tensor is."""
+        kinds = [IN_WORDS[d] for d in self.dtypes if d in IN_WORDS]
+        axes = list(self.names)
+        if self.some is not None:
+            axes.insert(self.some, "...")
+        shape = "" if axes == ["..."] else f" with axes ({', '.join(axes)})"
+        return f"a tensor of {' or '.join(kinds)}{shape}"
+
+    def sizes(self, x: Tensor) -> list[tuple[str, int]]:
+        """The named axes of x, and how long they are."""
+        split = len(self.names) if self.some is None else self.some
+        before = zip(self.names[:split], x.shape, strict=False)
+        ends = reversed(self.names[split:]), reversed(x.shape)
+        return [*before, *zip(*ends, strict=False)]
+
+
+class Plain(NamedTuple):
+    """What an annotation says of what is no tensor."""
+
+    fits: Callable[[Any], bool]
+    words: str
+
+
+Rule = Axes | Plain
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which compares what it is given with its signature.
+
+    Args:
+        function: with annotations, of tensors by jaxtyping. What is not
+            annotated, or annotated as anything, may be anything.
+
+    Returns:
+        The same function. It raises a TypeError for what is of another type
+        altogether, and a ValueError for a tensor of other numbers, of more
+        or fewer axes, or of an axis that is longer or shorter in another
+        argument.
+
+    >>> from jaxtyping import Float
+    >>> @checked
+    ... def halved(x: Float[Tensor, "n d"]) -> Tensor:
+    ...     return x / 2
+    >>> halved([1.0])
+    Traceback (most recent call last):
+    TypeError: x must be a tensor of floating-point numbers with axes (n, d), \
+but it is [1.0]
+    """
+    code: Any = function
+    order = code.__code__.co_varnames[: code.__code__.co_argcount]
+    hints = {n: h for n, h in code.__annotations__.items() if n != "return"}
+    rules = {n: r for n, h in hints.items() if (r := rules_of(h))}
+    shared = shared_axes(rules)
+
+    @functools.wraps(function)
+    def kept(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = dict(zip(order, args, strict=False), **kwargs)
+        for name, x in given.items():
+            if name in rules:
+                check(name, x, rules[name])
+        if shared:
+            check_axes_agree(given, rules, shared)
+        return function(*args, **kwargs)
+
+    return kept
+
+
+def check(name: str, x: Any, rules: tuple[Rule, ...]) -> None:
+    """Raise unless x fits one of these."""
+    if any(rule.fits(x) for rule in rules):
+        return
+    wanted = " or ".join(rule.words for rule in rules)
+    of_tensors = any(isinstance(rule, Axes) for rule in rules)
+    error = ValueError if of_tensors and is_plain_tensor(x) else TypeError
+    raise error(f"{name} must be {wanted}, but it is {shown(x)}")
+
+
+def is_plain_tensor(x: Any) -> bool:
+    """Whether all of its numbers are there, one beside the other."""
+    return isinstance(x, Tensor) and x.layout == torch.strided
+
+
+def check_axes_agree(
+    given: dict[str, Any],
+    rules: dict[str, tuple[Rule, ...]],
+    shared: frozenset[str],
+) -> None:
+    """Raise unless an axis of one name has one length."""
+    known: dict[str, tuple[int, str]] = {}
+    for name, x in given.items():
+        if not isinstance(x, Tensor) or name not in rules:
+            continue
+        for axis, size in axes_of(rules[name]).sizes(x):
+            if axis not in shared:
+                continue
+            other, first = known.setdefault(axis, (size, name))
+            if size != other:
+                raise ValueError(
+                    f"{first} and {name} must agree in the axis {axis}, but "
+                    f"{first} is {tuple(given[first].shape)} and {name} is "
+                    f"{tuple(x.shape)}"
+                )
+
+
+def axes_of(rules: tuple[Rule, ...]) -> Axes:
+    """The rule for tensors, of which there is one."""
+    found = [rule for rule in rules if isinstance(rule, Axes)]
+    return found[0] if found else Axes((), (), None)
+
+
+def shared_axes(rules: dict[str, tuple[Rule, ...]]) -> frozenset[str]:
+    """The axes that several arguments have, by their names."""
+    names = [n for rule in rules.values() for n in set(axes_of(rule).names)]
+    return frozenset(
+        n for n in names if names.count(n) > 1 and n.isidentifier()
+    )
+
+
+def rules_of(hint: Any) -> tuple[Rule, ...]:
+    """What an annotation allows; nothing if that is anything."""
+    union = isinstance(hint, types.UnionType)
+    hints = typing.get_args(hint) if union else (hint,)
+    rules = [rule_of(one) for one in hints]
+    return () if None in rules else tuple(r for r in rules if r is not None)
+
+
+def rule_of(hint: Any) -> Rule | None:
+    """What one type allows; None if that is anything."""
+    if hasattr(hint, "dim_str"):
+        dtypes = [
+            d for n, kind in KINDS.items() if n in hint.dtypes for d in kind
+        ]
+        dims = hint.dim_str.split()
+        some = [
+            i for i, axis in enumerate(dims) if axis.startswith(("*", "."))
+        ]
+        fixed = tuple(axis for axis in dims if not axis.startswith(("*", ".")))
+        return Axes(tuple(dtypes), fixed, some[0] if some else None)
+    if hint in SIMPLE:
+        return SIMPLE[hint]
+    kind = typing.get_origin(hint) or hint
+    if kind is tuple:
+        return pair_of(typing.get_args(hint))
+    if kind is Callable or getattr(hint, "_is_protocol", False):
+        return Plain(callable, "a function or a module")
+    if not isinstance(kind, type) or kind is object:
+        return None
+    return Plain(lambda x: isinstance(x, kind), f"a {kind.__name__}")
+
+
+def pair_of(parts: tuple[Any, ...]) -> Rule | None:
+    """A tuple of so many whole numbers."""
+    if set(parts) != {int}:
+        return None
+
+    def fits(x: Any) -> bool:
+        pair = isinstance(x, tuple | list) and len(x) == len(parts)
+        return pair and all(map(is_count, x))
+
+    return Plain(fits, f"a tuple of {len(parts)} whole numbers")
+
+
+def is_count(x: Any) -> bool:
+    """A whole number, and not True or False."""
+    return isinstance(x, int | torch.SymInt) and not isinstance(x, bool)
+
+
+def is_number(x: Any) -> bool:
+    """A number, and not NaN."""
+    real = isinstance(x, int | float | torch.SymInt | torch.SymFloat)
+    return real and not isinstance(x, bool) and x == x
+
+
+SIMPLE: dict[Any, Plain] = {
+    int: Plain(is_count, "a whole number"),
+    float: Plain(is_number, "a number other than NaN"),
+    bool: Plain(lambda x: isinstance(x, bool), "True or False"),
+    str: Plain(lambda x: isinstance(x, str), "a text"),
+    type(None): Plain(lambda x: x is None, "None"),
+    os.PathLike: Plain(lambda x: isinstance(x, os.PathLike), "a path"),
+    Tensor: Plain(lambda x: isinstance(x, Tensor), "a tensor"),
+    nn.Module: Plain(lambda x: isinstance(x, nn.Module), "a module"),
+}
+
+
+def shown(x: Any) -> str:
+    """A thing in few words: of a tensor its shape and type."""
+    if isinstance(x, Tensor):
+        layout = "" if x.layout == torch.strided else f" and {x.layout}"
+        return f"{tuple(x.shape)} of {x.dtype}{layout}"
+    return " ".join(repr(x).split())[:60]

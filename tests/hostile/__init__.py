@@ -1,0 +1,1 @@
+"""Hostile inputs for every public callable: see `hostile.campaign`."""

@@ -1,0 +1,157 @@
+"""Which trials there are, and running them: each callable by itself."""
+
+import multiprocessing
+import random
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import torch
+
+from hostile import (
+    of_caches,
+    of_files,
+    of_keeping,
+    of_layouts,
+    of_modes,
+    of_numbers,
+    of_shapes,
+    of_tables,
+    of_transforms,
+    of_types,
+)
+from hostile.callables import Target, targets
+from hostile.feeding import Call, NoRecipeError, Sizes, arguments, draw_sizes
+from hostile.recipes import ARGUMENTS, MODULES
+from hostile.scenes import alone
+from hostile.trials import Case, plain
+from hostile.verdicts import (
+    OBSCURE,
+    Trial,
+    judged,
+)
+
+KINDS = (
+    *(of_types.trials, of_shapes.trials, of_layouts.trials),
+    *(of_numbers.trials, of_tables.trials, of_modes.trials),
+    *(of_transforms.trials, of_keeping.trials),
+)
+SCENES = {"of files": of_files.trials, "of caches": of_caches.trials}
+ROUNDS = 2  # with other sizes and other hostile things each time
+QUICK = 12  # trials of each callable
+# Of those whose every call takes a second or so: that many trials.
+SLOW = {"doctor.": 30, "cost.allocated": 30, "cost.seconds": 60}
+
+
+class Outcome(NamedTuple):
+    """What came of one trial."""
+
+    target: str
+    kind: str
+    detail: str
+    verdict: str
+    why: str
+
+
+def run_all(
+    seed: int, only: str, quick: bool, processes: int
+) -> Iterator[Outcome]:
+    """Every outcome, callable by callable."""
+    names = [t.name for t in targets() if not slow(t.name, quick)]
+    names = [name for name in (*SCENES, *names) if only in name]
+    run = partial(run_one, seed=seed, quick=quick)
+    if processes == 1:
+        for name in names:
+            yield from run(name)
+        return
+    context = multiprocessing.get_context("fork")
+    with context.Pool(processes, maxtasksperchild=8) as pool:
+        for outcomes in pool.imap_unordered(run, names):
+            yield from outcomes
+
+
+def slow(name: str, quick: bool) -> bool:
+    """Whether a callable takes seconds for each call."""
+    return quick and name.startswith(("doctor.", "source.", "cost.allocated"))
+
+
+def run_one(name: str, seed: int, quick: bool) -> list[Outcome]:
+    """All trials of one callable, in this process."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    rng = random.Random(f"{name} {seed}")
+    if name in SCENES:
+        trials = [*SCENES[name](rng)]
+    else:
+        [target] = [t for t in targets() if t.name == name]
+        alone()
+        try:
+            trials = [*of_target(target, rng, 1 if quick else ROUNDS)]
+        except NoRecipeError as error:
+            why = f"cannot be fed; give it a recipe: {error}"
+            return [Outcome(name, "a recipe", name, OBSCURE, why)]
+    most = (
+        QUICK
+        if quick
+        else next(
+            (n for part, n in SLOW.items() if name.startswith(part)),
+            len(trials),
+        )
+    )
+    trials = rng.sample(trials, min(most, len(trials)))
+    return [outcome(name, trial) for trial in trials]
+
+
+def outcome(name: str, trial: Trial) -> Outcome:
+    """One trial, judged."""
+    verdict = judged(trial)
+    return Outcome(name, trial.kind, trial.detail, *verdict)
+
+
+def of_target(
+    target: Target, rng: random.Random, rounds: int
+) -> Iterator[Trial]:
+    """Every kind of hostility, for one callable."""
+    for _ in range(rounds):
+        sizes = draw_sizes(rng)
+        make = partial(fed, target)
+        case = Case(make(sizes), make, sizes, rng)
+        yield fed_trial(case)
+        for kind in KINDS:
+            yield from kind(case)
+    if case.is_mechanism or target.of is not None:
+        yield from of_transforms.compiled(case)
+
+
+def fed_trial(case: Case) -> Trial:
+    """What it does with plain arguments, which it must not refuse."""
+    call = case.call
+
+    def run() -> object:
+        try:
+            return call.run()
+        except Exception as error:
+            raise KeyError(f"a recipe is needed: {error!r}") from error
+
+    return case.trial("plain", "as is", call, partial(plain, call), run=run)
+
+
+def fed(target: Target, sizes: Sizes) -> Call:
+    """The callable with arguments in these sizes, always the same."""
+    torch.manual_seed(sum(sizes.values()))
+    recipe = next(
+        (
+            r
+            for n, r in ARGUMENTS.items()
+            if f".{target.name}".endswith(f".{n}")
+        ),
+        {},
+    )
+    module = None
+    if target.of is not None:
+        name = target.of.__name__
+        if name not in MODULES:
+            raise NoRecipeError(f"a module of class {name}")
+        module = MODULES[name]().double().eval()
+    return Call(target, arguments(target, recipe, sizes), module)

@@ -1,0 +1,144 @@
+"""Hostile surroundings: what PyTorch was told before the call."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+
+from hostile.feeding import Call
+from hostile.trials import Case, in_dtype, nothing_to_compare, with_gradients
+from hostile.verdicts import Trial
+
+
+@contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """Somebody has set another default."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextmanager
+def exact_algorithms() -> Iterator[None]:
+    """Only those that give the same every time."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@contextmanager
+def default_device() -> Iterator[None]:
+    """Somebody has set a default that is not where the arguments are."""
+    torch.set_default_device("meta")
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+Mode = Callable[[], AbstractContextManager[Any]]
+MODES: dict[str, Mode] = {
+    "inference mode": torch.inference_mode,
+    "no gradients": torch.no_grad,
+    "a default of float64": partial(default_dtype, torch.float64),
+    "a default of bfloat16": partial(default_dtype, torch.bfloat16),
+    "a default of float16": partial(default_dtype, torch.float16),
+    "deterministic algorithms": exact_algorithms,
+    "anomalies detected": torch.autograd.detect_anomaly,
+}
+
+
+def trials(case: Case) -> Iterator[Trial]:
+    """The same results as without."""
+    call = in_dtype(case.call, torch.float32)
+    for name, mode in MODES.items():
+        yield same(case, name, call, partial(run_in, mode, call))
+    if case.call.tensors():
+        run = partial(run_in, default_device, call)
+        yield same(case, "a default device of meta", call, run)
+        yield on_meta(case, call)
+    for dtype in (torch.bfloat16, torch.float16):
+        mode = partial(torch.autocast, "cpu", dtype)
+        run = partial(graded_in, mode, call)
+        yield case.trial(
+            "a mode",
+            f"autocast to {dtype}",
+            call,
+            partial(with_gradients, call),
+            run=run,
+            dtype=torch.bfloat16,
+        )
+    run = partial(in_threads, call)
+    yield case.trial(
+        "a mode", "threads", call, lambda: [call.run()] * 4, run=run
+    )
+
+
+def same(case: Case, name: str, call: Call, run: Callable[[], Any]) -> Trial:
+    """A mode that is to change nothing; what a module is made with, it may."""
+    made = inspect.isclass(call.target.call)
+    expected = nothing_to_compare if made else call.run
+    return case.trial(
+        "a mode", name, call, expected, run=run, dtype=torch.float32
+    )
+
+
+def run_in(mode: Mode, call: Call) -> Any:
+    """Call it under a mode; what has no end begins there, too."""
+    with mode():
+        result = call.run()
+        if hasattr(result, "__next__"):
+            result = [next(result), next(result)]
+    return result
+
+
+def graded_in(mode: Mode, call: Call) -> Any:
+    """Results under a mode, and gradients."""
+
+    def run(inner: Call) -> Any:
+        with mode():
+            return inner.run()
+
+    return with_gradients(call, run)
+
+
+def on_meta(case: Case, call: Call) -> Trial:
+    """No numbers at all, only shapes."""
+
+    def move(x: Any) -> Any:
+        return x.to("meta") if isinstance(x, torch.Tensor) else x
+
+    from torch.utils._pytree import tree_map
+
+    given = {n: tree_map(move, x) for n, x in call.given.items()}
+    module = call.module
+    if module is not None:
+        module = convert_module(module)
+    moved = call._replace(given=given, module=module)
+    return case.trial("a mode", "on meta", moved, call.run)
+
+
+def convert_module(module: torch.nn.Module) -> torch.nn.Module:
+    """A copy without numbers."""
+    import copy
+
+    return copy.deepcopy(module).to("meta")
+
+
+def in_threads(call: Call) -> list[Any]:
+    """Four at once."""
+
+    def run(_: int) -> Any:
+        return call.run()
+
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(run, range(4)))

@@ -1,0 +1,330 @@
+"""What a signature does not tell: modules, functions, files, small options.
+
+A callable that is not here and cannot be fed from its signature is an error
+of the harness, which names it: whoever adds one adds its line here.
+"""
+
+import datetime
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hostile.feeding import Sizes
+from hostile.scenes import a_file, mesh_of_one
+from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.dot_product import attention
+from selfattn.efficient.linformer import (
+    LearnedProjection,
+    LinformerAttention,
+    MeanPooling,
+)
+from selfattn.layers import (
+    AddNorm,
+    FeedForward,
+    LayerNorm,
+    RMSNorm,
+    SwiGLU,
+)
+from selfattn.models import (
+    Bert,
+    ClassHead,
+    Decoder,
+    Embedding,
+    Encoder,
+    EncoderDecoder,
+    LabelHead,
+    PatchEmbedding,
+    Pooler,
+    SpanHead,
+    VisionTransformer,
+    WordHead,
+)
+from selfattn.multihead import MultiHeadAttention
+from selfattn.origins import (
+    AdditiveAttention,
+    Convolution,
+    MultiplicativeAttention,
+    Recurrent,
+    Translator,
+)
+from selfattn.positions import (
+    LearnedPositions,
+    ShawAttention,
+    T5Bias,
+    TransformerXLAttention,
+)
+
+Recipe = dict[str, Callable[[Sizes], Any]]
+
+
+def always(x: Any) -> Callable[[Sizes], Any]:
+    """The same, whatever the sizes."""
+    return lambda sizes: x
+
+
+def encoder_blocks() -> list[nn.Module]:
+    """Two blocks of width 8."""
+    return [EncoderBlock(8, 2, 12, pre=True) for _ in range(2)]
+
+
+def embedding() -> Embedding:
+    """Of 11 tokens, 16 positions and 2 segments."""
+    return Embedding(11, 8, positions=LearnedPositions(16, 8), n_segments=2)
+
+
+def encoder() -> Encoder:
+    """A small BERT."""
+    return Encoder(embedding(), encoder_blocks(), norm=LayerNorm(8))
+
+
+def decoder() -> Decoder:
+    """A small GPT."""
+    return Decoder(embedding(), encoder_blocks(), norm=LayerNorm(8))
+
+
+def encoder_decoder() -> EncoderDecoder:
+    """A small T5."""
+    blocks = [DecoderBlock(8, 2, 12, pre=True)]
+    return EncoderDecoder(encoder(), embedding(), blocks)
+
+
+def patches() -> PatchEmbedding:
+    """Of pictures of 6 × 8 points."""
+    return PatchEmbedding((6, 8), (3, 2), n_channels=1, d_model=8)
+
+
+def translator() -> Translator:
+    """With Bahdanau's attention."""
+    return Translator(11, 7, 8, attend=AdditiveAttention(8, 8, 5))
+
+
+# A module of each class, of the widths that `feeding` gives.
+MODULES: dict[str, Callable[[], nn.Module]] = {
+    "AddNorm": partial(AddNorm, 8, pre=True),
+    "AdditiveAttention": partial(AdditiveAttention, 4, 6, 5),
+    "Bert": lambda: Bert(encoder()),
+    "ClassHead": partial(ClassHead, 8, 3),
+    "Convolution": partial(Convolution, 8, kernel=3, n_layers=2),
+    "Decoder": decoder,
+    "DecoderBlock": partial(DecoderBlock, 8, 2, 12, pre=True),
+    "Embedding": embedding,
+    "Encoder": encoder,
+    "EncoderBlock": partial(EncoderBlock, 8, 2, 12, pre=False),
+    "EncoderDecoder": encoder_decoder,
+    "FeedForward": partial(FeedForward, 8, 12),
+    "LabelHead": partial(LabelHead, 8, 3),
+    "LayerNorm": partial(LayerNorm, 4),
+    "LearnedPositions": partial(LearnedPositions, 16, 8),
+    "LearnedProjection": partial(LearnedProjection, 12, 3),
+    "LinformerAttention": lambda: LinformerAttention(MeanPooling(3)),
+    "MeanPooling": partial(MeanPooling, 3),
+    "MultiHeadAttention": partial(
+        MultiHeadAttention, 8, 4, n_kv_heads=2, projection_bias=True
+    ),
+    "MultiplicativeAttention": partial(MultiplicativeAttention, 4, 6),
+    "PatchEmbedding": patches,
+    "Pooler": partial(Pooler, 8),
+    "RMSNorm": partial(RMSNorm, 4),
+    "Recurrent": lambda: Recurrent(nn.GRU(8, 8, batch_first=True)),
+    "ShawAttention": partial(ShawAttention, 4, 3, max_distance=3),
+    "SpanHead": partial(SpanHead, 8),
+    "SwiGLU": partial(SwiGLU, 8, 12),
+    "T5Bias": partial(T5Bias, 2),
+    "TransformerXLAttention": partial(TransformerXLAttention, 2, 4),
+    "Translator": translator,
+    "VisionTransformer": lambda: VisionTransformer(
+        patches(), encoder_blocks(), 3
+    ),
+    "WordHead": lambda: WordHead(embedding()),
+}
+
+
+# Axes that such a module does not fix, though others of that name do.
+FREE: dict[str, tuple[str, ...]] = {
+    "AdditiveAttention": ("d_v",),
+    "LearnedProjection": ("d",),
+    "LinformerAttention": ("d", "d_v"),
+    "MeanPooling": ("d",),
+    "MultiplicativeAttention": ("d_v",),
+    "TransformerXLAttention": ("d_v",),
+}
+
+
+def tokens(sizes: Sizes, length: str = "n", most: int = 7) -> Tensor:
+    """Token numbers, (batch, n)."""
+    return torch.randint(0, most, (sizes["batch"], sizes[length]))
+
+
+def heads_of(width: str, length: str) -> Callable[[Sizes], Tensor]:
+    """Queries, keys or values with two heads, (batch, heads, n, width)."""
+
+    def make(sizes: Sizes) -> Tensor:
+        shape = (sizes["batch"], 2, sizes[length], sizes[width])
+        return torch.randn(shape, dtype=torch.float64)
+
+    return make
+
+
+def features(width: int) -> Callable[[Sizes], Tensor]:
+    """Tokens of so many features, (batch, n, width)."""
+    return lambda sizes: torch.randn(
+        sizes["batch"], sizes["n"], width, dtype=torch.float64
+    )
+
+
+def weights(sizes: Sizes) -> Tensor:
+    """Rows that sum to one, (batch, n_q, n_k)."""
+    shape = sizes["batch"], sizes["n_q"], sizes["n_k"]
+    return torch.randn(shape, dtype=torch.float64).softmax(-1)
+
+
+def of_six(width: int) -> Callable[[Sizes], Tensor]:
+    """Six tokens, (batch, 6, width)."""
+    return lambda sizes: torch.randn(
+        sizes["batch"], 6, width, dtype=torch.float64
+    )
+
+
+def memory_of(sizes: Sizes) -> Any:
+    """A source that the small T5 has read."""
+    torch.manual_seed(5)
+    model = encoder_decoder().double()
+    return model.read(tokens(sizes, "n_k"))
+
+
+def read_by_translator(sizes: Sizes) -> Any:
+    """A source that the translator has read."""
+    torch.manual_seed(5)
+    return translator().double().read(tokens(sizes, "n_k"))
+
+
+def count_up(new: Tensor, cache: Any) -> tuple[Tensor, Any]:
+    """A model of numbers: what follows is one more."""
+    return torch.eye(11, device=new.device)[(new[:, -1] + 1) % 11], None
+
+
+SIX = {"q": of_six(4), "k": of_six(4), "v": of_six(3)}
+GRID: Recipe = {"grid": always((2, 3)), "window": always((2, 2))}
+TWO_HEADS: Recipe = {
+    "q": heads_of("d", "n_q"),
+    "k": heads_of("d", "n_k"),
+    "v": heads_of("d_v", "n_k"),
+}
+EMBED: Recipe = {"embed": lambda sizes: embedding()}
+BLOCKS: Recipe = {"blocks": lambda sizes: encoder_blocks()}
+RUNS: Recipe = {"f": always(lambda: torch.ones(3, 4).exp().sum())}
+TOKENS: Recipe = {"tokens": tokens}
+
+# By the end of a name, the first that fits.
+ARGUMENTS: dict[str, Recipe] = {
+    "AddNorm.forward": {"sublayer": always(torch.tanh), "x": features(8)},
+    "FeedForward.forward": {"x": features(8)},
+    "SwiGLU.forward": {"x": features(8)},
+    "models.load.Bert": {"encoder": lambda sizes: encoder()},
+    "Decoder": EMBED | BLOCKS,
+    "Encoder": EMBED | BLOCKS,
+    "EncoderDecoder": {
+        "encoder": lambda sizes: encoder(),
+        **EMBED,
+        "blocks": lambda sizes: [DecoderBlock(8, 2, 12, pre=True)],
+    },
+    "VisionTransformer": {"embed": lambda sizes: patches(), **BLOCKS},
+    "PatchEmbedding": {
+        "image_size": always((6, 8)),
+        "patch_size": always((3, 2)),
+    },
+    "VisionTransformer.forward": {
+        "images": lambda sizes: torch.randn(
+            sizes["batch"], 1, 6, 8, dtype=torch.float64
+        )
+    },
+    "PatchEmbedding.forward": {
+        "images": lambda sizes: torch.randn(
+            sizes["batch"], 1, 6, 8, dtype=torch.float64
+        )
+    },
+    "WordHead": EMBED,
+    "Encoder.forward": TOKENS,
+    "Decoder.forward": TOKENS,
+    "Decoder.step": TOKENS,
+    "Embedding.forward": TOKENS,
+    "EncoderDecoder.forward": {
+        "source": partial(tokens, length="n_k"),
+        "target": partial(tokens, length="n_q"),
+    },
+    "EncoderDecoder.read": {"source": partial(tokens, length="n_k")},
+    "EncoderDecoder.step": {"tokens": tokens, "memory": memory_of},
+    "Translator.alignment": {
+        "source": partial(tokens, length="n_k"),
+        "target": partial(tokens, length="n_q"),
+    },
+    "Translator.forward": {
+        "source": partial(tokens, length="n_k"),
+        "target": partial(tokens, length="n_q"),
+    },
+    "Translator.read": {"source": partial(tokens, length="n_k")},
+    "Translator.step": {"tokens": tokens, "memory": read_by_translator},
+    "Translator.write": {"target": tokens, "memory": read_by_translator},
+    "Recurrent": {
+        "layer": lambda sizes: nn.GRU(8, 8, batch_first=True),
+    },
+    "DecoderBlock.forward": {"memory": features(8)},
+    "LinformerAttention": {"project": lambda sizes: MeanPooling(3)},
+    "MultiHeadAttention.from_torch": {
+        "layer": lambda sizes: nn.MultiheadAttention(8, 2, batch_first=True)
+    },
+    "MultiHeadAttention.keys_values": {"context": features(8)},
+    "TransformerXLAttention.forward": TWO_HEADS,
+    "TransformerXLAttention.weights": TWO_HEADS,
+    "swin_attention": {**SIX, **GRID},
+    "swin_mask": GRID,
+    "swin_bias": {
+        "grid": always((2, 3)),
+        "relative_bias": lambda sizes: torch.randn(3, 5, dtype=torch.float64),
+    },
+    "looking_inside.not_finite": {
+        "tensors": always({"x": torch.tensor([1.0, float("nan")])})
+    },
+    "looking_inside.record_weights": {
+        "model": lambda sizes: MultiHeadAttention(8, 2)
+    },
+    "looking_inside.entropy": {"weights": weights},
+    "looking_inside.spread": {"weights": weights},
+    "cost.log_log_slope": {
+        "ns": always([1, 2, 4]),
+        "values": always([1, 3, 9]),
+    },
+    "cost.flops": RUNS,
+    "cost.peak_bytes": RUNS,
+    "cost.largest_bytes": RUNS,
+    "cost.allocated_bytes": RUNS,
+    "cost.seconds": RUNS,
+    "cost.cuda_seconds": RUNS,
+    "cost.cuda_peak_bytes": RUNS,
+    "dates.encode": {"text": always("3 March 2021")},
+    "dates.written": {"date": always(datetime.date(2021, 3, 9))},
+    "language.encode": {"text": always("the cat sees a dog. ")},
+    "sentiment.clause": {"drawn": always([1, 1, 0, 1, 3])},
+    "language.sentences": {
+        "generator": lambda sizes: torch.Generator().manual_seed(1)
+    },
+    "sequences.sequence_batches": {"answer": always(torch.clone)},
+    "generate.complete": {"step": always(count_up)},
+    "measurements.measured": {"chapter": always("dot_product")},
+    "source.show_source": {"thing": always(attention)},
+    "load.load_gpt2": {
+        "path": lambda sizes: a_file("gpt2"),
+        "n_heads": always(2),
+    },
+    "load.load_bert": {
+        "path": lambda sizes: a_file("bert"),
+        "n_heads": always(2),
+    },
+    "heads.tensor_parallel": {
+        "layer": lambda sizes: MultiHeadAttention(8, 2),
+        "mesh": lambda sizes: mesh_of_one(),
+    },
+}

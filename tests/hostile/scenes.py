@@ -1,0 +1,112 @@
+"""What some callables need: a file of weights, a world of ranks."""
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+D, D_FF, N_TOKENS, PLACES = 8, 12, 11, 16
+BLOCK_GPT2 = {
+    "ln_1.weight": (D,),
+    "ln_1.bias": (D,),
+    "attn.c_attn.weight": (D, 3 * D),
+    "attn.c_attn.bias": (3 * D,),
+    "attn.c_proj.weight": (D, D),
+    "attn.c_proj.bias": (D,),
+    "ln_2.weight": (D,),
+    "ln_2.bias": (D,),
+    "mlp.c_fc.weight": (D, D_FF),
+    "mlp.c_fc.bias": (D_FF,),
+    "mlp.c_proj.weight": (D_FF, D),
+    "mlp.c_proj.bias": (D,),
+}
+BLOCK_BERT = {
+    "attention.self.query": (D, D),
+    "attention.self.key": (D, D),
+    "attention.self.value": (D, D),
+    "attention.output.dense": (D, D),
+    "intermediate.dense": (D_FF, D),
+    "output.dense": (D, D_FF),
+}
+NORMS_BERT = ("attention.output.LayerNorm", "output.LayerNorm")
+
+
+def gpt2_weights() -> dict[str, Tensor]:
+    """A GPT-2 of two blocks, in the names and shapes of its file."""
+    shapes = {"wte.weight": (N_TOKENS, D), "wpe.weight": (PLACES, D)}
+    for i in range(2):
+        shapes |= {f"h.{i}.{n}": shape for n, shape in BLOCK_GPT2.items()}
+    shapes |= {"ln_f.weight": (D,), "ln_f.bias": (D,)}
+    return drawn(shapes)
+
+
+def bert_weights() -> dict[str, Tensor]:
+    """A BERT of two blocks, in the names and shapes of its file."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for table, rows in (
+        ("word", N_TOKENS),
+        ("position", PLACES),
+        ("token_type", 2),
+    ):
+        shapes[f"embeddings.{table}_embeddings.weight"] = (rows, D)
+    norms = ["embeddings.LayerNorm"]
+    for i in range(2):
+        block = f"encoder.layer.{i}"
+        for name, shape in BLOCK_BERT.items():
+            shapes[f"{block}.{name}.weight"] = shape
+            shapes[f"{block}.{name}.bias"] = shape[:1]
+        norms += [f"{block}.{norm}" for norm in NORMS_BERT]
+    for norm in norms:
+        shapes |= {f"{norm}.weight": (D,), f"{norm}.bias": (D,)}
+    return drawn(shapes)
+
+
+def drawn(shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
+    """Random numbers in these shapes, always the same."""
+    generator = torch.Generator().manual_seed(3)
+    return {
+        name: torch.randn(shape, generator=generator, dtype=torch.float32)
+        for name, shape in shapes.items()
+    }
+
+
+@cache
+def folder() -> Path:
+    """Where files lie, for as long as this process lives."""
+    made = tempfile.TemporaryDirectory()
+    KEPT.append(made)
+    return Path(made.name)
+
+
+KEPT: list[tempfile.TemporaryDirectory] = []
+
+
+@cache
+def a_file(model: str) -> Path:
+    """A safetensors file of published form."""
+    from safetensors.torch import save_file
+
+    weights = gpt2_weights() if model == "gpt2" else bert_weights()
+    path = folder() / f"{model}.safetensors"
+    save_file(weights, path)
+    return path
+
+
+@cache
+def alone() -> None:
+    """A world of one rank, for those that ask for a world."""
+    dist.init_process_group(
+        "gloo", store=dist.HashStore(), rank=0, world_size=1
+    )
+
+
+@cache
+def mesh_of_one():
+    """A mesh of that one rank."""
+    from torch.distributed.device_mesh import DeviceMesh
+
+    alone()
+    return DeviceMesh("cpu", [0])

@@ -1,0 +1,53 @@
+"""Try the package with hostile inputs, and count what comes of it.
+
+    python -m tools.measure.hostile                 all: some 20,000 checks
+    python -m tools.measure.hostile --quick         a fixed sample
+    python -m tools.measure.hostile --only layers   what has that in its name
+    python -m tools.measure.hostile --seed 2 --write    keep the counts
+
+A seed decides sizes, places and which hostile things are drawn: faults are
+mended on one, and the mends are measured on another.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from hostile.campaign import Outcome, run_all
+from hostile.report import summary, write
+from hostile.verdicts import GOOD
+
+
+def main() -> int:
+    """Run, print every failure, and sum up; red if there is one."""
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--quiet", action="store_true")
+    options = parser.parse_args()
+    outcomes: list[Outcome] = []
+    for outcome in run_all(
+        options.seed, options.only, options.quick, options.processes
+    ):
+        outcomes.append(outcome)
+        if outcome.verdict not in GOOD and not options.quiet:
+            print(
+                f"{outcome.verdict.upper()}: {outcome.kind}: "
+                f"{outcome.detail}: {outcome.why}",
+                flush=True,
+            )
+    print(summary(outcomes, options.seed))
+    if options.write:
+        write(outcomes, options.seed)
+    return int(any(outcome.verdict not in GOOD for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
