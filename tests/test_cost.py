@@ -18,6 +18,7 @@ from selfattn.cost import (
     flops,
     largest_bytes,
     log_log_slope,
+    most_held,
     peak_bytes,
     seconds,
 )
@@ -96,6 +97,22 @@ def test_the_allocator_agrees_where_no_kernel_has_scratch():
     q, k, v = inputs()
     expected = peak_bytes(lambda: naive(q, k, v))
     assert allocated_bytes(lambda: naive(q, k, v)) == expected
+
+
+def test_bytes_are_added_up_in_the_order_of_time():
+    """Two threads, told one after the other, never held all at once.
+
+    One takes 100 and gives them back; then the other does. To add up what
+    comes as it comes is right by luck alone: 200, if the freeing comes last.
+    """
+    one, other = [(1, 100), (2, -100)], [(3, 100), (4, -100)]
+    for told in itertools.permutations(one + other):
+        assert most_held(told) == 100
+    taken = [change for change in one + other if change[1] > 0]
+    freed = [change for change in one + other if change[1] < 0]
+    as_told = itertools.accumulate(size for _, size in taken + freed)
+    assert max(as_told) == 200
+    assert most_held([]) == 0
 
 
 def test_the_allocator_sees_what_a_kernel_hides():

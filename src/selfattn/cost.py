@@ -4,10 +4,11 @@ Bytes and FLOPs are counted: they are the same on every machine, so they can
 be asserted. Seconds are measured, and belong beside the machine's name.
 """
 
+import itertools
 import math
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -113,12 +114,28 @@ def allocated_bytes(f: Callable[[], object]) -> int:
         activities=[ProfilerActivity.CPU], profile_memory=True
     ) as watched:
         f()
-    live = peak = 0
-    for event in watched.profiler.kineto_results.events():
-        if event.name() == "[memory]":
-            live += event.nbytes()
-            peak = max(peak, live)
-    return peak
+    return most_held(
+        (event.start_ns(), event.nbytes())
+        for event in watched.profiler.kineto_results.events()
+        if event.name() == "[memory]"
+    )
+
+
+def most_held(changes: Iterable[tuple[int, int]]) -> int:
+    """The most bytes held at once, of what was taken and given back.
+
+    Args:
+        changes: a moment and the bytes taken then, fewer than none where they
+            are given back. They may be told in any order: a profiler that
+            tells them thread by thread would otherwise let memory stay held
+            that was free long before the other thread took its own.
+
+    >>> most_held([(1, 20), (3, -20), (2, 4), (4, 7)])
+    24
+    """
+    in_time = sorted(changes, key=lambda change: change[0])
+    held = itertools.accumulate(size for _, size in in_time)
+    return max(held, default=0)
 
 
 def largest_bytes(f: Callable[[], object]) -> int:

@@ -32,13 +32,17 @@ def provenance() -> dict[str, str | int]:
 
 
 def processor() -> str:
-    """The processor's name, where the system tells it."""
+    """The processor's name, family and cache, where the system tells them.
+
+    A rented machine's name alone may stand for many that differ.
+    """
     listed = Path("/proc/cpuinfo")
     text = listed.read_text("utf-8") if listed.is_file() else ""
-    for line in text.splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
+    pairs = (line.split(":", 1) for line in text.splitlines() if ":" in line)
+    told = {name.strip(): value.strip() for name, value in pairs}
+    names = ("model name", "cpu family", "model", "cache size")
+    known = [told[name] for name in names if name in told]
+    return ", ".join(known) or platform.processor() or "unknown"
 
 
 def as_json(result: dict) -> str:

@@ -5,10 +5,11 @@ from functools import partial
 import pytest
 import torch
 
-from selfattn.cost import peak_bytes
 from selfattn.dot_product import attention
 from selfattn.measurements import measured
-from tools.measure.bench import __main__ as bench
+from tools.measure.bench import measuring
+from tools.measure.bench.__main__ import BENCHES
+from tools.measure.bench.race import Race
 
 # Another kernel, other random numbers, or other weights: no one can tell
 # what these should have given.
@@ -26,12 +27,12 @@ def race(training, **candidates):
     """A small race of attention against others."""
     runners = {"attention": attention, **candidates}
     fair = dict.fromkeys(runners, attention)
-    return bench.Race("small", 300, training, runners, fair)
+    return Race("small", 300, training, runners, fair)
 
 
 @pytest.mark.parametrize("training", [False, True])
 def test_every_candidate_gets_a_line_with_its_ratios(training):
-    lines = list(bench.measure(race(training, same=attention), 0, 1))
+    lines = list(measuring.measure(race(training, same=attention), 0, 1))
     assert [line["who"] for line in lines] == ["attention", "same"]
     assert lines[0]["speed"] == lines[0]["memory"] == 1.0
     assert lines[1]["memory"] == 1.0  # counted, so the same to the byte
@@ -44,24 +45,15 @@ def test_every_candidate_gets_a_line_with_its_ratios(training):
 def test_a_candidate_that_computes_something_else_is_seen():
     wrong = partial(attention, causal=True)
     found = race(False, wrong=wrong)
-    given = bench.inputs(found)
-    assert bench.error(found, "attention", given) < 1e-5
-    assert bench.error(found, "wrong", given) > 0.1
+    given = measuring.inputs(found)
+    assert measuring.error(found, "attention", given) < 1e-5
+    assert measuring.error(found, "wrong", given) > 0.1
 
 
 def test_what_nobody_can_check_is_not_called_right():
     unchecked = race(False)._replace(expected={})
-    given = bench.inputs(unchecked)
-    assert bench.error(unchecked, "attention", given) is None
-
-
-def test_the_profiler_counts_what_the_tensors_hold():
-    x = torch.randn(1009, 13)
-
-    def run():
-        return x.exp() @ x.mT
-
-    assert bench.peak_bytes(run) == peak_bytes(run)
+    given = measuring.inputs(unchecked)
+    assert measuring.error(unchecked, "attention", given) is None
 
 
 def test_the_operation_that_takes_longest_is_named_first():
@@ -70,12 +62,12 @@ def test_the_operation_that_takes_longest_is_named_first():
     def run():
         return (x @ x @ x @ x).exp()
 
-    found = bench.shares(run)
+    found = measuring.shares(run)
     assert next(iter(found)) == "aten::mm"
     assert found["aten::mm"] > 0.5 and sum(found.values()) < 1.01
 
 
-@pytest.mark.parametrize("name", bench.BENCHES)
+@pytest.mark.parametrize("name", BENCHES)
 def test_what_is_committed_is_whole_and_was_right(name):
     ledger = measured(f"bench-{name}")
     assert ledger["command"] == f"python -m tools.measure.bench {name}"

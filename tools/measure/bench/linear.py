@@ -1,0 +1,57 @@
+"""Linear attention."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from selfattn import attention, linear_attention
+from selfattn.masks import causal_mask
+from tools.measure.bench.fast_transformers import fast_linear
+from tools.measure.bench.race import Race, sdpa, sizes
+
+
+def table(q, k, v, causal=False):
+    """Linear attention's quadratic form, the queries being the last."""
+    weights = (F.elu(q) + 1) @ (F.elu(k) + 1).mT
+    if causal:
+        weights = weights * causal_mask(q.shape[-2], k.shape[-2])
+    return weights / weights.sum(dim=-1, keepdim=True) @ v
+
+
+def races() -> Iterator[Race]:
+    """Linear attention, causal and not, against softmax attention."""
+    for causal in (True, False):
+        for n, training in sizes(256, 512, 1024, 4096, 16384):
+            race = {
+                "sdpa": partial(sdpa, causal=causal),
+                "linear_attention": partial(linear_attention, causal=causal),
+            }
+            form = partial(table, causal=causal)
+            fair = {
+                "sdpa": partial(attention, causal=causal),
+                "linear_attention": form,
+            }
+            race |= peers(causal)
+            if "pytorch-fast-transformers" in race:
+                fair["pytorch-fast-transformers"] = form
+            name = "causal" if causal else "full"
+            yield Race(name, n, training, race, fair)
+
+
+def peers(causal: bool) -> dict[str, Callable[..., Tensor]]:
+    """The other libraries' linear attention, where they are installed."""
+    found = {}
+    try:
+        from linear_attention_transformer import (
+            linear_attention_transformer as lat,
+        )
+
+        # Its kernel is another one: softmax on both sides. Causally it is
+        # exact only with buckets of one, at 26 times the memory: left out.
+        if not causal:
+            found["linear-attention-transformer"] = lat.linear_attn
+    except ImportError:
+        pass
+    return found | fast_linear(causal, "pytorch-fast-transformers")

@@ -1,0 +1,52 @@
+"""Longformer: a window and a token that sees all."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from selfattn import attention, longformer_attention
+from selfattn.efficient.longformer import longformer_mask
+from tools.measure.bench.layers import of_layers
+from tools.measure.bench.race import HEADS, WINDOW, D, Race, lean_sizes
+
+
+def races() -> Iterator[Race]:
+    """A layer with a window of 257 to each side and one global token."""
+    options = {"window": WINDOW + 1, "global_at": (0,)}
+    for n, training in lean_sizes(1024, 4096):
+        ours = partial(longformer_attention, **options)
+        form = lambda q, k, v, **_: attention(  # noqa: E731
+            q, k, v, mask=longformer_mask(q.shape[-2], k.shape[-2], **options)
+        )
+        race, fair = of_layers(ours, "longformer_attention", form, n)
+        race |= longformer_peer(n)
+        yield Race("layer", n, training, race, fair, layer=True)
+
+
+def longformer_peer(n: int) -> dict[str, Callable[..., Tensor]]:
+    """The layer of transformers, which has no projection of the output."""
+    try:
+        from transformers import LongformerConfig
+        from transformers.models.longformer.modeling_longformer import (
+            LongformerSelfAttention,
+        )
+    except ImportError:
+        return {}
+    config = LongformerConfig(
+        hidden_size=HEADS * D,
+        num_attention_heads=HEADS,
+        attention_window=[2 * WINDOW],
+        attention_probs_dropout_prob=0.0,
+    )
+    layer = LongformerSelfAttention(config, 0)
+    mask = torch.zeros(1, n)
+    mask[:, 0] = 10000.0  # its sign for a global token
+    options = {
+        "attention_mask": mask,
+        "is_index_masked": mask < 0,
+        "is_index_global_attn": mask > 0,
+        "is_global_attn": True,
+    }
+    return {"transformers": lambda x: layer(x, **options)[0]}

@@ -1,0 +1,62 @@
+"""FAVOR+, the random features of Performer."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from torch import Tensor
+
+from selfattn import attention, performer_attention
+from selfattn.efficient.performer import random_directions
+from selfattn.masks import causal_mask
+from tools.measure.bench.fast_transformers import fast_linear
+from tools.measure.bench.race import D, Race, lean_sizes, sdpa
+
+
+def races() -> Iterator[Race]:
+    """FAVOR+ with 266 features, as others have by default for 64 numbers."""
+    for causal in (False, True):
+        ours = partial(performer_attention, causal=causal, n_features=266)
+        for n, training in lean_sizes(1024, 4096):
+            race = {"sdpa": partial(sdpa, causal=causal)}
+            if n == 16384:
+                race = {}
+            race |= {"performer_attention": ours}
+            race |= peers(causal, n)
+            fair = {
+                "sdpa": partial(attention, causal=causal),
+                "performer_attention": partial(favor, causal=causal),
+            }
+            name = "causal" if causal else "full"
+            yield Race(name, n, training, race, fair)
+
+
+def favor(q, k, v, causal=False):
+    """The features' quadratic form, by one product of exponentials."""
+    omega = random_directions(266, q.shape[-1]).to(q)
+    q, k = (x / x.shape[-1] ** 0.25 for x in (q, k))
+    f_k = (k @ omega.mT - k.square().sum(-1, keepdim=True) / 2).exp()
+    weights = (q @ omega.mT).exp() @ f_k.mT
+    if causal:
+        weights = weights * causal_mask(q.shape[-2], k.shape[-2])
+    return weights / weights.sum(dim=-1, keepdim=True) @ v
+
+
+def peers(causal: bool, n: int) -> dict[str, Callable[..., Tensor]]:
+    """The other libraries' FAVOR+: their features are other random ones."""
+    found = {}
+    try:
+        from performer_pytorch import FastAttention
+
+        # Causally it keeps 46 times what the fused kernel does in training.
+        if not causal or n == 1024:
+            found["performer-pytorch"] = FastAttention(D, 266, causal=causal)
+    except ImportError:
+        pass
+    try:
+        from fast_transformers.feature_maps import Favor
+
+        features = Favor.factory(n_dims=266)
+        found |= fast_linear(causal, "pytorch-fast-transformers", features)
+    except ImportError:
+        pass
+    return found

@@ -1,0 +1,43 @@
+"""A race: candidates on the same inputs, and what they should give."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch.nn.functional as F
+from torch import Tensor
+
+HEADS, D = 8, 64
+WINDOW = 256
+
+
+class Race(NamedTuple):
+    """Candidates on the same inputs; the first is the one to compare with."""
+
+    name: str
+    n: int
+    training: bool
+    candidates: dict[str, Callable[..., Tensor]]
+    expected: dict[str, Callable[..., Tensor]]  # on the last queries
+    layer: bool = False  # of (1, n, d_model) instead of q, k and v
+
+
+def sdpa(q, k, v, causal=False):
+    """PyTorch's own."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+def lean_sizes(*ns: int) -> Iterator[tuple[int, bool]]:
+    """Each length forward and in training. At the longest PyTorch's own kernel
+    is left out, which takes minutes: whoever comes first is compared with.
+    """
+    for training in (False, True):
+        for n in ns:
+            yield n, training
+
+
+def sizes(*ns: int) -> Iterator[tuple[int, bool]]:
+    """Each length forward, and the first and last in training, too."""
+    for n in ns:
+        yield n, False
+    yield 1024, True
+    yield ns[-1], True
