@@ -46,6 +46,53 @@ def in_node(tmp_path_factory):
     return run
 
 
+@pytest.fixture(scope="session")
+def planted(in_node):
+    """A lab's results with one piece of its arithmetic put wrong."""
+
+    def run(stem, right, wrong, many):
+        text = esm.module_text(stem)
+        assert text.count(right) == 1, right
+        calls = [["compute", values] for values in many]
+        return in_node(stem, calls, text.replace(right, wrong))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def assert_links_bring_back(in_node):
+    """Each of these settings travels by its link; the start needs none."""
+
+    def check(lab, many):
+        name, rules = lab.stem, lab.rules
+        links = in_node(name, [["writeLink", name, rules, v] for v in many])
+        reading = [["readLink", link, name, rules] for link in links]
+        for values, link, back in zip(
+            many, links, in_node(name, reading), strict=True
+        ):
+            if link:
+                assert back == {"values": values, "complaint": ""}
+            else:
+                assert values == lab.values()
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def assert_link_is_mended(in_node):
+    """What a link asks for in vain is said; the rest of it counts."""
+
+    def check(lab, link, changed, complaint):
+        name = lab.stem
+        asked = f"#lab={name}&{link}"
+        (read,) = in_node(name, [["readLink", asked, name, lab.rules]])
+        assert read["values"] == lab.values() | changed
+        assert complaint in read["complaint"]
+        assert bool(complaint) == bool(read["complaint"])
+
+    return check
+
+
 @pytest.fixture
 def unopened(monkeypatch, unchecked):
     """Labs that tell no page of themselves: that takes longer than the rest.

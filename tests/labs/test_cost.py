@@ -154,13 +154,10 @@ def test_it_computes_as_the_package_everywhere(in_node, unopened):
         ("bfloat16: 2 }", "bfloat16: 4 }"),
     ],
 )
-def test_one_wrong_factor_is_seen(in_node, right, wrong):
+def test_one_wrong_factor_is_seen(planted, right, wrong):
     many = list(every_setting())[::11]
-    text = esm.module_text("cost")
-    assert text.count(right) == 1, right
-    calls = [["compute", values] for values in many]
     with pytest.raises(AssertionError):
-        compare(in_node("cost", calls, text.replace(right, wrong)), many)
+        compare(planted("cost", right, wrong, many), many)
 
 
 def test_numbers_are_said_in_short(in_node):
@@ -185,13 +182,10 @@ def test_numbers_are_said_in_short(in_node):
         ("colour=red", {}, "no setting “colour”"),
     ],
 )
-def test_a_bad_link_is_mended_and_said(in_node, link, changed, complaint):
-    rules = CostLab().rules
-    call = ["readLink", f"#lab=cost&{link}", "cost", rules]
-    (read,) = in_node("cost", [call])
-    assert read["values"] == START | changed
-    assert complaint in read["complaint"]
-    assert bool(complaint) == bool(read["complaint"])
+def test_a_bad_link_is_mended_and_said(
+    assert_link_is_mended, link, changed, complaint
+):
+    assert_link_is_mended(CostLab(), link, changed, complaint)
 
 
 def test_the_repr_is_the_call_that_makes_it():

@@ -83,17 +83,8 @@ def test_dragged_vectors_compute_as_the_package(in_node, many):
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(any_values(), min_size=20, max_size=40))
-def test_a_link_brings_every_setting_back(in_node, many):
-    rules = DotProductLab().rules
-    name = "dot_product"
-    writing = [["writeLink", name, rules, values] for values in many]
-    links = in_node(name, writing)
-    read = in_node(name, [["readLink", link, name, rules] for link in links])
-    for values, link, back in zip(many, links, read, strict=True):
-        if link:
-            assert back == {"values": values, "complaint": ""}
-        else:
-            assert values == START
+def test_a_link_brings_every_setting_back(assert_links_bring_back, many):
+    assert_links_bring_back(DotProductLab(), many)
 
 
 def test_a_changed_sign_of_the_core_is_seen_here_too(in_node):

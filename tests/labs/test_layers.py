@@ -6,7 +6,6 @@ import random
 import pytest
 
 from selfattn.labs.layers import LEAST, LayersLab, trace
-from selfattn.labs.machinery import esm
 
 START = LayersLab().values()
 
@@ -67,32 +66,17 @@ def test_the_page_computes_as_the_package_everywhere(in_node, unopened):
         ),
     ],
 )
-def test_a_planted_mistake_is_seen(in_node, right, wrong):
-    text = esm.module_text("layers")
-    planted = text.replace(right, wrong)
-    assert planted != text
+def test_a_planted_mistake_is_seen(planted, right, wrong):
     sample = random.Random(0).sample(list(every_setting()), 40)
-    calls = [["compute", values] for values in sample]
-    theirs = in_node("layers", calls, planted)
+    theirs = planted("layers", right, wrong, sample)
     with pytest.raises(AssertionError):
         for values, found in zip(sample, theirs, strict=True):
             compare(found, values)
 
 
-def test_a_link_brings_every_setting_back(in_node):
-    rules = LayersLab().rules
+def test_a_link_brings_every_setting_back(assert_links_bring_back):
     many = random.Random(1).sample(list(every_setting()), 200)
-    links = in_node(
-        "layers", [["writeLink", "layers", rules, values] for values in many]
-    )
-    read = in_node(
-        "layers", [["readLink", link, "layers", rules] for link in links]
-    )
-    for values, link, back in zip(many, links, read, strict=True):
-        if link:
-            assert back == {"values": values, "complaint": ""}
-        else:
-            assert values == START
+    assert_links_bring_back(LayersLab(), many)
 
 
 def test_the_start_shows_the_collapse():

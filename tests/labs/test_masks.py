@@ -13,7 +13,6 @@ from torch import nn
 from torch.testing import assert_close
 
 from selfattn import MultiHeadAttention, attention, attention_weights
-from selfattn.labs.machinery import esm
 from selfattn.labs.machinery.settings import SettingError
 from selfattn.labs.masks import LONGEST, MasksLab, keep, vectors
 
@@ -133,10 +132,9 @@ def test_the_lab_is_what_its_functions_say():
         assert torch.equal(lab.weights(), expected)
 
 
-def test_one_wrong_comparison_is_seen(in_node):
+def test_one_wrong_comparison_is_seen(planted):
     chance = random.Random(0)
     many = [any_setting(chance, 24) for _ in range(60)]
-    text = esm.module_text("masks")
     for right, wrong in (
         ("causal: () => (i, j) => j <= i,", "causal: () => (i, j) => j < i,"),
         ("Math.abs(i - j) < size", "Math.abs(i - j) <= size"),
@@ -148,10 +146,7 @@ def test_one_wrong_comparison_is_seen(in_node):
         ),
         ("score / Math.SQRT2", "score / 2"),
     ):
-        assert text.count(right) == 1, right
-        planted = text.replace(right, wrong)
-        calls = [["compute", values] for values in many]
-        results = in_node("masks", calls, planted)
+        results = planted("masks", right, wrong, many)
         with pytest.raises(AssertionError):
             compare(results, many)
 
@@ -277,14 +272,9 @@ def cells(draw):
 
 @settings(max_examples=5)
 @given(many=st.lists(cells(), min_size=10, max_size=20))
-def test_a_link_brings_a_drawing_back(in_node, many):
-    rules = MasksLab().rules
-    wanted = [at(n=LONGEST, n_q=LONGEST, flipped=one) for one in many]
-    writing = [["writeLink", "masks", rules, one] for one in wanted]
-    links = in_node("masks", writing)
-    reading = [["readLink", link, "masks", rules] for link in links]
-    for back, one in zip(in_node("masks", reading), wanted, strict=True):
-        assert back == {"values": one, "complaint": ""}
+def test_a_link_brings_a_drawing_back(assert_links_bring_back, many):
+    drawn = [at(n=LONGEST, n_q=LONGEST, flipped=one) for one in many]
+    assert_links_bring_back(MasksLab(), drawn)
 
 
 @pytest.mark.parametrize(
@@ -300,13 +290,10 @@ def test_a_link_brings_a_drawing_back(in_node, many):
         ("left=perhaps", {}, "left must be true or false"),
     ],
 )
-def test_a_bad_link_is_mended_and_said(in_node, link, changed, complaint):
-    rules = MasksLab().rules
-    call = ["readLink", f"#lab=masks&{link}", "masks", rules]
-    (read,) = in_node("masks", [call])
-    assert read["values"] == START | changed
-    assert complaint in read["complaint"]
-    assert bool(complaint) == bool(read["complaint"])
+def test_a_bad_link_is_mended_and_said(
+    assert_link_is_mended, link, changed, complaint
+):
+    assert_link_is_mended(MasksLab(), link, changed, complaint)
 
 
 @pytest.mark.parametrize(

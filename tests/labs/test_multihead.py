@@ -9,7 +9,6 @@ import torch
 from torch.testing import assert_close
 
 from selfattn import MultiHeadAttention
-from selfattn.labs.machinery import esm
 from selfattn.labs.machinery.settings import SettingError
 from selfattn.labs.multihead import CACHED, MultiheadLab, layer, table
 
@@ -88,42 +87,22 @@ def test_biases_are_counted_as_those_of_the_layer(in_node):
         ("2 * d_model * d_kv", "2 * d_model * d_model"),
     ],
 )
-def test_a_planted_mistake_is_seen(in_node, right, wrong):
-    text = esm.module_text("multihead")
-    planted = text.replace(right, wrong)
-    assert planted != text
+def test_a_planted_mistake_is_seen(planted, right, wrong):
     sample = random.Random(0).sample(list(every_setting()), 60)
-    shared = START | {"n_heads": 6, "n_kv_heads": 2}
-    calls = [["compute", values] for values in [shared, *sample]]
+    sample.append(START | {"n_heads": 6, "n_kv_heads": 2})
+    theirs = planted("multihead", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, theirs in zip(
-            [shared, *sample],
-            in_node("multihead", calls, planted),
-            strict=True,
-        ):
-            compare(theirs, values)
+        for values, found in zip(sample, theirs, strict=True):
+            compare(found, values)
 
 
-def test_a_link_brings_every_setting_back(in_node):
-    rules = MultiheadLab().rules
+def test_a_link_brings_every_setting_back(assert_links_bring_back):
     chance = random.Random(1)
     many = [
         values | {"head": chance.randrange(values["n_heads"])}
         for values in chance.sample(list(every_setting()), 200)
     ]
-    links = in_node(
-        "multihead",
-        [["writeLink", "multihead", rules, values] for values in many],
-    )
-    read = in_node(
-        "multihead",
-        [["readLink", link, "multihead", rules] for link in links],
-    )
-    for values, link, back in zip(many, links, read, strict=True):
-        if link:
-            assert back == {"values": values, "complaint": ""}
-        else:
-            assert values == START
+    assert_links_bring_back(MultiheadLab(), many)
 
 
 def test_fewer_heads_take_their_dependants_along():

@@ -7,7 +7,6 @@ import re
 import pytest
 import torch
 
-from selfattn.labs.machinery import esm
 from selfattn.labs.machinery.settings import SettingError
 from selfattn.labs.positions import LONGEST, PositionsLab, pair, pictured
 from selfattn.positions import alibi_bias, rope, sinusoidal
@@ -99,28 +98,18 @@ def test_the_page_computes_as_the_package(in_node, unopened):
         ("sum + asked[f] * row[j]", "sum + row[query] * row[j]"),
     ],
 )
-def test_a_planted_mistake_is_seen(in_node, right, wrong):
-    text = esm.module_text("positions")
-    planted = text.replace(right, wrong)
-    assert planted != text
-    chance = random.Random(0)
-    sample = [some_setting(chance) for _ in range(100)]
-    calls = [["compute", values] for values in sample]
-    results = in_node("positions", calls, planted)
+def test_a_planted_mistake_is_seen(planted, right, wrong):
+    sample = [some_setting(random.Random(x)) for x in range(100)]
+    theirs = planted("positions", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, theirs in zip(sample, results, strict=True):
-            compare(theirs, values)
+        for values, found in zip(sample, theirs, strict=True):
+            compare(found, values)
 
 
-def test_a_link_brings_every_setting_back(in_node):
-    rules = PositionsLab().rules
+def test_a_link_brings_every_setting_back(assert_links_bring_back):
     chance = random.Random(1)
     many = [some_setting(chance) for _ in range(200)]
-    write = [["writeLink", "positions", rules, values] for values in many]
-    links = in_node("positions", write)
-    read = [["readLink", link, "positions", rules] for link in links]
-    for values, back in zip(many, in_node("positions", read), strict=True):
-        assert back == {"values": values, "complaint": ""}
+    assert_links_bring_back(PositionsLab(), many)
 
 
 def test_the_numbers_are_those_of_the_chapters_functions():

@@ -14,36 +14,33 @@ START = DotProductLab().values()
 @pytest.mark.parametrize(
     ("link", "changed", "complaint"),
     [
-        ("#lab=dot_product&n=5", {"n": 5}, ""),
-        ("#lab=dot_product&query=4&n=5", {"n": 5, "query": 4}, ""),
-        ("#lab=dot_product&n=99", {"n": 10}, "n must lie between 1 and 10"),
-        ("#lab=dot_product&n=4.5", {"n": 5}, "whole"),
-        ("#lab=dot_product&n=NaN", {}, "n must be a number"),
-        ("#lab=dot_product&n=Infinity", {}, "n must be a number"),
-        ("#lab=dot_product&n=", {}, "n must be a number"),
-        ("#lab=dot_product&n=2", {"n": 2, "query": 1}, ""),
-        ("#lab=dot_product&query=7", {}, "query must lie between 0 and 2"),
-        ("#lab=dot_product&d_k=3", {}, "d_k must be one of 2, 4, 8"),
-        ("#lab=dot_product&mask=prefix", {}, "mask must be one of none"),
-        ("#lab=dot_product&colour=red", {}, "no setting “colour”"),
-        ("#lab=dot_product&__proto__=1", {}, "no setting “__proto__”"),
-        ("#lab=dot_product&q=12:1:1", {}, "q has no point “12:1:1”"),
-        ("#lab=dot_product&q=0:1", {}, "q has no point “0:1”"),
-        ("#lab=dot_product&q=0:NaN:1", {}, "q[0] must be a number"),
+        ("n=5", {"n": 5}, ""),
+        ("query=4&n=5", {"n": 5, "query": 4}, ""),
+        ("n=99", {"n": 10}, "n must lie between 1 and 10"),
+        ("n=4.5", {"n": 5}, "whole"),
+        ("n=NaN", {}, "n must be a number"),
+        ("n=Infinity", {}, "n must be a number"),
+        ("n=", {}, "n must be a number"),
+        ("n=2", {"n": 2, "query": 1}, ""),
+        ("query=7", {}, "query must lie between 0 and 2"),
+        ("d_k=3", {}, "d_k must be one of 2, 4, 8"),
+        ("mask=prefix", {}, "mask must be one of none"),
+        ("colour=red", {}, "no setting “colour”"),
+        ("__proto__=1", {}, "no setting “__proto__”"),
+        ("q=12:1:1", {}, "q has no point “12:1:1”"),
+        ("q=0:1", {}, "q has no point “0:1”"),
+        ("q=0:NaN:1", {}, "q[0] must be a number"),
         (
-            "#lab=dot_product&k=1:9:0",
+            "k=1:9:0",
             {"k": [START["k"][0], [3, 0], *START["k"][2:]]},
             "k[1] must lie between -3 and 3",
         ),
     ],
 )
-def test_a_bad_link_is_mended_and_said(in_node, link, changed, complaint):
-    rules = DotProductLab().rules
-    calls = [["readLink", link, "dot_product", rules]]
-    (read,) = in_node("dot_product", calls)
-    assert read["values"] == START | changed
-    assert complaint in read["complaint"]
-    assert bool(complaint) == bool(read["complaint"])
+def test_a_bad_link_is_mended_and_said(
+    assert_link_is_mended, link, changed, complaint
+):
+    assert_link_is_mended(DotProductLab(), link, changed, complaint)
 
 
 @pytest.mark.parametrize(

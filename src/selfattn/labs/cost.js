@@ -3,6 +3,7 @@
 import {
   defineLab, drawn, element, set, write,
 } from "./machinery/controls.js";
+import { namedNumbers } from "./machinery/pictures.js";
 
 const LENGTHS = Array.from({ length: 14 }, (_, e) => 2 ** (e + 7));
 const WINDOW = 256; // keys to each side
@@ -98,8 +99,8 @@ function build(lab) {
   );
   const note = element("p", { class: "lab-note", role: "note" });
   const chart = byteChart(lab);
-  const costs = table("What it costs");
-  const gpus = table("Would it fit?");
+  const costs = namedNumbers("What it costs");
+  const gpus = namedNumbers("Would it fit?");
   const pictures = element("div", { class: "lab-pair" }, chart.frame,
     element("div", {}, costs.frame, gpus.frame));
   lab.root.append(note, pictures);
@@ -181,22 +182,6 @@ function byteChart(lab) {
           return `${x(n).toFixed(1)},${y(bytes).toFixed(1)}`;
         }).join(" ") });
     set(mark, { cx: x(values.n), cy: y(result.bytes) });
-  }
-  return { frame, show };
-}
-
-// A table of names and numbers whose rows never change their number.
-function table(caption) {
-  const body = element("tbody");
-  const frame = element("table", {}, element("caption", {}, caption), body);
-  function show(rows) {
-    while (body.rows.length < rows.length)
-      body.append(element("tr", {}, element("th", { scope: "row" }),
-        element("td")));
-    rows.forEach(([name, text], i) => {
-      write(body.rows[i].cells[0], name);
-      write(body.rows[i].cells[1], text);
-    });
   }
   return { frame, show };
 }

@@ -6,7 +6,7 @@ import {
 import {
   decimal, defineLab, element, set, write,
 } from "./machinery/controls.js";
-import { HeatMap } from "./machinery/pictures.js";
+import { HeatMap, namedNumbers } from "./machinery/pictures.js";
 
 const SENTENCE = "the cat sat on the mat because it was soft".split(" ");
 const MOST_HEADS = 12;
@@ -111,11 +111,11 @@ function build(lab) {
   const note = element("p", { class: "lab-note", role: "note" });
   const maps = chooser.labels.map((label, h) => headMap(lab, label, h));
   const heat = new HeatMap(lab, "Weights of the chosen head", SENTENCE);
-  const shapes = twoColumns("Shapes on the way", ["tensor", "shape"]);
-  const counts = twoColumns("What it costs", ["", "number"]);
+  const shapes = namedNumbers("Shapes on the way", ["tensor", "shape"]);
+  const counts = namedNumbers("What it costs", ["", "number"]);
   const pictures = element("div", { class: "lab-pair" },
     element("div", { class: "lab-scroll" }, heat.table),
-    element("div", {}, shapes.table, counts.table));
+    element("div", {}, shapes.frame, counts.frame));
   lab.root.append(note, chooser.choice, pictures);
   lab.detail("Point at a cell, or choose another head.");
   return (values, result) => {
@@ -179,26 +179,6 @@ function headMap(lab, label, head) {
     });
     pen.putImageData(picture, 0, 0);
   };
-}
-
-function twoColumns(caption, [left, right]) {
-  const body = element("tbody");
-  const head = left
-    ? [element("thead", {}, element("tr", {},
-      element("th", { scope: "col" }, left),
-      element("th", { scope: "col" }, right)))] : [];
-  const table = element("table", {}, element("caption", {}, caption),
-    ...head, body);
-  function show(rows) {
-    while (body.rows.length < rows.length)
-      body.append(element("tr", {}, element("th", { scope: "row" }),
-        element("td")));
-    rows.forEach(([name, text], i) => {
-      write(body.rows[i].cells[0], name);
-      write(body.rows[i].cells[1], text);
-    });
-  }
-  return { table, show };
 }
 
 export default defineLab({ compute, build });

@@ -176,3 +176,24 @@ export class HeatMap {
     return `${pair}weight ${decimal(this.weights[i][j])}.`;
   }
 }
+
+// A table of names and numbers whose rows never change their number, under
+// these two heads, if any.
+export function namedNumbers(caption, heads = []) {
+  const body = element("tbody");
+  const head = heads.map((text) => element("th", { scope: "col" }, text));
+  const top = head.length ? [element("thead", {},
+    element("tr", {}, ...head))] : [];
+  const frame = element("table", {}, element("caption", {}, caption), ...top,
+    body);
+  function show(rows) {
+    while (body.rows.length < rows.length)
+      body.append(element("tr", {}, element("th", { scope: "row" }),
+        element("td")));
+    rows.forEach(([name, text], i) => {
+      write(body.rows[i].cells[0], name);
+      write(body.rows[i].cells[1], text);
+    });
+  }
+  return { frame, show };
+}

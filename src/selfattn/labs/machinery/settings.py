@@ -91,12 +91,7 @@ class Number(traitlets.Float):
 
     def rule(self) -> dict[str, Any]:
         """What the page must know about the bounds."""
-        return {
-            "kind": self.kind,
-            "low": self.low,
-            "high": self.high,
-            "step": self.step,
-        }
+        return stepped(self)
 
 
 class Choice(traitlets.TraitType):
@@ -180,12 +175,7 @@ class Points(traitlets.List):
 
     def rule(self) -> dict[str, Any]:
         """What the page must know about the plane."""
-        return {
-            "kind": self.kind,
-            "low": self.low,
-            "high": self.high,
-            "step": self.step,
-        }
+        return stepped(self)
 
 
 class Cells(traitlets.List):
@@ -217,6 +207,12 @@ class Cells(traitlets.List):
     def rule(self) -> dict[str, Any]:
         """What the page must know about the table."""
         return {"kind": self.kind, "side": self.side, "most": self.most}
+
+
+def stepped(setting: Number | Points) -> dict[str, Any]:
+    """The rule of numbers between two bounds, moved in steps."""
+    names = ("kind", "low", "high", "step")
+    return {name: getattr(setting, name) for name in names}
 
 
 KINDS = (Whole, Number, Choice, Flag, Points, Cells)
