@@ -427,5 +427,13 @@ def test_without_a_group_nobody_attends_alone(call):
         call(q, q, q)
 
 
+def test_what_ulysses_hands_over_cannot_be_bound_before():
+    """Its own ``causal=False`` overrode a causal partial, without a word."""
+    q = torch.randn(2, 3, 5, 7)
+    causal = partial(attention, causal=True)
+    with pytest.raises(ValueError, match=r"but attend binds causal"):
+        ulysses_attention(q, q, q, attend=causal)
+
+
 if __name__ == "__main__":
     main(int(sys.argv[1]), Path(sys.argv[2]))

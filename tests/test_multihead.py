@@ -341,6 +341,55 @@ def test_the_weights_shown_are_never_dropped():
     assert (weights > 0).all()
 
 
+@pytest.mark.parametrize(
+    "bound",
+    [
+        {"causal": True},
+        {"mask": torch.ones(N_Q, N_Q, dtype=torch.bool).tril()},
+        {"bias": torch.zeros(N_Q, N_Q)},
+        {"dropout_p": 0.5},
+    ],
+    ids=lambda bound: next(iter(bound)),
+)
+@pytest.mark.parametrize("attend", [attention, Weighed()])
+def test_what_the_layer_gives_at_each_call_cannot_be_bound_before(
+    attend, bound
+):
+    """The layer's own ``causal=False`` overrode a causal partial, and every
+    token saw those after it, without a word.
+    """
+    (name,) = bound
+    message = rf"cannot be bound beforehand, but attend binds {name}"
+    bound = partial(attend, **bound)
+    with pytest.raises(ValueError, match=message):
+        layer_of(attend=bound)
+    with pytest.raises(ValueError, match=message):
+        layer_of(attend=partial(bound, scale=1.0))  # one more around it
+    layer, x = layer_of(), tokens()
+    layer.attend = bound  # and not by the back door
+    for call in (layer, layer.weights):
+        with pytest.raises(ValueError, match=message):
+            call(x)
+
+
+def test_the_parameters_of_a_bound_mechanism_are_the_layers():
+    """They were none: nothing trained them, and nothing saved them."""
+
+    class Scaled(Weighed):
+        def forward(self, q, k, v, *, scale=1.0, **options):
+            return super().forward(scale * q, k, v, **options)
+
+    layer, x = layer_of(attend=partial(Scaled(), scale=3.0)), tokens()
+    assert layer.attend.func.gain in set(layer.parameters())
+    layer(x).sum().backward()
+    assert layer.attend.func.gain.grad is not None
+    twin = copy.deepcopy(layer)
+    assert twin.attend.func.gain in set(twin.parameters())
+    with torch.no_grad():
+        twin.attend.func.gain.mul_(2)
+    assert not torch.equal(twin(x), layer(x))
+
+
 def test_dropout_needs_a_mechanism_that_drops():
     with pytest.raises(ValueError, match=r"takes dropout_p, .*dropout=0\.1"):
         MultiHeadAttention(15, 3, dropout=0.1, attend=only_here)

@@ -4,6 +4,8 @@ Every mechanism of this book begins with `check_shapes`. It asks nothing of
 the numbers, so it takes microseconds and never waits for a GPU.
 """
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -127,6 +129,22 @@ def check_axes(**tables: Tensor | None) -> None:
                 f"n_q, n_k) with four axes, but it is {tuple(table.shape)}; "
                 f"write {name}[:, None] if its first axis is the batch"
             )
+
+
+def check_unbound(attend: object, *names: str) -> None:
+    """Raise if a mechanism binds what its caller hands over at each call.
+
+    What the caller hands over would override what `functools.partial` bound,
+    without a word; a mechanism meant to be causal would see the future.
+    """
+    while isinstance(attend, partial):
+        for name in names:
+            if name in attend.keywords:
+                raise ValueError(
+                    f"{', '.join(names)} are handed over at each call and "
+                    f"cannot be bound beforehand, but attend binds {name}"
+                )
+        attend = attend.func
 
 
 def check_once(name: str) -> None:

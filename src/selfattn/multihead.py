@@ -14,7 +14,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_axes, check_divides, check_dropout
+from selfattn.checks import (
+    check_axes,
+    check_divides,
+    check_dropout,
+    check_unbound,
+)
 from selfattn.dot_product import (
     Attend,
     attention,
@@ -35,6 +40,8 @@ Context = Float[Tensor, "batch n_k d_context"] | KeysValues | None
 Mask = Bool[Tensor, "..."] | None
 Bias = Float[Tensor, "..."] | None
 Rotate = Callable[..., Tensor] | None
+# What the layer hands to its mechanism, and nobody else.
+AT_EACH_CALL = ("mask", "bias", "causal", "dropout_p")
 
 
 class MultiHeadAttention(nn.Module):
@@ -54,14 +61,17 @@ class MultiHeadAttention(nn.Module):
             `torch.nn.MultiheadAttention` do.
         dropout: share of the weights dropped in training; needs a mechanism
             that takes ``dropout_p``.
-        attend: how one head attends: any mechanism of this book.
+        attend: how one head attends: any mechanism of this book. Options of
+            its own may be bound by `functools.partial`; a mask, a bias,
+            ``causal`` and ``dropout_p`` may not: those the layer hands over.
         rotate: tells queries and keys where they are, as ``rope`` does:
             called as ``rotate(x, offset=…)``, where the offset is the
             position of x's first token. The last query sits on the last key.
 
     Raises:
         ValueError: if the heads do not divide evenly, if ``attend`` has no
-            weights to drop, or if ``dropout`` is no probability.
+            weights to drop or binds what the layer hands over, or if
+            ``dropout`` is no probability.
 
     References: Vaswani et al. (2017), section 3.2.2; Ainslie et al. (2023).
 
@@ -90,6 +100,7 @@ class MultiHeadAttention(nn.Module):
         check_divides("n_heads", n_heads, "d_model", d_model)
         check_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
         check_dropout(dropout)
+        check_unbound(attend, *AT_EACH_CALL)
         if dropout and "dropout_p" not in inspect.signature(attend).parameters:
             raise ValueError(
                 "dropout of weights needs a mechanism that takes dropout_p, "
@@ -98,6 +109,8 @@ class MultiHeadAttention(nn.Module):
         d_kv = d_model // n_heads * n_kv_heads
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         self.attend, self.dropout, self.rotate = attend, dropout, rotate
+        if isinstance(attend, partial) and isinstance(attend.func, nn.Module):
+            self.mechanism = attend.func  # its parameters are the layer's
         self.W_q = nn.Linear(d_model, d_model, bias=projection_bias)
         self.W_k = nn.Linear(d_context, d_kv, bias=projection_bias)
         self.W_v = nn.Linear(d_context, d_kv, bias=projection_bias)
@@ -190,6 +203,7 @@ class MultiHeadAttention(nn.Module):
                 and the mechanism raise.
         """
         check_axes(mask=mask, bias=bias)
+        check_unbound(self.attend, *AT_EACH_CALL)
         attend: Callable[..., Tensor] = self.attend
         if self.training and self.dropout:
             attend = partial(attend, dropout_p=self.dropout)
@@ -214,6 +228,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: if the mechanism never makes a table of weights.
         """
         check_axes(mask=mask, bias=bias)
+        check_unbound(self.attend, *AT_EACH_CALL)
         attend: Any = self.attend
         scale = None
         if isinstance(attend, partial):

@@ -12,6 +12,7 @@ from selfattn.checks import (
     check_divides,
     check_shapes,
     check_types,
+    check_unbound,
 )
 from selfattn.devices.ranks import Group, answers, place, shapes_of_all
 from selfattn.dot_product import (
@@ -57,7 +58,8 @@ def ulysses_attention(
         causal: hide from each query the keys after it; the last query sits
             on the last key.
         group: the ranks; None for all there are.
-        attend: how the heads attend: any mechanism of this book.
+        attend: how the heads attend: any mechanism of this book. It may bind
+            options of its own, but no mask, bias or ``causal``.
 
     Returns:
         The output of this rank's queries, (..., n_heads, n_q, d_v).
@@ -65,12 +67,14 @@ def ulysses_attention(
     Raises:
         ValueError: if shapes or types do not fit together, on a rank or
             between ranks, if the heads do not come out even, if a mask or
-            bias has a row for each query, or if there is no process group.
+            bias has a row for each query, if ``attend`` binds what it is
+            handed here, or if there is no process group.
         RuntimeError: if another rank does not answer.
 
     Reference: Jacobs et al. (2023), section 3.
     """
     check_shapes(q, k, v)
+    check_unbound(attend, "mask", "bias", "causal")
     check_types(q, k, v, mask, bias)
     rank, ranks = place(group)
     if ranks > 1:
