@@ -11,6 +11,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from selfattn.dot_product import attention, attention_weights, fused_attention
+from selfattn.efficient.linear import linear_attention
 from selfattn.masks import as_keep, causal_mask, padding_mask
 from selfattn.multihead import (
     MultiHeadAttention,
@@ -160,6 +161,17 @@ def test_what_ours_does_not_have_is_not_copied(options, message):
         MultiHeadAttention.from_torch(
             nn.MultiheadAttention(D_MODEL, HEADS, **options)
         )
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [partial(attention, scale=1.0), Weighed(), linear_attention],
+    ids=["another scale", "a module", "another kernel"],
+)
+def test_another_mechanism_is_not_copied_to_pytorch(attend):
+    """PyTorch's layer cannot have it: the copy computed plain attention."""
+    with pytest.raises(ValueError, match="`attention` and nothing else"):
+        layer_of(attend=attend).to_torch()
 
 
 def test_shared_heads_are_not_copied_to_pytorch():

@@ -77,7 +77,7 @@ def attention_steps(
         mask: True where a query may attend; broadcasts to (..., n_q, n_k).
         bias: added to the scaled scores; broadcasts to (..., n_q, n_k).
         causal: hide from each query the keys after it; the last query sits
-            on the last key.
+            on the last key: see the drawings of `causal_mask`.
         scale: what the scores are multiplied by; 1/√d when None.
         dropout_p: the share of weights to drop on the way to the output. The
             ``weights`` that are returned are those before dropping.

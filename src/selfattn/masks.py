@@ -19,10 +19,14 @@ def indices(
 
     The last query sits on the last key, so ``n_q < n_k`` means that the
     queries are the newest tokens, as when a model generates with a cache.
+    With ``n_q > n_k`` the first queries come before the first key.
 
     >>> i, j = indices(2, 5)
     >>> i.flatten().tolist(), j.flatten().tolist()
     ([3, 4], [0, 1, 2, 3, 4])
+    >>> i, j = indices(5, 2)
+    >>> i.flatten().tolist(), j.flatten().tolist()
+    ([-3, -2, -1, 0, 1], [0, 1])
     """
     i = torch.arange(n_k - n_q, n_k, device=device)
     j = torch.arange(n_k, device=device)
@@ -44,10 +48,19 @@ def causal_mask(
 
     Reference: Vaswani et al. (2017), section 3.2.3.
 
+    Fewer queries than keys are the newest tokens, as with a cache. With
+    more, the first sit before the first key, and see nothing.
+
     >>> print(draw(causal_mask(3, 5)))
     ■ ■ ■ · ·
     ■ ■ ■ ■ ·
     ■ ■ ■ ■ ■
+    >>> print(draw(causal_mask(5, 3)))
+    · · ·
+    · · ·
+    ■ · ·
+    ■ ■ ·
+    ■ ■ ■
     """
     i, j = indices(n_q, n_k, device=device)
     return j <= i

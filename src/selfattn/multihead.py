@@ -26,6 +26,7 @@ from selfattn.dot_product import (
     attention_weights,
     fused_attention,
 )
+from selfattn.torch_layer import options_of, pair_up, torch_layer_like
 
 
 class KeysValues(NamedTuple):
@@ -47,9 +48,30 @@ AT_EACH_CALL = ("mask", "bias", "causal", "dropout_p")
 class MultiHeadAttention(nn.Module):
     """Project, attend in every head, put the heads together, project back.
 
-    Self-attention is ``layer(x)``; cross-attention is ``layer(x, context)``.
+        headᵢ = attend(x W_qⁱ, c W_kⁱ, c W_vⁱ)     output = [head₁ … headₕ] W_o
+
+    with c the context: x itself in self-attention, ``layer(x)``; something
+    else in cross-attention, ``layer(x, context)``. In the papers' names:
+    n_heads is h, the width of a head, d_model / n_heads, is d_k and d_v, and
+    n_kv_heads is G, the number of groups. Wᵢ^Q, of head i, is its columns of
+    our W_q, which makes the queries of all heads at once; so are Wᵢ^K and
+    Wᵢ^V of W_k and W_v. W^O is W_o.
+
     Fewer key heads than query heads is grouped-query attention, one key head
-    multi-query attention: query head i reads key head i // group.
+    multi-query attention. Query head i reads key head i // group: a row for
+    each query head, a column for each key head,
+
+    >>> from selfattn.masks import draw
+    >>> layer = MultiHeadAttention(12, n_heads=6, n_kv_heads=2)
+    >>> x = torch.randn(1, 5, 12)
+    >>> repeated, own = layer.heads(x)[1][0], layer.keys_values(x).k[0]
+    >>> print(draw((repeated[:, None] == own).all(dim=(-2, -1))))
+    ■ ·
+    ■ ·
+    ■ ·
+    · ■
+    · ■
+    · ■
 
     Args:
         d_model: width of x and of the output.
@@ -73,9 +95,9 @@ class MultiHeadAttention(nn.Module):
             weights to drop or binds what the layer hands over, or if
             ``dropout`` is no probability.
 
-    References: Vaswani et al. (2017), section 3.2.2; Ainslie et al. (2023).
+    References: Vaswani et al. (2017), section 3.2.2; Ainslie et al. (2023),
+    section 2.2.
 
-    >>> import torch
     >>> layer = MultiHeadAttention(d_model=12, n_heads=3)
     >>> layer(torch.zeros(2, 7, 12)).shape
     torch.Size([2, 7, 12])
@@ -99,13 +121,7 @@ class MultiHeadAttention(nn.Module):
         d_context = d_model if d_context is None else d_context
         check_divides("n_heads", n_heads, "d_model", d_model)
         check_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
-        check_dropout(dropout)
-        check_unbound(attend, *AT_EACH_CALL)
-        if dropout and "dropout_p" not in inspect.signature(attend).parameters:
-            raise ValueError(
-                "dropout of weights needs a mechanism that takes dropout_p, "
-                f"but dropout={dropout} and attend={attend}"
-            )
+        check_mechanism(attend, dropout)
         d_kv = d_model // n_heads * n_kv_heads
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         self.attend, self.dropout, self.rotate = attend, dropout, rotate
@@ -251,28 +267,10 @@ class MultiHeadAttention(nn.Module):
         """A layer of ours with a copy of the weights of PyTorch's.
 
         Raises:
-            ValueError: if it has what ours does not: a key or value made up
-                (``add_bias_kv``, ``add_zero_attn``), or keys and values of
-                different widths.
+            ValueError: if it has what ours does not; see
+                `torch_layer.options_of`.
         """
-        if layer.bias_k is not None or layer.add_zero_attn:
-            raise ValueError(
-                "keys that come from nowhere cannot be copied, but "
-                f"add_bias_kv={layer.bias_k is not None} and "
-                f"add_zero_attn={layer.add_zero_attn}"
-            )
-        if layer.kdim != layer.vdim:
-            raise ValueError(
-                "keys and values must come from one context, but "
-                f"kdim={layer.kdim} and vdim={layer.vdim}"
-            )
-        ours = cls(
-            layer.embed_dim,
-            layer.num_heads,
-            d_context=layer.kdim,
-            projection_bias=layer.in_proj_bias is not None,
-            dropout=layer.dropout,
-        ).to(layer.out_proj.weight)
+        ours = cls(**options_of(layer)).to(layer.out_proj.weight)
         ours.train(layer.training)
         for mine, theirs in pair_up(ours, layer):
             mine.data.copy_(theirs)
@@ -282,54 +280,13 @@ class MultiHeadAttention(nn.Module):
         """PyTorch's layer with a copy of our weights, batch first.
 
         Raises:
-            ValueError: if key heads are shared, or if queries and keys are
-                rotated; PyTorch's layer can do neither.
+            ValueError: if ours does what PyTorch's does not; see
+                `torch_layer.torch_layer_like`.
         """
-        if self.rotate is not None:
-            raise ValueError(
-                "nn.MultiheadAttention does not rotate queries and keys, but "
-                f"rotate={self.rotate}"
-            )
-        if self.n_kv_heads != self.n_heads:
-            raise ValueError(
-                "nn.MultiheadAttention has one key head a query head, but "
-                f"n_heads={self.n_heads} and n_kv_heads={self.n_kv_heads}"
-            )
-        layer = nn.MultiheadAttention(
-            self.W_q.in_features,
-            self.n_heads,
-            dropout=self.dropout,
-            bias=self.W_q.bias is not None,
-            kdim=self.W_k.in_features,
-            vdim=self.W_v.in_features,
-            batch_first=True,
-        ).to(self.W_o.weight)
-        layer.train(self.training)
+        layer = torch_layer_like(self)
         for mine, theirs in pair_up(self, layer):
             theirs.data.copy_(mine)
         return layer
-
-
-def pair_up(
-    ours: MultiHeadAttention, torchs: nn.MultiheadAttention
-) -> list[tuple[Tensor, Tensor]]:
-    """Our parameters beside PyTorch's views of the same ones.
-
-    PyTorch keeps the three input projections in one matrix when they have
-    one width, and in three otherwise; their biases always in one vector.
-    """
-    projections = ours.W_q, ours.W_k, ours.W_v
-    if torchs.in_proj_weight is not None:
-        inward = torchs.in_proj_weight.chunk(3)
-    else:
-        inward = [getattr(torchs, f"{x}_proj_weight") for x in "qkv"]
-    pairs = [(p.weight, w) for p, w in zip(projections, inward, strict=True)]
-    pairs.append((ours.W_o.weight, torchs.out_proj.weight))
-    if ours.W_q.bias is not None:
-        own = (p.bias for p in projections)
-        pairs += zip(own, torchs.in_proj_bias.chunk(3), strict=True)
-        pairs.append((ours.W_o.bias, torchs.out_proj.bias))
-    return pairs
 
 
 def split_heads(
@@ -344,6 +301,17 @@ def merge_heads(
 ) -> Float[Tensor, "*batch n h*d"]:
     """Put the heads side by side again: (..., h, n, d) -> (..., n, h d)."""
     return x.transpose(-3, -2).flatten(-2)
+
+
+def check_mechanism(attend: Attend, dropout: float) -> None:
+    """Raise unless the layer can call it, and drop its weights if it is to."""
+    check_dropout(dropout)
+    check_unbound(attend, *AT_EACH_CALL)
+    if dropout and "dropout_p" not in inspect.signature(attend).parameters:
+        raise ValueError(
+            "dropout of weights needs a mechanism that takes dropout_p, "
+            f"but dropout={dropout} and attend={attend}"
+        )
 
 
 def check_width(name: str, x: Tensor, projection: nn.Linear) -> None:

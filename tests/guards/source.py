@@ -17,6 +17,7 @@ ORDER = [
     {"checks"},
     {"masks"},
     {"dot_product"},
+    {"torch_layer"},
     {"origins", "multihead", "positions", "efficient"},
     {"layers"},
     {"blocks"},
