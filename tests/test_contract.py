@@ -27,12 +27,12 @@ from selfattn.devices.ring import ring_attention
 from selfattn.devices.ulysses import ulysses_attention
 from selfattn.dot_product import Attend, attention, fused_attention
 from selfattn.efficient.flash import flash_attention
-from selfattn.efficient.linear import linear_attention
+from selfattn.efficient.linear import linear_attention, linear_weights
 from selfattn.efficient.linformer import LinformerAttention, MeanPooling
 from selfattn.efficient.longformer import longformer_attention, longformer_mask
 from selfattn.efficient.performer import (
     performer_attention,
-    random_directions,
+    performer_weights,
 )
 from selfattn.efficient.reformer import lsh_attention
 from selfattn.efficient.sparse import (
@@ -46,6 +46,7 @@ from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import padding_mask, window_mask
 from selfattn.multihead import MultiHeadAttention
 from selfattn.origins import MultiplicativeAttention
+from selfattn.random_features import random_directions
 
 # Equal `attention`, whatever they are given.
 EXACT: list[Attend] = [
@@ -303,6 +304,22 @@ def honoured(attend, q, k, v, **options):
 
 
 # What it computes
+
+
+@pytest.mark.parametrize(
+    ("weigh", "form"),
+    [
+        (linear_weights, quadratic),
+        (partial(performer_weights, n_features=16), favor),
+    ],
+)
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_weights_published_are_those_of_the_form(
+    square, weigh, form, causal
+):
+    q, k, v = square
+    actual = weigh(q, k, causal=causal) @ v
+    assert_same(actual, form(*square, causal=causal), square)
 
 
 @pair_causally

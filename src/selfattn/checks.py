@@ -28,11 +28,7 @@ def check_shapes(
             "queries and keys must have the same number of features, at "
             f"least 1, but q is {tuple(q.shape)} and k is {tuple(k.shape)}"
         )
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            "there must be one value per key, "
-            f"but k is {tuple(k.shape)} and v is {tuple(v.shape)}"
-        )
+    check_one_value(k, v)
     try:
         batch_shape(q, k, v)
     except RuntimeError:
@@ -77,6 +73,15 @@ def check_types(
         )
 
 
+def check_one_value(k: Tensor, v: Tensor) -> None:
+    """Raise unless there is one value per key."""
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            "there must be one value per key, "
+            f"but k is {tuple(k.shape)} and v is {tuple(v.shape)}"
+        )
+
+
 def check_fits(name: str, extra: Tensor | None, q: Tensor, k: Tensor) -> None:
     """Raise unless a mask or a bias broadcasts to the scores, not past them.
 
@@ -118,6 +123,33 @@ def check_divides(a: str, n_a: int, b: str, n_b: int) -> None:
     """Raise unless ``a`` divides ``b``."""
     if n_a < 1 or n_b % n_a:
         raise ValueError(f"{a} must divide {b}, but {a}={n_a} and {b}={n_b}")
+
+
+def check_window(window: int) -> None:
+    """Raise unless a window holds the query's own position at least."""
+    if window < 1:
+        raise ValueError(
+            "a window counts the query's own position, so it must be at "
+            f"least 1, but window={window}"
+        )
+
+
+def check_width(name: str, x: Tensor, width: int) -> None:
+    """Raise unless x has as many features as what it enters takes."""
+    if x.shape[-1:] != (width,):
+        raise ValueError(
+            f"{name} must have {width} features, (..., {width}), but it is "
+            f"{tuple(x.shape)}"
+        )
+
+
+def check_even(x: Tensor) -> None:
+    """Raise unless the last axis can be cut into pairs."""
+    if x.shape[-1] % 2:
+        raise ValueError(
+            "features come in pairs, so their number must be even, but x is "
+            f"{tuple(x.shape)}"
+        )
 
 
 def check_axes(**tables: Tensor | None) -> None:

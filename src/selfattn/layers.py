@@ -12,6 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from selfattn.checks import check_width
+from selfattn.dot_product import widen
+
 Tokens = Float[Tensor, "*batch d"]
 Activation = Callable[[Tensor], Tensor]
 
@@ -46,8 +49,8 @@ class LayerNorm(nn.Module):
         Raises:
             ValueError: if x has another number of features.
         """
-        check_features(x, self.gain)
-        wide = widen(x)
+        check_width("x", x, len(self.gain))
+        [wide] = widen(x)
         centred = wide - wide.mean(dim=-1, keepdim=True)
         variance = centred.square().mean(dim=-1, keepdim=True)
         normal = centred / (variance + self.eps).sqrt()
@@ -81,24 +84,10 @@ class RMSNorm(nn.Module):
         Raises:
             ValueError: if x has another number of features.
         """
-        check_features(x, self.gain)
-        wide = widen(x)
+        check_width("x", x, len(self.gain))
+        [wide] = widen(x)
         square = wide.square().mean(dim=-1, keepdim=True)
         return (wide / (square + self.eps).sqrt() * self.gain).to(x.dtype)
-
-
-def widen(x: Tensor) -> Tensor:
-    """Half precision to float32: a mean of squares needs the digits."""
-    return x.float() if x.element_size() < 4 else x
-
-
-def check_features(x: Tensor, gain: Tensor) -> None:
-    """Raise unless the last axis has one feature per gain."""
-    if x.shape[-1:] != gain.shape:
-        raise ValueError(
-            f"the last axis must have {gain.shape[0]} features, "
-            f"but x is {tuple(x.shape)}"
-        )
 
 
 class AddNorm(nn.Module):

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from selfattn.checks import check_window
+
 Mask = Bool[Tensor, "n_q n_k"]
 
 
@@ -102,11 +104,7 @@ def window_mask(
     · ■ ■ ·
     · · ■ ■
     """
-    if window < 1:
-        raise ValueError(
-            "a window counts the query's own position, so it must be at "
-            f"least 1, but window={window}"
-        )
+    check_window(window)
     i, j = indices(n_q, n_k, device=device)
     return (i - j).abs() < window
 

@@ -19,6 +19,7 @@ from selfattn.checks import (
     check_divides,
     check_dropout,
     check_unbound,
+    check_width,
 )
 from selfattn.dot_product import (
     Attend,
@@ -145,7 +146,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: if x or the context has another width than the layer.
         """
         context = x if context is None else context
-        check_width("x", x, self.W_q)
+        check_width("x", x, self.W_q.in_features)
         if not isinstance(context, KeysValues):
             context = self.keys_values(context)
         q = split_heads(self.W_q(x), self.n_heads)
@@ -181,7 +182,8 @@ class MultiHeadAttention(nn.Module):
         >>> torch.allclose(new, layer(x, causal=True)[:, 4:], atol=1e-6)
         True
         """
-        check_width("the context (without one, x)", context, self.W_k)
+        width = self.W_k.in_features
+        check_width("the context (without one, x)", context, width)
         k = split_heads(self.W_k(context), self.n_kv_heads)
         v = split_heads(self.W_v(context), self.n_kv_heads)
         if self.rotate is not None:
@@ -311,14 +313,4 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
         raise ValueError(
             "dropout of weights needs a mechanism that takes dropout_p, "
             f"but dropout={dropout} and attend={attend}"
-        )
-
-
-def check_width(name: str, x: Tensor, projection: nn.Linear) -> None:
-    """Raise unless x has as many features as the projection takes."""
-    width = projection.in_features
-    if x.shape[-1] != width:
-        raise ValueError(
-            f"{name} must have {width} features, (batch, tokens, {width}), "
-            f"but it is {tuple(x.shape)}"
         )

@@ -14,6 +14,7 @@ from selfattn.efficient.linformer import (
     LearnedProjection,
     LinformerAttention,
     MeanPooling,
+    linformer_weights,
 )
 from selfattn.multihead import MultiHeadAttention
 
@@ -74,6 +75,20 @@ def test_means_are_of_neighbours(n_k):
     assert_same(output, attention(q, weights @ k, weights @ v), (q, k, v))
 
 
+@pytest.mark.parametrize("n_k", [1, 4, 13])
+def test_weights_on_the_tokens_make_the_output(device, n_k):
+    q, k, v = some(7, n_k, device=device)
+    for project in (
+        LearnedProjection(13, 5).double().to(device),
+        MeanPooling(5),
+        nn.Identity(),
+    ):
+        weights = linformer_weights(q, k, project)
+        assert weights.shape == (2, 3, 7, n_k)
+        output = LinformerAttention(project)(q, k, v)
+        assert_same(output, weights @ v, (q, k, v))
+
+
 def test_rows_sum_to_one_where_mixtures_do():
     q, k, v = some(7, 13)
     output = LinformerAttention(MeanPooling(5))(q, k, torch.ones_like(v))
@@ -119,7 +134,9 @@ def test_nothing_else_is_swallowed_either():
 
 def test_more_tokens_than_weights_are_refused():
     attend = LinformerAttention(LearnedProjection(5, 3).double())
-    with pytest.raises(ValueError, match="there are 7 and weights for 5"):
+    with pytest.raises(
+        ValueError, match="there are 7 tokens and weights for 5"
+    ):
         attend(*some(7, 7))
 
 

@@ -14,32 +14,19 @@ from selfattn.dot_product import attention
 from selfattn.efficient.performer import (
     CHUNK,
     performer_attention,
-    random_directions,
+    performer_weights,
 )
+from selfattn.random_features import log_features, random_directions
 
 LENGTHS = [(1, 1), (1, 9), (7, 11), (13, 5), (CHUNK, CHUNK), (131, 131)]
 LENGTHS += [(70, 197), (197, 70), (2, 300), (300, 2)]
 M = 17  # features, where their number does not matter
 
 
-def logs_of(q, k, omega):
-    """The logarithms of the features, by the formula."""
-    q, k = q / q.shape[-1] ** 0.25, k / k.shape[-1] ** 0.25
-    of_q = q @ omega.mT - q.square().sum(dim=-1, keepdim=True) / 2
-    return of_q, k @ omega.mT - k.square().sum(dim=-1, keepdim=True) / 2
-
-
 def quadratic(q, k, v, *, causal=False, n_features=M, **options):
-    """Its own table of weights, by logarithms: slow, and never too large."""
-    omega = random_directions(n_features, q.shape[-1], **options).to(q)
-    of_q, of_k = logs_of(q, k, omega)
-    logs = (of_q[..., :, None, :] + of_k[..., None, :, :]).logsumexp(dim=-1)
-    past = torch.ones_like(logs, dtype=torch.bool)
-    if causal:
-        past = past.tril(k.shape[-2] - q.shape[-2])
-    # As the definition treats a bias: a row that sees nothing gets zeros.
-    no_scores = q[..., :1] * 0, k[..., :1] * 0
-    return attention(*no_scores, v, bias=logs, mask=past)
+    """Its own table of weights, slow; test_contract.py derives it again."""
+    options |= {"causal": causal, "n_features": n_features}
+    return performer_weights(q, k, **options) @ v
 
 
 def some(n_q, n_k, gain=1.0, *, device="cpu"):
@@ -64,11 +51,18 @@ def test_it_is_its_own_quadratic_form(device, n_q, n_k, causal, gain):
     assert_same(output, quadratic(*inputs, causal=causal), inputs)
 
 
+def test_the_weights_of_a_query_sum_to_one_or_it_sees_nothing():
+    q, k, _ = some(9, 5)
+    rows = performer_weights(q, k, causal=True).sum(dim=-1)
+    assert_close(rows, (torch.arange(9) >= 4).double().expand(2, 9))
+    assert performer_weights(q.half(), k.half()).dtype == torch.float32
+
+
 def weights_of(q, k, n_features, seed, orthogonal=True):
     """The estimates of exp(q·k/√d), not normalised."""
     d = q.shape[-1]
     omega = random_directions(n_features, d, seed=seed, orthogonal=orthogonal)
-    of_q, of_k = logs_of(q, k, omega.to(q))
+    of_q, of_k = (log_features(x / d**0.25, omega.to(x)) for x in (q, k))
     return of_q.exp() @ of_k.exp().mT / n_features
 
 

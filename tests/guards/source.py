@@ -15,7 +15,7 @@ HEADER = ("Computes:", "Time:", "Supports:", "Reference:")
 ORDER = [
     {"signatures"},
     {"checks"},
-    {"masks"},
+    {"masks", "pieces", "random_features"},
     {"dot_product"},
     {"torch_layer"},
     {"origins", "multihead", "positions", "efficient"},

@@ -27,6 +27,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.masks import indices
+from selfattn.pieces import add_product, blocks
 
 WhichHead = tuple[int, ...] | EllipsisType
 # Scores are held in powers of two: exp(x) = 2^(x log₂e). How long `exp` takes
@@ -175,7 +176,7 @@ class Inputs(NamedTuple):
         """
         n_q, n_k = self.q.shape[-2], self.k.shape[-2]
         stop = min(n_k, rows.stop + n_k - n_q) if self.causal else n_k
-        return blocks(stop, self.block_k)
+        return blocks(0, stop, self.block_k)
 
     def room(self, queries: Tensor) -> Tensor:
         """Memory for a tile, to be used for one after the other."""
@@ -226,7 +227,7 @@ class Flash(torch.autograd.Function):
         [sums] = widen(q.new_empty(q.shape[:-1]))
         for which in inputs.heads(block_q):
             head = inputs.at(which)
-            for rows in blocks(q.shape[-2], block_q):
+            for rows in blocks(0, q.shape[-2], block_q):
                 result, log_sum = online_softmax(head, rows)
                 output[which][..., rows, :] = result
                 sums[which][..., rows] = log_sum
@@ -248,7 +249,7 @@ class Flash(torch.autograd.Function):
         back = Inputs(grad_q, grad_k, grad_v, None, grad_bias, causal, block_k)
         for which in inputs.heads(block_q):
             head, into = inputs.at(which), back.at(which)
-            for rows in blocks(q.shape[-2], block_q):
+            for rows in blocks(0, q.shape[-2], block_q):
                 [grad] = widen(grad_output[which][..., rows, :])
                 dots = (grad * output[which][..., rows, :]).sum(-1)
                 dots -= grad_sums[which][..., rows]
@@ -315,24 +316,9 @@ def product(a: Tensor, b: Tensor, room: Tensor) -> Tensor:
     return torch.matmul(a, b.to(a.dtype).mT, out=room[..., : b.shape[-2]])
 
 
-def add_product(x: Tensor, a: Tensor, b: Tensor) -> None:
-    """Set x to x + a b, in one operation where PyTorch has one."""
-    b = b.to(a.dtype)
-    if x.ndim == 2:
-        torch.addmm(x, a, b, out=x)
-    else:
-        x += a @ b
-
-
 def cut(table: Tensor, rows: slice, keys: slice) -> Tensor:
     """A tile of a mask or bias; an axis of one stays, and broadcasts."""
     table = torch.atleast_2d(table)
     rows = rows if table.shape[-2] > 1 else slice(None)
     keys = keys if table.shape[-1] > 1 else slice(None)
     return table[..., rows, keys]
-
-
-def blocks(n: int, block: int) -> Iterator[slice]:
-    """0 to n in steps of ``block``; the last step may be shorter."""
-    for start in range(0, n, block):
-        yield slice(start, min(n, start + block))

@@ -7,7 +7,7 @@ Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -21,10 +21,13 @@ from selfattn.dot_product import (
     Mask,
     Output,
     Queries,
+    Table,
     Values,
     refuse,
     widen,
 )
+from selfattn.masks import causal_mask
+from selfattn.pieces import add_product, chunks, one_batch_axis
 
 # exp(x) = 2^(x log₂e), and `exp2` is about as fast on any processor; `exp` is
 # somewhat faster than it on some, and four times as slow on others.
@@ -45,6 +48,46 @@ def elu_plus_one(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     tensor([2.0612e-09, 1.0000e+00, 3.0000e+00])
     """
     return x.clamp(max=0).mul_(LOG2_E).exp2_() + x.relu()
+
+
+def linear_weights(
+    q: Queries,
+    k: Keys,
+    *,
+    causal: bool = False,
+    feature_map: FeatureMap = elu_plus_one,
+) -> Table:
+    """The weights that linear attention stands for, and never makes.
+
+    Softmax compares by exp(qᵢ·kⱼ/√d); here it is φ(qᵢ)·φ(kⱼ), for all pairs
+    at once. `linear_attention` is these weights times the values, in another
+    order: φ(q) (φ(k)ᵀ v) instead of (φ(q) φ(k)ᵀ) v, so that no table is made.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        causal: hide from each query the keys after it; the last query sits
+            on the last key.
+        feature_map: φ, from (..., n, d) to (..., n, any number).
+
+    Returns:
+        Weights, (..., n_q, n_k), whose rows sum to one; those of a query that
+        may see no key are zeros.
+
+    Reference: Katharopoulos et al. (2020), equation 4.
+
+    >>> q, k = torch.tensor([[0.0]]), torch.tensor([[0.0], [2.0]])
+    >>> linear_weights(q, k)  # the features are 1, and 1 and 3
+    tensor([[0.2500, 0.7500]])
+    """
+    check_shapes(q, k, k)
+    q, k = widen(q, k)
+    similarity = feature_map(q) @ feature_map(k).mT
+    if causal:
+        past = causal_mask(*similarity.shape[-2:], device=q.device)
+        similarity = similarity.masked_fill(~past, 0.0)
+    total = similarity.sum(dim=-1, keepdim=True)
+    return similarity / total.masked_fill(total == 0, 1.0)
 
 
 def linear_attention(
@@ -82,8 +125,7 @@ def linear_attention(
     Reference: Katharopoulos et al. (2020), equations 4 to 9.
 
     >>> q, k, v = torch.randn(3, 100, 8)
-    >>> weights = elu_plus_one(q) @ elu_plus_one(k).mT
-    >>> expected = weights / weights.sum(dim=-1, keepdim=True) @ v
+    >>> expected = linear_weights(q, k) @ v
     >>> torch.allclose(linear_attention(q, k, v), expected, atol=1e-6)
     True
     """
@@ -93,20 +135,15 @@ def linear_attention(
     ours = feature_map is elu_plus_one
     if not ours:  # it may have parameters to train, so autograd must see it
         q, k = feature_map(q), feature_map(k)
-    batch = batch_shape(q, k, v)
-    flat = (
-        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
-        for x in (q, k, v)
-    )
-    output = LinearAttention.apply(*flat, causal, ours)
-    return output.reshape(*batch, *output.shape[-2:])
+    output = LinearAttention.apply(*one_batch_axis(q, k, v), causal, ours)
+    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
 
 class Memory(NamedTuple):
     """All that linear attention keeps of the tokens it has read."""
 
-    pairs: Float[Tensor, "... features d_v"]  # Σ φ(k) vᵀ
-    total: Float[Tensor, "... 1 features"]  # Σ φ(k)
+    pairs: Float[Tensor, "... features d_v"]  # S = Σ φ(k) vᵀ in the paper
+    total: Float[Tensor, "... 1 features"]  # Z = Σ φ(k)
 
 
 def linear_attention_step(
@@ -153,9 +190,10 @@ def linear_attention_step(
 class LinearAttention(torch.autograd.Function):
     """Both passes by hand, on (batch, n, d), keeping no memory but one.
 
-    Autograd would keep the memory of every chunk. On the way back, what a
-    query passes back needs the chunks before it: causal, they are read once
-    more. What a key passes back needs those after it: read backwards.
+    Autograd would keep the memory of every chunk. On the way back, as in the
+    paper's algorithm 1, the gradient of a query needs the memory of the keys
+    before it: causal, they are read once more. Those of a key and its value
+    need a memory of the queries after it: read backwards.
     Autocast is off in both: it would round what many tokens add up to.
     """
 
@@ -163,11 +201,12 @@ class LinearAttention(torch.autograd.Function):
     @torch.autocast("cpu", enabled=False)
     @torch.autocast("cuda", enabled=False)
     def forward(ctx: Any, q, k, v, causal, ours):
-        """Read the chunks in order; answer from memory and from the chunk."""
+        """Equation 12, chunk by chunk: φ(q) S over φ(q) Z."""
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
         [divisor] = widen(q.new_empty(*q.shape[:-1], 1))
         memory = empty_memory(k, v)
-        for rows, keys in chunks(q.shape[-2], k.shape[-2], causal):
+        order = chunks(q.shape[-2], k.shape[-2], CHUNK, causal=causal)
+        for rows, keys in order:
             f_q, f_k, values = read(q, k, v, rows, keys, ours)
             summed = f_q @ memory.pairs
             weight = (f_q * memory.total).sum(dim=-1, keepdim=True)
@@ -187,13 +226,14 @@ class LinearAttention(torch.autograd.Function):
     @torch.autocast("cpu", enabled=False)
     @torch.autocast("cuda", enabled=False)
     def backward(ctx: Any, grad_output):
-        """Read the chunks backwards; causal, before that in order again."""
+        """Equations 13 to 15: for queries in order, for keys backwards."""
         check_once("linear_attention")
         q, k, v, output, divisor, *memory = ctx.saved_tensors
         grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
-        order = list(chunks(q.shape[-2], k.shape[-2], ctx.causal))
+        lengths = q.shape[-2], k.shape[-2]
+        order = [*chunks(*lengths, CHUNK, causal=ctx.causal)]
 
-        def again(rows: slice, keys: slice) -> Chunk:
+        def read_again(rows: slice, keys: slice) -> Chunk:
             features = read(q, k, v, rows, keys, ctx.ours)
             grad = grad_output[:, rows] / divisor[:, rows]
             grad_weight = -(grad * output[:, rows]).sum(dim=-1, keepdim=True)
@@ -201,12 +241,12 @@ class LinearAttention(torch.autograd.Function):
 
         before = empty_memory(k, v) if ctx.causal else Memory(*memory)
         for rows, keys in order if ctx.causal else []:
-            chunk = again(rows, keys)
+            chunk = read_again(rows, keys)
             grad_q[:, rows] = chunk.to_queries(before)
             memorise(before, chunk.f_k, chunk.values)
         after = empty_memory(k, v)
         for rows, keys in reversed(order):
-            chunk = again(rows, keys)
+            chunk = read_again(rows, keys)
             if not ctx.causal:  # every key came before every query
                 grad_q[:, rows] = chunk.to_queries(before)
             grad_k[:, keys], grad_v[:, keys] = chunk.to_keys(after)
@@ -235,7 +275,7 @@ class Chunk(NamedTuple):
         grad_among = self.grad_among()
         if grad_among.numel():
             add_product(grad_f, grad_among, self.f_k)
-        return through(self.f_q, grad_f, self.ours)
+        return feature_map_backward(self.f_q, grad_f, self.ours)
 
     def to_keys(self, after: Memory) -> tuple[Tensor, Tensor]:
         """Of the keys and values, given the memory of those that asked."""
@@ -246,31 +286,7 @@ class Chunk(NamedTuple):
             add_product(grad_f, grad_among.mT, self.f_q)
             among = (self.f_q @ self.f_k.mT).tril_()
             add_product(grad_values, among.mT, self.grad)
-        return through(self.f_k, grad_f, self.ours), grad_values
-
-
-def chunks(n_q: int, n_k: int, causal: bool) -> Iterator[tuple[slice, slice]]:
-    """Which queries and which keys to read at each step, in order.
-
-    Causal, they go side by side, after what one has more than the other.
-    Otherwise all keys are read before the first query.
-    """
-    nothing = slice(0, 0)
-    extra_q, extra_k = (n_q, n_k) if not causal else (n_q - n_k, n_k - n_q)
-    size = CHUNK if causal else 4 * CHUNK  # no square within the chunk to make
-    for keys in blocks(0, extra_k, size):
-        yield nothing, keys
-    for rows in blocks(0, extra_q, size):
-        yield rows, nothing
-    if causal:
-        for rows in blocks(max(0, extra_q), n_q, size):
-            yield rows, slice(rows.start + extra_k, rows.stop + extra_k)
-
-
-def blocks(start: int, stop: int, size: int) -> Iterator[slice]:
-    """From start to stop in steps of ``size``; the last may be shorter."""
-    for begin in range(start, stop, size):
-        yield slice(begin, min(begin + size, stop))
+        return feature_map_backward(self.f_k, grad_f, self.ours), grad_values
 
 
 def read(
@@ -283,7 +299,7 @@ def read(
     return f_q, f_k, values
 
 
-def through(features: Tensor, grad: Tensor, ours: bool) -> Tensor:
+def feature_map_backward(features: Tensor, grad: Tensor, ours: bool) -> Tensor:
     """Back through the feature map, in place: elu + 1 has slope min(φ, 1)."""
     return grad.mul_(features.clamp(max=1)) if ours else grad
 
@@ -305,8 +321,3 @@ def memorise(
     add_product(memory.pairs, features.mT, values)
     weighed = features if weight is None else features * weight
     memory.total.add_(weighed.sum(dim=-2, keepdim=True))
-
-
-def add_product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Set x to x + a b, in one operation."""
-    return torch.baddbmm(x, a, b, out=x)

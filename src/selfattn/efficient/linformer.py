@@ -21,13 +21,42 @@ from selfattn.dot_product import (
     Mask,
     Output,
     Queries,
+    Table,
     Values,
+    attention_weights,
     fused_attention,
     refuse,
 )
 
 # From (..., n, d) to (..., m, d): m mixtures of the tokens.
 Projection = Callable[[Tensor], Tensor]
+
+
+def linformer_weights(q: Queries, k: Keys, project: Projection) -> Table:
+    """The weights on the tokens themselves that Linformer stands for.
+
+    Softmax shares a query's weight out to mixtures; and each mixture passes
+    on what it got to its tokens, as it was mixed of them. Where both are
+    mixed alike, `LinformerAttention` is these weights times the values.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        project: mixes tokens along the length, and is linear: mixing the rows
+            of the identity tells how much of each token is in each mixture.
+
+    Returns:
+        Weights, (..., n_q, n_k). Rows sum to one if those of the mixtures do.
+
+    Reference: Wang et al. (2020), section 4, equation 7.
+
+    >>> q, k = torch.zeros(1, 1), torch.zeros(5, 1)
+    >>> linformer_weights(q, k, MeanPooling(2))  # token 2 is in both
+    tensor([[0.1667, 0.1667, 0.3333, 0.1667, 0.1667]])
+    """
+    identity = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device)
+    mixtures = project(identity)  # (m, n_k): E of the paper
+    return attention_weights(q, mixtures @ k) @ mixtures
 
 
 class LinformerAttention(nn.Module):
@@ -132,8 +161,8 @@ class LearnedProjection(nn.Module):
         n = x.shape[-2]
         if n > self.weight.shape[1]:
             raise ValueError(
-                "a learned projection has weights for so many tokens and no "
-                f"more, but there are {n} and weights for "
+                "a learned projection takes at most as many tokens as it has "
+                f"weights for, but there are {n} tokens and weights for "
                 f"{self.weight.shape[1]}"
             )
         # Autograd would else make a gradient of the weights for each head.

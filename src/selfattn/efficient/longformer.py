@@ -15,7 +15,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_once,
+    check_shapes,
+    check_window,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -27,6 +32,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.masks import indices, window_mask
+from selfattn.pieces import blocks, one_batch_axis
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
 
@@ -124,21 +130,13 @@ def longformer_attention(
     check_shapes(q, k, v)
     why = "it makes no table of scores to put it on"
     refuse("longformer_attention", why, mask, bias)
-    if window < 1:
-        raise ValueError(
-            "a window counts the query's own position, so it must be at "
-            f"least 1, but window={window}"
-        )
+    check_window(window)
     check_global(global_at, k.shape[-2])
-    batch = batch_shape(q, k, v)
-    flat = (
-        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
-        for x in (q, k, v)
-    )
     at = torch.tensor(sorted(global_at), dtype=torch.long, device=q.device)
     at = at[: k.shape[-2]]  # without keys, there is no first one either
+    flat = one_batch_axis(q, k, v)
     output = Longformer.apply(*flat, at, window, causal)
-    return output.reshape(*batch, *output.shape[-2:])
+    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
 
 def check_global(global_at: Sequence[int], n_k: int) -> None:
@@ -179,9 +177,8 @@ def bands(
             seen &= torch.cat([at, j[0, keys]]) <= i[rows]
         return Band(rows, keys, seen)
 
-    for start in range(0, n_q, BLOCK):
-        rows = slice(start, min(start + BLOCK, n_q))
-        begin = max(0, start + first - window + 1)
+    for rows in blocks(0, n_q, BLOCK):
+        begin = max(0, rows.start + first - window + 1)
         end = rows.stop + first + (0 if causal else window - 1)
         keys = slice(begin, max(begin, min(end, n_k)))
         near = (i[rows] - j[:, keys]).abs() < window

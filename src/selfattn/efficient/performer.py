@@ -7,7 +7,6 @@ Reference: Choromanski et al. (2021), sections 2.3 and 2.4
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -21,10 +20,15 @@ from selfattn.dot_product import (
     Mask,
     Output,
     Queries,
+    Table,
     Values,
+    masked_softmax,
     refuse,
     widen,
+    with_causal,
 )
+from selfattn.pieces import chunks, one_batch_axis
+from selfattn.random_features import log_features, random_directions
 
 CHUNK = 64  # tokens at a time: the features of so many are held at once
 # Features are at most e²⁰, not 1: a product of two may then be as small as
@@ -33,47 +37,58 @@ ROOM = 20.0
 LEAST = math.exp(-35.0)  # a sum of weights that is smaller is none
 
 
-def random_directions(
-    n_features: int, d: int, *, seed: int = 0, orthogonal: bool = True
-) -> Float[Tensor, "n_features d"]:
-    """Random vectors ω, each standard normal; those of a block orthogonal.
+def performer_weights(
+    q: Queries,
+    k: Keys,
+    *,
+    causal: bool = False,
+    n_features: int = 256,
+    seed: int = 0,
+    orthogonal: bool = True,
+) -> Table:
+    """The weights that Performer stands for, and never makes.
+
+    Those of softmax are exp(qᵢ·kⱼ/√d), divided by the sum of the row; here
+    each exponential is estimated by a product of features, φ(qᵢ)·φ(kⱼ).
+    `performer_attention` is these weights times the values, in another order:
+    φ(q) (φ(k)ᵀ v) instead of (φ(q) φ(k)ᵀ) v, so that no table is made.
 
     Args:
-        n_features: how many.
-        d: how long; each d of them are orthogonal to one another.
-        seed: other numbers for another seed. The global generator is not
-            touched.
-        orthogonal: False draws each by itself.
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        causal: hide from each query the keys after it; the last query sits
+            on the last key.
+        n_features: how many random directions ω.
+        seed: of the directions; other ones for another seed.
+        orthogonal: whether they are drawn orthogonal, which errs less.
 
     Returns:
-        The vectors, (n_features, d), in float32.
+        Weights, (..., n_q, n_k), whose rows sum to one; those of a query that
+        may see no key are zeros.
 
-    Raises:
-        ValueError: if there is to be no vector, or it has no numbers.
+    Reference: Choromanski et al. (2021), equations 1, 2 and 5.
 
-    Reference: Choromanski et al. (2021), section 2.4.
-
-    >>> ω = random_directions(5, 3)
-    >>> abs(ω[0] @ ω[1]) < 1e-5, abs(ω[1] @ ω[2]) < 1e-5
-    (tensor(True), tensor(True))
+    >>> from selfattn.dot_product import attention_weights
+    >>> q, k = torch.tensor([[1.0, 0.0]]), torch.eye(2)
+    >>> attention_weights(q, k)
+    tensor([[0.6698, 0.3302]])
+    >>> performer_weights(q, k, n_features=4096)
+    tensor([[0.6710, 0.3290]])
     """
-    if min(n_features, d) < 1:
-        raise ValueError(
-            "there must be at least 1 feature of at least 1 number, but "
-            f"n_features={n_features} and d={d}"
-        )
-    generator = torch.Generator().manual_seed(seed)
-    normal = torch.randn(n_features, d, generator=generator)
-    if not orthogonal:
-        return normal
-    n_blocks = math.ceil(n_features / d)
-    square = torch.randn(n_blocks, d, d, generator=generator)
-    turned, upper = torch.linalg.qr(square)
-    # Without this the turn is not uniform: the signs are the algorithm's own.
-    turned = turned * upper.diagonal(dim1=-2, dim2=-1).sign()[:, None, :]
-    # Each is as long as a normal vector is, drawn by itself.
-    lengths = normal.norm(dim=-1, keepdim=True)
-    return turned.mT.reshape(-1, d)[:n_features] * lengths
+    check_shapes(q, k, k)
+    d = q.shape[-1]
+    omega = random_directions(n_features, d, seed=seed, orthogonal=orthogonal)
+    q, k, omega = widen(q, k, omega.to(q.device))
+    # Divided by d^¼ each, the product of q and k is q·k/√d.
+    log_q = log_features(q / d**0.25, omega)
+    log_k = log_features(k / d**0.25, omega)
+    # Each token's features are divided by their largest, lest exp overflow.
+    top_q, top_k = log_q.amax(-1, True), log_k.amax(-1, True)
+    products = (log_q - top_q).exp() @ (log_k - top_k).exp().mT
+    # That is undone where it matters: not for queries, whose row is divided
+    # by its sum.
+    log_estimates = products.log() + top_k.mT
+    return masked_softmax(log_estimates, with_causal(None, causal, q, k))
 
 
 def performer_attention(
@@ -133,13 +148,8 @@ def performer_attention(
     )
     [like] = widen(q[..., :0])
     omega = omega.to(like) / q.shape[-1] ** 0.25
-    batch = batch_shape(q, k, v)
-    flat = (
-        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
-        for x in (q, k, v)
-    )
-    output = Performer.apply(*flat, omega, causal)
-    return output.reshape(*batch, *output.shape[-2:])
+    output = Performer.apply(*one_batch_axis(q, k, v), omega, causal)
+    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
 
 class Performer(torch.autograd.Function):
@@ -162,7 +172,8 @@ class Performer(torch.autograd.Function):
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
         level, inverse = widen(*q.new_zeros(2, *q.shape[:-1], 1))
         memory = empty_memory(k, v, omega, -1)
-        for rows, keys in chunks(q.shape[-2], k.shape[-2], causal):
+        order = chunks(q.shape[-2], k.shape[-2], CHUNK, causal=causal)
+        for rows, keys in order:
             chunk = read(q, k, v, omega, rows, keys, memory.level)
             shrink = (memory.level - chunk.level).exp_()
             summed = chunk.f_q @ memory.pairs * shrink
@@ -187,29 +198,30 @@ class Performer(torch.autograd.Function):
         check_once("performer_attention")
         q, k, v, omega, output, level, inverse, *memory = ctx.saved_tensors
         grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
-        order = list(chunks(q.shape[-2], k.shape[-2], ctx.causal))
+        lengths = q.shape[-2], k.shape[-2]
+        order = [*chunks(*lengths, CHUNK, causal=ctx.causal)]
 
-        def again(rows: slice, keys: slice) -> Way:
+        def read_again(rows: slice, keys: slice) -> ChunkBack:
             chunk = read(q, k, v, omega, rows, keys, None, level)
             grad = grad_output[:, rows] * inverse[:, rows]
             dots = (grad * output[:, rows]).sum(dim=-1, keepdim=True)
-            return Way(chunk, grad, -dots)
+            return ChunkBack(chunk, grad, -dots)
 
         start = empty_memory(k, v, omega, -1)
         before = start if ctx.causal else Memory(*memory)
         for rows, keys in order if ctx.causal else []:
-            way = again(rows, keys)
-            grad_q[:, rows] = way.to_queries(before) @ omega
-            before = way.chunk.remember(before)
+            back = read_again(rows, keys)
+            grad_q[:, rows] = back.to_queries(before) @ omega
+            before = back.chunk.remember(before)
         after = empty_memory(k, v, omega, 1)
         for rows, keys in reversed(order):
-            way = again(rows, keys)
+            back = read_again(rows, keys)
             if not ctx.causal:  # every key came before every query
-                grad_q[:, rows] = way.to_queries(before) @ omega
-            grad_logs, grad_v[:, keys] = way.to_keys(after)
+                grad_q[:, rows] = back.to_queries(before) @ omega
+            grad_logs, grad_v[:, keys] = back.to_keys(after)
             lengths = grad_logs.sum(dim=-1, keepdim=True) * k[:, keys]
             grad_k[:, keys] = grad_logs @ omega - lengths / q.shape[-1] ** 0.5
-            after = way.remember(after)
+            after = back.remember(after)
         return grad_q, grad_k, grad_v, None, None
 
 
@@ -255,7 +267,7 @@ class Chunk(NamedTuple):
         return memory.add(self.f_k, self.values * weight, weight, level)
 
 
-class Way(NamedTuple):
+class ChunkBack(NamedTuple):
     """A chunk on the way back."""
 
     chunk: Chunk
@@ -292,27 +304,6 @@ class Way(NamedTuple):
         weight = (level - self.chunk.level).exp_()
         dots = self.dots * weight
         return after.add(self.chunk.f_q, self.grad * weight, dots, level)
-
-
-def chunks(n_q: int, n_k: int, causal: bool) -> Iterator[tuple[slice, slice]]:
-    """Which queries and which keys to read at each step, in order.
-
-    Causal, they go side by side, after what one has more than the other.
-    Otherwise all keys are read before the first query.
-    """
-    nothing = slice(0, 0)
-    extra_q, extra_k = (n_q, n_k) if not causal else (n_q - n_k, n_k - n_q)
-    size = CHUNK if causal else 4 * CHUNK  # no square within the chunk to make
-    yield from ((nothing, keys) for keys in blocks(0, extra_k, size))
-    yield from ((rows, nothing) for rows in blocks(0, extra_q, size))
-    for rows in blocks(max(0, extra_q), n_q, size):  # none if not causal
-        yield rows, slice(rows.start + extra_k, rows.stop + extra_k)
-
-
-def blocks(start: int, stop: int, size: int) -> Iterator[slice]:
-    """From start to stop in steps of ``size``; the last may be shorter."""
-    for begin in range(start, stop, size):
-        yield slice(begin, min(begin + size, stop))
 
 
 def read(q, k, v, omega, rows: slice, keys: slice, before, levels=None):

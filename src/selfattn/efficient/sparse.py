@@ -27,6 +27,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.masks import indices
+from selfattn.pieces import blocks, one_batch_axis
 
 BLOCK = 64  # queries at a time, at least: smaller products are slower
 
@@ -294,21 +295,10 @@ def within(start: int, stop: int, n: int) -> slice:
     return slice(max(0, start), max(0, min(stop, n)))
 
 
-def blocks(start: int, stop: int, size: int, step: int = 1) -> Iterator[slice]:
-    """From start to stop, ``size`` at a time; the last may be shorter."""
-    for begin in range(start, stop, size):
-        yield slice(begin, min(begin + size, stop), step)
-
-
 def in_pieces(q: Tensor, k: Tensor, v: Tensor, cut: Cut) -> Tensor:
     """Attend piece by piece, on any number of axes before the tokens."""
-    batch = batch_shape(q, k, v)
-    flat = (
-        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
-        for x in (q, k, v)
-    )
-    output = Pieces.apply(*flat, cut)
-    return output.reshape(*batch, *output.shape[-2:])
+    output = Pieces.apply(*one_batch_axis(q, k, v), cut)
+    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
 
 class Pieces(torch.autograd.Function):

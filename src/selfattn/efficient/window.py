@@ -14,7 +14,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_once,
+    check_shapes,
+    check_window,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -25,6 +30,7 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
+from selfattn.pieces import add_product, one_batch_axis
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
 
@@ -73,18 +79,9 @@ def sliding_window_attention(
     check_shapes(q, k, v)
     why = "it makes no table of scores to put it on"
     refuse("sliding_window_attention", why, mask, bias)
-    if window < 1:
-        raise ValueError(
-            "a window counts the query's own position, so it must be at "
-            f"least 1, but window={window}"
-        )
-    batch = batch_shape(q, k, v)
-    flat = (
-        x.expand(*batch, -1, -1).reshape(math.prod(batch), *x.shape[-2:])
-        for x in (q, k, v)
-    )
-    output = SlidingWindow.apply(*flat, window, causal)
-    return output.reshape(*batch, *output.shape[-2:])
+    check_window(window)
+    output = SlidingWindow.apply(*one_batch_axis(q, k, v), window, causal)
+    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
 
 class Band(NamedTuple):
@@ -177,8 +174,3 @@ class SlidingWindow(torch.autograd.Function):
             add_product(grad_k[:, keys], grad_scores.mT, queries)
         grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
         return *grads, None, None
-
-
-def add_product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Set x to x + a b, in one operation."""
-    return torch.baddbmm(x, a, b, out=x)

@@ -7,7 +7,7 @@ that may differ in width.
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_shapes
+from selfattn.checks import check_one_value, check_shapes, check_width
 from selfattn.dot_product import (
     attention,
     attention_weights,
@@ -68,8 +68,8 @@ class AdditiveAttention(nn.Module):
         Raises:
             ValueError: if shapes do not fit each other or the layer.
         """
-        check_features("queries", q, self.W_q.in_features)
-        check_features("keys", k, self.W_k.in_features)
+        check_width("q", q, self.W_q.in_features)
+        check_width("k", k, self.W_k.in_features)
         asked, told = self.W_q(q), self.W_k(k)
         check_shapes(asked, told, told, mask, bias)
         pairs = asked[..., :, None, :] + told[..., None, :, :]
@@ -129,7 +129,7 @@ class MultiplicativeAttention(nn.Module):
         """The keys as the queries meet them: W k."""
         if self.W is None:
             return k
-        check_features("keys", k, self.W.in_features)
+        check_width("k", k, self.W.in_features)
         return self.W(k)
 
     def weights(
@@ -161,22 +161,4 @@ class MultiplicativeAttention(nn.Module):
         k = self.keys(k)
         return attention(
             q, k, v, mask=mask, bias=bias, causal=causal, scale=1.0
-        )
-
-
-def check_features(name: str, x: Tensor, width: int) -> None:
-    """Raise unless x has as many features as the layer takes."""
-    if x.shape[-1] != width:
-        raise ValueError(
-            f"{name} must have {width} features, (..., tokens, {width}), "
-            f"but they are {tuple(x.shape)}"
-        )
-
-
-def check_one_value(k: Tensor, v: Tensor) -> None:
-    """Raise unless there is one value per key."""
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(
-            "there must be one value per key, "
-            f"but k is {tuple(k.shape)} and v is {tuple(v.shape)}"
         )

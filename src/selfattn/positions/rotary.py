@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from selfattn.checks import check_even
 from selfattn.positions.absolute import frequencies
 
 Features = Float[Tensor, "*batch n d"]
@@ -68,11 +69,7 @@ def turns(x: Tensor, base: float | int, offset: int) -> tuple[Tensor, Tensor]:
         ValueError: if x has an odd number of features.
     """
     n, d = x.shape[-2:]
-    if d % 2:
-        raise ValueError(
-            "rotation turns features in pairs, so their number must be even, "
-            f"but x is {tuple(x.shape)}"
-        )
+    check_even(x)
     position = torch.arange(offset, offset + n, device=x.device)
     angle = position[:, None] * frequencies(d, base, x.device)
     return angle.cos().to(x.dtype), angle.sin().to(x.dtype)
@@ -106,12 +103,3 @@ def halves_to_pairs(
     """
     check_even(x)
     return torch.stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
-
-
-def check_even(x: Tensor) -> None:
-    """Raise unless the last axis can be cut into pairs."""
-    if x.shape[-1] % 2:
-        raise ValueError(
-            "features come in pairs, so their number must be even, but x is "
-            f"{tuple(x.shape)}"
-        )

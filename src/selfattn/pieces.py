@@ -1,0 +1,75 @@
+"""Piece by piece: what mechanisms share that never hold the whole table.
+
+They take the axes before the tokens as one, cut the tokens into blocks or
+chunks, and add what each piece brings to what the others brought.
+"""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from selfattn.checks import batch_shape
+
+
+def one_batch_axis(*tensors: Tensor) -> Iterator[Float[Tensor, "batch n d"]]:
+    """Each of these, (..., n, d), with the axes before the tokens as one.
+
+    They are broadcast together first, so that every batch has its own part of
+    each. A view where there can be one, and a copy where there cannot.
+
+    >>> q, k = torch.zeros(2, 3, 7, 5), torch.zeros(3, 11, 5)
+    >>> [tuple(x.shape) for x in one_batch_axis(q, k)]
+    [(6, 7, 5), (6, 11, 5)]
+    """
+    batch = batch_shape(*tensors)
+    size = math.prod(batch)
+    for x in tensors:
+        yield x.expand(*batch, -1, -1).reshape(size, *x.shape[-2:])
+
+
+def blocks(start: int, stop: int, size: int, step: int = 1) -> Iterator[slice]:
+    """From start to stop, ``size`` at a time; the last may be shorter.
+
+    >>> [*blocks(0, 5, 2)]
+    [slice(0, 2, 1), slice(2, 4, 1), slice(4, 5, 1)]
+    """
+    for begin in range(start, stop, size):
+        yield slice(begin, min(begin + size, stop), step)
+
+
+def chunks(
+    n_q: int, n_k: int, size: int, *, causal: bool
+) -> Iterator[tuple[slice, slice]]:
+    """Which queries and which keys to read at each step, in order.
+
+    Causal, they go side by side, ``size`` at a time, after what one has more
+    than the other: the last query sits on the last key. Otherwise all keys
+    are read before the first query, and four times as many at a time: there
+    is no square of weights within the chunk to make.
+
+    >>> for rows, keys in chunks(2, 3, 2, causal=True):
+    ...     print([*range(9)[rows]], [*range(9)[keys]])
+    [] [0]
+    [0, 1] [1, 2]
+    """
+    nothing = slice(0, 0)
+    extra_q, extra_k = (n_q - n_k, n_k - n_q) if causal else (n_q, n_k)
+    size = size if causal else 4 * size
+    yield from ((nothing, keys) for keys in blocks(0, extra_k, size))
+    yield from ((rows, nothing) for rows in blocks(0, extra_q, size))
+    for rows in blocks(max(0, extra_q), n_q, size):  # none if not causal
+        yield rows, slice(rows.start + extra_k, rows.stop + extra_k)
+
+
+def add_product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Set x to x + a b, in one operation where PyTorch has one."""
+    b = b.to(a.dtype)
+    if x.ndim == 3:
+        # Not `baddbmm_`, which PyTorch's counter of operations passes over.
+        return torch.baddbmm(x, a, b, out=x)
+    if x.ndim == 2:
+        return torch.addmm(x, a, b, out=x)
+    return x.add_(a @ b)

@@ -1,0 +1,71 @@
+"""Random features: products of them estimate the exponential of a product.
+
+Softmax weighs by exp(q·k). With features φ whose products are that on
+average, sums over keys can be made before any query is looked at.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+def random_directions(
+    n_features: int, d: int, *, seed: int = 0, orthogonal: bool = True
+) -> Float[Tensor, "n_features d"]:
+    """Random vectors ω, each standard normal; those of a block orthogonal.
+
+    Args:
+        n_features: how many.
+        d: how long; each d of them are orthogonal to one another.
+        seed: other numbers for another seed. The global generator is not
+            touched.
+        orthogonal: False draws each by itself.
+
+    Returns:
+        The vectors, (n_features, d), in float32.
+
+    Raises:
+        ValueError: if there is to be no vector, or it has no numbers.
+
+    Reference: Choromanski et al. (2021), section 2.4.
+
+    >>> ω = random_directions(5, 3)
+    >>> abs(ω[0] @ ω[1]) < 1e-5, abs(ω[1] @ ω[2]) < 1e-5
+    (tensor(True), tensor(True))
+    """
+    if min(n_features, d) < 1:
+        raise ValueError(
+            "there must be at least 1 feature of at least 1 number, but "
+            f"n_features={n_features} and d={d}"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    normal = torch.randn(n_features, d, generator=generator)
+    if not orthogonal:
+        return normal
+    n_blocks = math.ceil(n_features / d)
+    square = torch.randn(n_blocks, d, d, generator=generator)
+    turned, upper = torch.linalg.qr(square)
+    # Without this the turn is not uniform: the signs are the algorithm's own.
+    turned = turned * upper.diagonal(dim1=-2, dim2=-1).sign()[:, None, :]
+    # Each is as long as a normal vector is, drawn by itself.
+    lengths = normal.norm(dim=-1, keepdim=True)
+    return turned.mT.reshape(-1, d)[:n_features] * lengths
+
+
+def log_features(
+    x: Float[Tensor, "... d"], omega: Float[Tensor, "n_features d"]
+) -> Float[Tensor, "... n_features"]:
+    """Logarithms of the features φ(x) = exp(ω·x − |x|²/2), one for each ω.
+
+    On average over ω, φ(x)·φ(y)/m is exp(x·y), for m features: they are those
+    of softmax. None is negative, so that no weight is.
+
+    Reference: Choromanski et al. (2021), lemma 1, equation 5.
+
+    >>> x = torch.tensor([[2.0, 0.0]])
+    >>> log_features(x, torch.eye(2))
+    tensor([[ 0., -2.]])
+    """
+    return x @ omega.mT - x.square().sum(dim=-1, keepdim=True) / 2
