@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from contrast import contrast
 
 from selfattn.labs.machinery import esm
 from selfattn.plots import colours
@@ -16,21 +17,6 @@ def palette(dark):
     css = (LABS / esm.STYLE).read_text("utf-8")
     blocks = re.findall(r"\{([^}]*--query[^}]*)\}", css)
     return dict(re.findall(r"--(\w+): (#\w+)", blocks[dark]))
-
-
-def luminance(colour):
-    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    r, g, b = (
-        x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
-        for x in parts
-    )
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-
-def contrast(a, b):
-    """As the Web Content Accessibility Guidelines 2.2 define it."""
-    high, low = sorted((luminance(a), luminance(b)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_the_colours_are_those_of_the_figures():

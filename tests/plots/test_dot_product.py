@@ -1,7 +1,6 @@
-"""Figures hold the numbers that they were given, in the book's colours."""
+"""Figures of the chapter on queries, keys and values hold its numbers."""
 
 import inspect
-import re
 
 import matplotlib
 import pytest
@@ -64,32 +63,6 @@ def test_each_takes_an_axes_and_returns_it(ax):
         signature = inspect.signature(function)
         assert next(iter(signature.parameters)) == "ax"
         assert signature.return_annotation is Axes
-
-
-def test_colours_are_six_digits_and_three_roles_differ():
-    roles = (colours.Q, colours.K, colours.V)
-    assert roles == ("#0072B2", "#D55E00", "#009E73")
-    named = [x for x in vars(colours).values() if str(x).startswith("#")]
-    assert len(named) == len(set(named))
-    assert all(re.fullmatch("#[0-9A-F]{6}", colour) for colour in named)
-
-
-def luminance(colour):
-    """Relative luminance, as the accessibility guidelines define it."""
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in channels
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize(
-    "colour",
-    [colours.Q, colours.K, colours.V, colours.OUTPUT, colours.NEUTRAL],
-)
-def test_a_colour_stands_out_on_white_by_three_to_one(colour):
-    assert 1.05 / (luminance(colour) + 0.05) >= 3
 
 
 def test_a_table_prints_each_number_in_its_place(ax):
