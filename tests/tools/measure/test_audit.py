@@ -11,7 +11,8 @@ from torch import nn
 
 from tools.measure.doctor import audit
 from tools.measure.doctor.ill import ILL
-from tools.measure.doctor.sound import PEERS, Peer, of_multihead
+from tools.measure.doctor.peer import Peer, of_multihead
+from tools.measure.doctor.sound import PEERS
 
 HERE = [peer for peer in PEERS if audit.installed(peer)]
 ILL_HERE = [peer for peer in ILL if audit.installed(peer)]

@@ -30,7 +30,8 @@ import torch
 
 from selfattn.doctor import Report, examine
 from tools.measure.doctor.ill import ILL
-from tools.measure.doctor.sound import PEERS, Peer
+from tools.measure.doctor.peer import Peer
+from tools.measure.doctor.sound import PEERS
 from tools.measure.provenance import RESULTS, provenance
 
 EACH = 200

@@ -15,29 +15,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tools.measure.doctor.sound import (
+from tools.measure.doctor.peer import (
     Contiguous,
     Made,
-    Peer,
     config,
     heads,
     of_bert,
+    peer,
 )
 
-ILL: list[Peer] = []
 OWN = {"formula": "own", "layout": "BHND"}
-
-
-def ill(
-    name: str, package: str, kind: str, expected: str, note: str
-) -> Callable[[Callable[[random.Random], Made]], Callable[..., Made]]:
-    """Add a package to the list. For use as a decorator."""
-
-    def add(make: Callable[[random.Random], Made]) -> Callable[..., Made]:
-        ILL.append(Peer(name, package, kind, make, expected, note))
-        return make
-
-    return add
 
 
 def quietly(make: Callable[[], Any]) -> Any:
@@ -62,7 +49,7 @@ def favor(seed: int, causal: bool) -> Callable[..., Tensor]:
     return attend
 
 
-@ill(
+@peer(
     "FAVOR+ with a flag",
     "performer-pytorch",
     "efficient",
@@ -83,7 +70,7 @@ def favor_with_a_flag(draw: random.Random) -> Made:
     return attend, OWN, {"seed": seed}
 
 
-@ill(
+@peer(
     "FAVOR+",
     "performer-pytorch",
     "efficient",
@@ -96,7 +83,7 @@ def favor_alone(draw: random.Random) -> Made:
     return favor(seed, causal=False), OWN, {"seed": seed}
 
 
-@ill(
+@peer(
     "Performer's layer",
     "performer-pytorch",
     "self-attention",
@@ -125,7 +112,7 @@ def performer_layer(draw: random.Random) -> Made:
     return made, facts, size
 
 
-@ill(
+@peer(
     "linear_attn",
     "linear-attention-transformer",
     "efficient",
@@ -144,7 +131,7 @@ def linear_attn(draw: random.Random) -> Made:
     return attend, OWN, {}
 
 
-@ill(
+@peer(
     "linear_attn with a mask, times the root",
     "linear-attention-transformer",
     "efficient",
@@ -165,7 +152,7 @@ def linear_attn_masked(draw: random.Random) -> Made:
     return attend, {**OWN, "padding": "keep"}, {}
 
 
-@ill(
+@peer(
     "causal_linear_attn",
     "linear-attention-transformer",
     "efficient",
@@ -184,7 +171,7 @@ def causal_linear_attn(draw: random.Random) -> Made:
     return attend, {**OWN, "causal": True}, {}
 
 
-@ill(
+@peer(
     "LocalAttention that pads by itself",
     "local-attention",
     "efficient",
@@ -206,7 +193,7 @@ def local(draw: random.Random) -> Made:
     return attend, {"window": 65, "square": True}, {}
 
 
-@ill(
+@peer(
     "LocalAttention of an even context",
     "pytorch-fast-transformers",
     "efficient",
@@ -237,7 +224,7 @@ def even_context(draw: random.Random) -> Made:
     return attend, {"window": 7, "square": True}, {}
 
 
-@ill(
+@peer(
     "Linformer with a mask",
     "linformer",
     "self-attention",
@@ -282,7 +269,7 @@ class OneColumn(nn.Module):
         return self.block._attn(x[:, :, None])[:, :, 0]
 
 
-@ill(
+@peer(
     "Swin's shifted windows",
     "timm",
     "self-attention",
@@ -314,7 +301,7 @@ def swin_shifted(draw: random.Random) -> Made:
     return OneColumn(block, size["d_model"]), facts, setting
 
 
-@ill(
+@peer(
     "GPT-2's layer, not fused",
     "transformers",
     "self-attention",
@@ -330,3 +317,18 @@ def gpt2_eager(draw: random.Random) -> Made:
     chosen = config("GPT2Config", attn_implementation="eager", **setting)
     facts = of_bert(setting) | {"causal": True, "takes": []}
     return Contiguous(GPT2Attention(chosen, layer_idx=0)), facts, setting
+
+
+ILL = (
+    favor_with_a_flag,
+    favor_alone,
+    performer_layer,
+    linear_attn,
+    linear_attn_masked,
+    causal_linear_attn,
+    local,
+    even_context,
+    linformer,
+    swin_shifted,
+    gpt2_eager,
+)
