@@ -34,7 +34,7 @@ HEADER = '"""M.\n\nComputes:  x\nTime: x\nSupports: x\nReference: x\n"""\n'
     ("name", "text", "guard"),
     [
         ("layers.py", LONG, "too_long"),
-        ("layers.py", '"""M."""\n' + "x = 1\n" * 201, "too_long"),
+        ("layers.py", '"""M."""\n' + "x = 1\n" * 221, "too_long"),
         ("layers.py", '"""M."""\nassert True\n', "asserts"),
         ("layers.py", '"""M."""\ndef f(): ...\n', "undocumented"),
         ("layers.py", "x = 1\n", "undocumented"),
@@ -68,3 +68,15 @@ def test_a_test_that_takes_any_error_is_red(tmp_path):
     assert source.weak_tests(tmp_path)
     (tmp_path / "test_x.py").write_text("assert True\n")
     assert source.weak_tests(tmp_path) == []
+
+
+def test_words_and_room_between_the_lines_are_not_counted(package):
+    words = '"""M.\n\n' + "Much.\n" * 300 + '"""\n' + "# Why.\n\n" * 300
+    assert package("layers.py", words + "x = 1\n" * 220) == []
+
+
+@pytest.mark.parametrize("name", ["site.py", "email/parts.py"])
+def test_a_name_that_python_has_is_red(tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    assert len(source.named_like_pythons(tmp_path)) == 1

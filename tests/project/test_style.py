@@ -29,6 +29,21 @@ def test_the_package_keeps_its_style(guard):
     assert guard(PACKAGE) == []
 
 
+@pytest.mark.parametrize("folder", ["tools", "book/extensions"])
+@pytest.mark.parametrize(
+    "guard",
+    [source.too_long, source.asserts, source.undocumented],
+    ids=lambda guard: guard.__name__,
+)
+def test_what_surrounds_the_package_keeps_it_too(guard, folder):
+    assert guard(ROOT / folder) == []
+
+
+@pytest.mark.parametrize("folder", ["src", "tools", "book/extensions"])
+def test_no_module_takes_a_name_of_the_standard_library(folder):
+    assert source.named_like_pythons(ROOT / folder) == []
+
+
 def test_no_test_is_weak():
     assert source.weak_tests(ROOT / "tests") == []
 

@@ -138,6 +138,26 @@ def slope(weights: Tensor) -> Tensor:
     return (squares - 2 * cubes + squares.square()).clamp(min=0).sqrt()
 
 
+def train(
+    layer: Layer, task: Lookups, trainer: torch.optim.Optimizer, steps: int
+) -> None:
+    """Train on fresh contexts.
+
+    A saturated softmax is full of numbers below 1e-38, with which a processor
+    computes many times more slowly; here they become zero.
+    """
+    torch.set_flush_denormal(True)
+    try:
+        for _ in range(steps):
+            x, asked, digit, _ = task.batch(BATCH)
+            loss = F.cross_entropy(layer(x, asked)[1], digit)
+            trainer.zero_grad()
+            loss.backward()
+            trainer.step()
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def run(
     seed: int,
     *,
@@ -154,18 +174,7 @@ def run(
     with torch.no_grad():
         first, _ = layer(*task.batch(1000)[:2])
     trainer = getattr(torch.optim, optimizer)(layer.parameters, lr=rate)
-    # A saturated softmax is full of numbers below 1e-38, with which a
-    # processor computes many times more slowly; here they become zero.
-    torch.set_flush_denormal(True)
-    try:
-        for _ in range(steps):
-            x, asked, digit, _ = task.batch(BATCH)
-            loss = F.cross_entropy(layer(x, asked)[1], digit)
-            trainer.zero_grad()
-            loss.backward()
-            trainer.step()
-    finally:
-        torch.set_flush_denormal(False)
+    train(layer, task, trainer, steps)
     x, asked, digit, where = task.batch(1000)
     with torch.no_grad():
         weights, digits = layer(x, asked)
