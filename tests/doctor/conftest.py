@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import Probe
 
 ROWS = {"x": "n d"}
@@ -51,6 +51,12 @@ def of_types(**more):
 
 def with_a_convention():
     """Doubling; of negative numbers it may be said otherwise."""
+
+    @mistake
+    def zeros_below(x):
+        """Nothing comes of what is below zero."""
+        return 2 * x.clamp(min=0)
+
     exercise = doubling(
         Probe("it is doubled", {"x": lambda sizes: torch.ones(3)}),
         Probe(
@@ -58,14 +64,9 @@ def with_a_convention():
             {"x": lambda sizes: -torch.ones(3)},
             convention="below",
         ),
-        conventions={"below": {"doubled": "", "zero": "zeros below"}},
+        conventions={"below": {"doubled": None, "zero": zeros_below}},
     )
-
-    @exercise.mistake
-    def zeros_below(x):
-        """Nothing comes of what is below zero."""
-        return 2 * x.clamp(min=0)
-
+    exercise.mistakes.append(zeros_below)
     return exercise
 
 

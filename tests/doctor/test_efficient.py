@@ -13,7 +13,7 @@ from selfattn import (
     sliding_window_attention,
 )
 from selfattn.doctor import examine
-from selfattn.doctor.kinds.efficient.mistakes.tables import rolled_too_early
+from selfattn.doctor.kinds.layer.mistakes.masks import rolled_too_early
 from selfattn.efficient.linear import elu_plus_one
 from selfattn.masks import causal_mask, window_mask
 

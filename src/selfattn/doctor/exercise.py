@@ -1,7 +1,7 @@
 """What an exercise is: a solution, probes, and a bank of named mistakes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import cleandoc
 from typing import Any, TypeVar
 
@@ -33,6 +33,38 @@ class Mistake:
         """The three sentences, one after the other."""
         return " ".join(filter(None, (self.symptom, self.cause, self.cure)))
 
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Make the mistake."""
+        return self.answer(*arguments, **named)
+
+
+def mistake(function: Callable[..., object]) -> Mistake:
+    """A wrong answer as a mistake. For use as a decorator.
+
+    Its name is the function's; its docstring holds symptom, cause and cure.
+    """
+    return described(function)
+
+
+def mistake_as(
+    known: Mistake | Callable[..., object],
+) -> Callable[[Callable[..., object]], Mistake]:
+    """A wrong answer that is a known mistake in another place.
+
+    It has the name and the words of ``known``, which is written out
+    elsewhere, so that one slip has one name and one cure.
+    """
+    return lambda answer: replace(described(known), answer=answer)
+
+
+def described(known: Mistake | Callable[..., object]) -> Mistake:
+    """The mistake that a function is, by its name and its docstring."""
+    if isinstance(known, Mistake):
+        return known
+    words = {"chapter": chapter_of(known.__module__)}
+    words |= read_docstring(known.__doc__ or "")
+    return Mistake(known.__name__.replace("_", " "), known, **words)
+
 
 @dataclass(eq=False)
 class Exercise:
@@ -41,7 +73,7 @@ class Exercise:
     ``optional`` tells, in words, what probes may need and a right answer
     may lack. ``conventions`` tells of each fact by which more than one
     outcome is right which there are: the first is the solution's, and every
-    other has the name of the mistake that does so.
+    other comes with the mistake that does so.
     """
 
     name: str  # "<chapter>/<name>"
@@ -53,7 +85,9 @@ class Exercise:
     predicted: bool = False  # the answer is a value, not a function
     mistakes: list[Mistake] = field(default_factory=list)
     optional: Mapping[str, str] = field(default_factory=dict)
-    conventions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    conventions: Mapping[str, Mapping[Any, Mistake | None]] = field(
+        default_factory=dict
+    )
 
     def mistake(self, function: Function) -> Function:
         """Add a wrong answer to the bank. For use as a decorator.
@@ -64,23 +98,39 @@ class Exercise:
         return self.mistake_as(function)(function)
 
     def mistake_as(
-        self, known: Callable[..., object]
+        self, known: Mistake | Callable[..., object]
     ) -> Callable[[Function], Function]:
-        """Add a wrong answer that is a known mistake in another place.
-
-        It has the name and the docstring of ``known``, a mistake that is
-        written out elsewhere, so that one slip has one name and one cure.
-        """
-        words = {"chapter": chapter_of(known.__module__)}
-        words |= read_docstring(known.__doc__ or "")
-        name = known.__name__.replace("_", " ")
+        """Add a wrong answer that is a known mistake in another place."""
 
         def add(function: Function) -> Function:
             answer = function() if self.predicted else function
-            self.mistakes.append(Mistake(name, answer, **words))
+            self.mistakes.append(replace(described(known), answer=answer))
             return function
 
         return add
+
+    def known(self, answer: Callable[..., object]) -> Mistake:
+        """The mistake in the bank whose wrong answer this is."""
+        return next(one for one in self.mistakes if one.answer is answer)
+
+    def adapted(self, adapt: Callable[[Any], Any]) -> "Exercise":
+        """The same exercise, with all its answers called in another way."""
+        known = {
+            old: replace(old, answer=adapt(old.answer))
+            for old in self.mistakes
+        }
+        return replace(
+            self,
+            solution=adapt(self.solution),
+            mistakes=list(known.values()),
+            conventions={
+                fact: {
+                    value: rule and known[rule]
+                    for value, rule in outcomes.items()
+                }
+                for fact, outcomes in self.conventions.items()
+            },
+        )
 
     def run(self, answer: Any, inputs: Inputs) -> object:
         """Put the inputs to an answer, and return what comes back."""

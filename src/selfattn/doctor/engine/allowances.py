@@ -26,12 +26,11 @@ def without_conventions(
         the answer. Where a convention was said, no other one will do.
     """
     left, kept = list(seen), []
-    for fact, ways in exercise.conventions.items():
+    for fact, outcomes in exercise.conventions.items():
         asked = [one for one in seen if one.probe.convention == fact]
-        known = [m for m in exercise.mistakes if m.name in ways.values()]
+        known = [m for m in exercise.mistakes if m in outcomes.values()]
         if fact in said:
-            rules = [m for m in known if m.name == ways[said[fact]]]
-            rule = rules[0] if rules else None
+            rule = outcomes[said[fact]]
             held = {one.probe: one._replace(rule=rule) for one in asked}
             left = [held.get(one.probe, one) for one in left]
         elif wrong(exercise, asked):

@@ -108,7 +108,8 @@ def explain(case: Case) -> Report:
     # What the likeness explains is told; what it leaves is to be shown.
     rest = [found for found in report.findings if found.probe not in told]
     # What is wrong whatever one's conventions comes before what may not be.
-    firm = [f for f in rest if not f.probe.convention or f.rule]
+    open_ = exercise.conventions
+    firm = [f for f in rest if f.probe.convention not in open_ or f.rule]
     to_show = firm or rest or report.findings
     if isinstance(answer, Patient):  # which has many more probes
         to_show = to_show[:3]

@@ -81,11 +81,13 @@ ATTENTION = Exercise(
             "a query that may see nothing gets zeros, and finite gradients",
             {**QKV, "mask": no_keys_for_the_first},
             gradient=True,
+            convention="empty_row",
         ),
         Probe(
             "a query that may see nothing gets zeros in float64, too",
             {**QKV_BATCH, "mask": no_keys_for_the_first},
             dtype=torch.float64,
+            convention="empty_row",
         ),
     ),
 )

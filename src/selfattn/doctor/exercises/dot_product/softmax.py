@@ -43,10 +43,23 @@ SOFTMAX = Exercise(
     probes=(
         Probe("it is exp(s) / sum of exp(s), by rows", ROWS, gradient=True),
         Probe("rows are rows, when there are as many columns", ROWS, SQUARE),
-        Probe("one row without a table will do", {"scores": "n_k"}),
-        Probe("it is over the last axis of many", {"scores": "batch n_q n_k"}),
+        Probe(
+            "one row without a table will do",
+            {"scores": "n_k"},
+            needs=("single",),
+        ),
+        Probe(
+            "it is over the last axis of many",
+            {"scores": "batch n_q n_k"},
+            needs=("batch",),
+        ),
         Probe("a single score gets the weight one", ROWS, {"n_k": 1}),
-        Probe("float64 stays float64", ROWS, dtype=torch.float64),
+        Probe(
+            "float64 stays float64",
+            ROWS,
+            dtype=torch.float64,
+            needs=("float64",),
+        ),
         Probe(
             "scores near 10,000 do not overflow",
             ROWS,
@@ -71,11 +84,17 @@ SOFTMAX = Exercise(
             change=louder("scores", times=10_000.0),
             tolerance=COARSE,
         ),
-        Probe("-inf gets the weight zero", ROWS, change=one_forbidden),
+        Probe(
+            "-inf gets the weight zero",
+            ROWS,
+            change=one_forbidden,
+            needs=("forbidden",),
+        ),
         Probe(
             "the order in memory does not matter",
             {"scores": "batch n_q n_k"},
             change=in_other_order,
+            needs=("batch",),
         ),
     ),
 )

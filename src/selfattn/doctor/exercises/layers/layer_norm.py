@@ -45,14 +45,30 @@ LAYER_NORM = Exercise(
     ),
     probes=(
         Probe("it is the formula, by rows", ROWS, gradient=True),
-        Probe("rows are rows, when there are as many columns", ROWS, SQUARE),
-        Probe("one token without a sequence will do", ONE),
+        Probe(
+            "rows are rows, when there are as many columns",
+            ROWS,
+            SQUARE,
+            needs=("any width",),
+        ),
+        Probe("one token without a sequence will do", ONE, needs=("single",)),
         Probe("every token of a batch is on its own", BATCH),
         Probe(
-            "a token with a single feature becomes its shift", ROWS, {"d": 1}
+            "a token with a single feature becomes its shift",
+            ROWS,
+            {"d": 1},
+            needs=("any width",),
         ),
-        Probe("float64 stays float64", ROWS, dtype=torch.float64),
-        Probe("eps may be large", ROWS | {"eps": large_epsilon}),
+        Probe(
+            "float64 stays float64",
+            ROWS,
+            dtype=torch.float64,
+            needs=("float64",),
+            convention="precision",
+        ),
+        Probe(
+            "eps may be large", ROWS | {"eps": large_epsilon}, needs=("eps",)
+        ),
         Probe(
             "a token with little variance is not blown up",
             ROWS,

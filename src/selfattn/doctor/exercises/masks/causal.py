@@ -12,19 +12,24 @@ def sizes(n_q, n_k):
     return {"n_q": lambda _: n_q, "n_k": lambda _: n_k}
 
 
+def of_lengths(claim: str, n_q: int, n_k: int) -> Probe:
+    """Of other numbers of queries than keys: there, conventions differ."""
+    return Probe(
+        claim, sizes(n_q, n_k), needs=("length",), convention="alignment"
+    )
+
+
 CAUSAL = Exercise(
     "masks/causal",
     asks="a boolean table, True where a query may look at a key",
     solution=causal_mask,
     probes=(
         Probe("each of three sees what came before, and itself", sizes(3, 3)),
-        Probe("with a cache, one new query sees everything", sizes(1, 7)),
-        Probe(
-            "with a cache, the last query sits on the last key", sizes(3, 7)
-        ),
-        Probe("queries before the first key see nothing", sizes(7, 3)),
+        of_lengths("with a cache, one new query sees everything", 1, 7),
+        of_lengths("with a cache, the last query sits on the last key", 3, 7),
+        of_lengths("queries before the first key see nothing", 7, 3),
         Probe("one token sees itself", sizes(1, 1)),
-        Probe("no queries make no rows", sizes(0, 3)),
+        Probe("no queries make no rows", sizes(0, 3), needs=("empty",)),
     ),
 )
 

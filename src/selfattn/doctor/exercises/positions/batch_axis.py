@@ -34,9 +34,25 @@ BATCH_AXIS = Exercise(
         ),
         Probe("one text alone has positions", BATCH, {"batch": 1, "rows": 7}),
         Probe("one token alone has position 0", BATCH, {"n": 1, "rows": 7}),
-        Probe("float64 stays float64", BATCH, {"rows": 7}, torch.float64),
-        Probe("a table that is too short is refused", BATCH, {"rows": 3}),
-        Probe("even if it has but one row", BATCH, {"rows": 1}),
+        Probe(
+            "float64 stays float64",
+            BATCH,
+            {"rows": 7},
+            torch.float64,
+            needs=("float64",),
+        ),
+        Probe(
+            "a table that is too short is refused",
+            BATCH,
+            {"rows": 3},
+            needs=("short table",),
+        ),
+        Probe(
+            "even if it has but one row",
+            BATCH,
+            {"rows": 1},
+            needs=("short table",),
+        ),
         Probe(
             "the order in memory does not matter",
             BATCH,

@@ -21,8 +21,12 @@ SINUSOIDAL = Exercise(
         Probe("of six features, each pair has an angle", sizes(5, 6)),
         Probe("there may be more positions than features", sizes(11, 4)),
         Probe("there may be more features than positions", sizes(3, 16)),
-        Probe("an odd last feature is a sine alone", sizes(5, 7)),
-        Probe("a single feature is sin p", sizes(5, 1)),
+        Probe(
+            "an odd last feature is a sine alone", sizes(5, 7), needs=("odd",)
+        ),
+        Probe(
+            "a single feature is sin p", sizes(5, 1), needs=("odd", "single")
+        ),
         Probe("a single position is 0, 1, 0, 1", sizes(1, 4)),
         # The numbers lie between -1 and 1, and float32 keeps seven digits of
         # them; angles in float32 are wrong by 4e-4 out there.
@@ -30,6 +34,7 @@ SINUSOIDAL = Exercise(
             "position 5000 is as right as position 5",
             sizes(5001, 64),
             tolerance=2e-5,
+            needs=("long",),
         ),
     ),
 )

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, UnclearError
 from selfattn.doctor.kinds.attention.calling import adapt, argument_names
-from selfattn.doctor.kinds.attention.mistakes import REFERENCE
+from selfattn.doctor.kinds.attention.mistakes import CONVENTIONS, MISTAKES
+from selfattn.doctor.kinds.attention.probes import OPTIONAL, PROBES
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts
+from selfattn.dot_product import attention
 
 FACTS = {
     "layout": Fact(
@@ -69,6 +72,17 @@ def look(thing: Any, said: Facts) -> dict[str, Any]:
         seen |= {"mask": "keep", "mask_axes": "any"}
     return seen
 
+
+REFERENCE = Exercise(
+    "attention",
+    asks="softmax(q kᵀ / √d) v, under a mask or a causal flag",
+    solution=attention,
+    probes=PROBES,
+    by_name=("mask", "causal"),
+    mistakes=list(MISTAKES),
+    optional=OPTIONAL,
+    conventions=CONVENTIONS,
+)
 
 KIND = Kind(
     "attention",

@@ -3,39 +3,46 @@
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from selfattn.doctor.exercise import Function
+from selfattn.doctor.exercise import Mistake, mistake, mistake_as
+from selfattn.doctor.exercises.dot_product import attention as exercise
 from selfattn.doctor.exercises.dot_product import weights
-from selfattn.doctor.exercises.dot_product.attention import (
-    empty_row_gives_nan,
-    hidden,
-)
+from selfattn.doctor.exercises.dot_product.attention import ATTENTION, hidden
 from selfattn.doctor.exercises.dot_product.weights import scaled
 from selfattn.doctor.exercises.masks import causal as masks
-from selfattn.doctor.kinds.attention.probes import REFERENCE, under_a_flag
 from selfattn.dot_product import attention, masked_softmax
+from selfattn.masks import causal_mask
 
 
-def known(words: Callable[..., object]) -> Callable[[Function], Function]:
-    """Add a mistake that has its words elsewhere, and give it a flag."""
+def under_a_flag(answer):
+    """A wrong answer of the exercise, with a causal flag."""
 
-    def add(function: Function) -> Function:
-        REFERENCE.mistake_as(words)(under_a_flag(function))
-        return function
+    @functools.wraps(answer)
+    def attend(q, k, v, mask=None, causal=False):
+        if causal:
+            past = causal_mask(q.shape[-2], k.shape[-2])
+            mask = past if mask is None else mask & past
+        return answer(q, k, v, mask=mask)
 
-    return add
-
-
-def new(function: Function) -> Function:
-    """Add a mistake that has its words with it, and give it a flag."""
-    known(function)(function)
-    return function
+    return attend
 
 
+# Those of the exercise; one of them is written otherwise below.
+OF_THE_EXERCISE = {
+    known.answer: replace(known, answer=under_a_flag(known.answer))
+    for known in ATTENTION.mistakes
+    if known.answer is not exercise.empty_row_gives_the_average
+}
+empty_row_gives_nan = OF_THE_EXERCISE[exercise.empty_row_gives_nan]
+
+
+@mistake
+@under_a_flag
 def empty_row_gives_the_average(q, k, v, mask=None):
     """A query that may see nothing gets the average of all values.
 
@@ -48,16 +55,14 @@ def empty_row_gives_the_average(q, k, v, mask=None):
     return hidden(scaled(q, k), mask, low).softmax(dim=-1) @ v
 
 
-new(empty_row_gives_the_average)
-
-
 def subtracted(q, k, v, mask, much):
     """Attention that adds a large negative number to forbidden scores."""
     added = 0 if mask is None else (~mask).to(q.dtype) * -much
     return (scaled(q, k) + added).softmax(dim=-1) @ v
 
 
-@new
+@mistake
+@under_a_flag
 def ten_thousand_subtracted(q, k, v, mask=None):
     """A query that may see nothing sees everything, a little rounded.
 
@@ -69,6 +74,8 @@ def ten_thousand_subtracted(q, k, v, mask=None):
     return subtracted(q, k, v, mask, 1e4)
 
 
+@mistake
+@under_a_flag
 def a_billion_in_float16(q, k, v, mask=None):
     """In float16 it fails as soon as there is a mask.
 
@@ -79,12 +86,8 @@ def a_billion_in_float16(q, k, v, mask=None):
     return hidden(scaled(q, k), mask, -1e9).softmax(dim=-1) @ v
 
 
-new(a_billion_in_float16)
-# Where a convention allows its average, a number that is added fails alike.
-REFERENCE.mistakes.insert(0, REFERENCE.mistakes.pop())
-
-
-@new
+@mistake
+@under_a_flag
 def output_in_float32(q, k, v, mask=None):
     """Your output is float32, whatever goes in.
 
@@ -95,7 +98,8 @@ def output_in_float32(q, k, v, mask=None):
     return attention(q.float(), k.float(), v.float(), mask=mask)
 
 
-@new
+@mistake
+@under_a_flag
 def one_mask_for_the_whole_batch(q, k, v, mask=None):
     """Each sequence has the padding of the first.
 
@@ -108,7 +112,8 @@ def one_mask_for_the_whole_batch(q, k, v, mask=None):
     return attention(q, k, v, mask=mask)
 
 
-@new
+@mistake
+@under_a_flag
 def first_row_of_the_mask_for_all(q, k, v, mask=None):
     """All queries see what the first may see.
 
@@ -120,7 +125,8 @@ def first_row_of_the_mask_for_all(q, k, v, mask=None):
     return attention(q, k, v, mask=mask)
 
 
-@new
+@mistake
+@under_a_flag
 def keys_of_the_first_sequence(q, k, v, mask=None):
     """All sequences of a batch look into the first.
 
@@ -132,7 +138,8 @@ def keys_of_the_first_sequence(q, k, v, mask=None):
     return attention(q, first, v, mask=mask)
 
 
-@new
+@mistake
+@under_a_flag
 def view_of_what_is_not_contiguous(q, k, v, mask=None):
     """It fails on inputs that were transposed or expanded.
 
@@ -144,7 +151,8 @@ def view_of_what_is_not_contiguous(q, k, v, mask=None):
     return attention(q, k, v, mask=mask)
 
 
-@new
+@mistake
+@under_a_flag
 def values_wiped_out_in_place(q, k, v, mask=None):
     """Your output is right, but the caller's values are not what they were.
 
@@ -157,7 +165,8 @@ def values_wiped_out_in_place(q, k, v, mask=None):
     return output
 
 
-@new
+@mistake
+@under_a_flag
 def dropout_that_never_ends(q, k, v, mask=None):
     """Two calls with the same input give different outputs.
 
@@ -169,39 +178,45 @@ def dropout_that_never_ends(q, k, v, mask=None):
     return F.dropout(rows, 0.1) @ v
 
 
-@known(weights.no_softmax)
-def _(q, k, v, mask=None):
+@mistake_as(weights.no_softmax)
+@under_a_flag
+def no_softmax(q, k, v, mask=None):
     return hidden(scaled(q, k), mask, 0.0) @ v
 
 
-@known(weights.sigmoid_instead_of_softmax)
-def _(q, k, v, mask=None):
+@mistake_as(weights.sigmoid_instead_of_softmax)
+@under_a_flag
+def sigmoid_instead_of_softmax(q, k, v, mask=None):
     return hidden(scaled(q, k), mask).sigmoid() @ v
 
 
-@known(weights.multiplied_by_the_root)
-def _(q, k, v, mask=None):
+@mistake_as(weights.multiplied_by_the_root)
+@under_a_flag
+def multiplied_by_the_root(q, k, v, mask=None):
     return masked_softmax(q @ k.mT * math.sqrt(q.shape[-1]), mask) @ v
 
 
-@known(weights.scaled_by_the_number_of_keys)
-def _(q, k, v, mask=None):
+@mistake_as(weights.scaled_by_the_number_of_keys)
+@under_a_flag
+def scaled_by_the_number_of_keys(q, k, v, mask=None):
     return masked_softmax(q @ k.mT / math.sqrt(k.shape[-2]), mask) @ v
 
 
-@known(weights.cosine_instead_of_product)
-def _(q, k, v, mask=None):
+@mistake_as(weights.cosine_instead_of_product)
+@under_a_flag
+def cosine_instead_of_product(q, k, v, mask=None):
     cosines = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
     return masked_softmax(cosines, mask) @ v
 
 
-@known(weights.query_scaled_in_place)
-def _(q, k, v, mask=None):
+@mistake_as(weights.query_scaled_in_place)
+@under_a_flag
+def query_scaled_in_place(q, k, v, mask=None):
     q.data.div_(math.sqrt(q.shape[-1]))
     return masked_softmax(q @ k.mT, mask) @ v
 
 
-@REFERENCE.mistake
+@mistake
 def causal_flag_ignored(q, k, v, mask=None, causal=False):
     """Every query sees what comes after it, though the flag says causal.
 
@@ -227,14 +242,16 @@ def under_another_flag(
     return attend
 
 
-for wrong in (
-    masks.first_on_first,
-    masks.upside_down,
-    masks.not_itself,
-    masks.one_too_many,
-    masks.from_the_other_side,
-):
-    REFERENCE.mistake_as(wrong)(under_another_flag(wrong))
+def under_a_triangle(triangle: Callable[[int, int], Tensor]) -> Mistake:
+    """The mistake of another causal mask, as one of attention."""
+    return mistake_as(triangle)(under_another_flag(triangle))
+
+
+first_on_first = under_a_triangle(masks.first_on_first)
+upside_down = under_a_triangle(masks.upside_down)
+not_itself = under_a_triangle(masks.not_itself)
+one_too_many = under_a_triangle(masks.one_too_many)
+from_the_other_side = under_a_triangle(masks.from_the_other_side)
 
 
 # Without the diagonal the first token sees nothing, and what it gets then
@@ -242,7 +259,7 @@ for wrong in (
 without_the_diagonal = functools.partial(under_another_flag, masks.not_itself)
 
 
-@REFERENCE.mistake
+@mistake
 def not_itself_and_the_first_averages(q, k, v, mask=None, causal=False):
     """A token does not see itself; the first gets the average of all.
 
@@ -257,7 +274,7 @@ def not_itself_and_the_first_averages(q, k, v, mask=None, causal=False):
     return attend(q, k, v, mask, causal)
 
 
-@REFERENCE.mistake
+@mistake
 def not_itself_and_the_first_is_nan(q, k, v, mask=None, causal=False):
     """A token does not see itself, and the first output is NaN.
 
@@ -269,7 +286,7 @@ def not_itself_and_the_first_is_nan(q, k, v, mask=None, causal=False):
     return without_the_diagonal(empty_row_gives_nan)(q, k, v, mask, causal)
 
 
-@REFERENCE.mistake
+@mistake
 def not_itself_and_the_first_sees_all(q, k, v, mask=None, causal=False):
     """A token does not see itself; the first sees all, a little rounded.
 
@@ -283,7 +300,7 @@ def not_itself_and_the_first_sees_all(q, k, v, mask=None, causal=False):
     return attend(q, k, v, mask, causal)
 
 
-@REFERENCE.mistake
+@mistake
 def not_itself_and_a_billion_subtracted(q, k, v, mask=None, causal=False):
     """A token does not see itself; what the first sees depends on the type.
 
@@ -296,3 +313,45 @@ def not_itself_and_a_billion_subtracted(q, k, v, mask=None, causal=False):
     """
     attend = without_the_diagonal(functools.partial(subtracted, much=1e9))
     return attend(q, k, v, mask, causal)
+
+
+MISTAKES = (
+    # Where a convention allows its average, a number that is added fails
+    # alike; so this one comes before the exercise's.
+    a_billion_in_float16,
+    *OF_THE_EXERCISE.values(),
+    empty_row_gives_the_average,
+    ten_thousand_subtracted,
+    output_in_float32,
+    one_mask_for_the_whole_batch,
+    first_row_of_the_mask_for_all,
+    keys_of_the_first_sequence,
+    view_of_what_is_not_contiguous,
+    values_wiped_out_in_place,
+    dropout_that_never_ends,
+    no_softmax,
+    sigmoid_instead_of_softmax,
+    multiplied_by_the_root,
+    scaled_by_the_number_of_keys,
+    cosine_instead_of_product,
+    query_scaled_in_place,
+    causal_flag_ignored,
+    first_on_first,
+    upside_down,
+    not_itself,
+    one_too_many,
+    from_the_other_side,
+    not_itself_and_the_first_averages,
+    not_itself_and_the_first_is_nan,
+    not_itself_and_the_first_sees_all,
+    not_itself_and_a_billion_subtracted,
+)
+CONVENTIONS = {
+    "empty_row": {
+        "zeros": None,
+        "nan": empty_row_gives_nan,
+        "average": empty_row_gives_the_average,
+        "everything": ten_thousand_subtracted,
+    },
+    "alignment": {"last": None, "first": first_on_first},
+}

@@ -1,4 +1,4 @@
-"""The probes of the kind `attention`, and its reference.
+"""The probes of the kind `attention`.
 
 Those of the exercise, to which come causality as a flag, half precision, and
 tables that are square: not every function takes values of another width than
@@ -6,11 +6,9 @@ keys, or more keys than queries.
 """
 
 import dataclasses
-from collections.abc import Callable
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises.dot_product.attention import (
     ATTENTION,
     QKV_BATCH,
@@ -27,8 +25,6 @@ from selfattn.doctor.probes import (
     real_keys,
     some_keys,
 )
-from selfattn.dot_product import attention
-from selfattn.masks import causal_mask
 
 OPTIONAL = {
     "mask": "a mask",
@@ -74,14 +70,9 @@ def expanded(inputs: Inputs) -> None:
         inputs[name] = inputs[name][:, :1].expand_as(inputs[name])
 
 
-def empty_rows(probe: Probe) -> str:
-    """The convention of which a probe of the exercise asks."""
-    return "empty_row" if "may see nothing" in probe.asks else ""
-
-
 MASK = "a query sees the keys that its row of the mask allows, and no others"
 LATER = "the causal flag hides later keys"
-PROBES = (
+ALL = (
     *ATTENTION.probes,
     Probe("as many keys as queries", QKV_HEADS, ALIKE, gradient=True),
     Probe("float64 is kept", QKV_BATCH, ALIKE, dtype=torch.float64),
@@ -109,6 +100,7 @@ PROBES = (
         "in a batch, a query that may see nothing gets zeros",
         {**QKV_BATCH, "mask": no_keys_for_the_first},
         ALIKE,
+        convention="empty_row",
     ),
     Probe(
         "float16 stays float16, under a mask",
@@ -139,46 +131,4 @@ PROBES = (
         ALIKE,
     ),
 )
-
-
-def under_a_flag(answer: Callable[..., object]) -> Callable[..., object]:
-    """A wrong answer of the exercise, with a causal flag."""
-
-    def attend(q, k, v, mask=None, causal=False):
-        if causal:
-            past = causal_mask(q.shape[-2], k.shape[-2])
-            mask = past if mask is None else mask & past
-        return answer(q, k, v, mask=mask)
-
-    return attend
-
-
-REFERENCE = Exercise(
-    "attention",
-    asks="softmax(q kᵀ / √d) v, under a mask or a causal flag",
-    solution=attention,
-    by_name=("mask", "causal"),
-    probes=tuple(
-        dataclasses.replace(
-            probe,
-            needs=needs(probe),
-            convention=probe.convention or empty_rows(probe),
-        )
-        for probe in PROBES
-    ),
-    mistakes=[
-        dataclasses.replace(mistake, answer=under_a_flag(mistake.answer))
-        for mistake in ATTENTION.mistakes
-        if mistake.name != "empty row gives the average"
-    ],
-    optional=OPTIONAL,
-    conventions={
-        "empty_row": {
-            "zeros": "",
-            "nan": "empty row gives nan",
-            "average": "empty row gives the average",
-            "everything": "ten thousand subtracted",
-        },
-        "alignment": {"last": "", "first": "first on first"},
-    },
-)
+PROBES = tuple(dataclasses.replace(probe, needs=needs(probe)) for probe in ALL)

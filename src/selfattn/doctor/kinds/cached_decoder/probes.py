@@ -144,7 +144,7 @@ def asked(
     return Probe(asks, {"x": "batch n d"}, sizes, experiment=experiment)
 
 
-def probes(d_model: int | None) -> tuple[Probe, ...]:
+def of_width(d_model: int | None) -> tuple[Probe, ...]:
     """All that is asked of a decoder of this width, or of words if None."""
     singly, mixed = (1,) * 5, (2, 1, 2)
     looks = (

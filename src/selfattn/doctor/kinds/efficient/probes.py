@@ -1,21 +1,15 @@
 """The probes of the kind `efficient`: long enough that tiles do not fit."""
 
 import dataclasses
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
 
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from selfattn.doctor.exercise import Exercise, Function
 from selfattn.doctor.exercises.dot_product.attention import (
     QKV,
     QKV_BATCH,
     QKV_HEADS,
 )
-from selfattn.doctor.patient import Patient
+from selfattn.doctor.kinds.efficient.experiments import N, makes_no_table
 from selfattn.doctor.probes import Inputs, Probe, in_other_order, louder
 
 OPTIONAL = {
@@ -30,7 +24,6 @@ OPTIONAL = {
 }
 LONG = {"n_q": 131, "n_k": 131, "d_v": 11}  # no multiple of 2, 3, … 128
 SHORT = {"n_q": 5, "n_k": 5, "d_v": 11}
-N = 2048  # where a table is far longer than all else
 
 
 def flag(sizes: object) -> bool:
@@ -43,39 +36,8 @@ def far_and_loud(inputs: Inputs) -> None:
     inputs["k"][..., :3, :] *= 100
 
 
-def measured(function: Function) -> Function:
-    """Let `makes_no_table` measure a mistake, as if it were a patient."""
-    vars(function)["measured"] = True
-    return function
-
-
-class Largest(TorchDispatchMode):
-    """Notes the longest tensor that anything makes."""
-
-    numel = 0
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        """Do what is to be done, and look at what it makes."""
-        made = func(*args, **(kwargs or {}))
-        for x in made if isinstance(made, (tuple, list)) else (made,):
-            if isinstance(x, Tensor):
-                self.numel = max(self.numel, x.numel())
-        return made
-
-
-def makes_no_table(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
-    """Whether no tensor is as long as a quarter of the table of scores."""
-    if not (isinstance(answer, Patient) or hasattr(answer, "measured")):
-        return torch.tensor(True)  # a reference need not save work
-    with Largest() as largest:
-        answer(*inputs.values())
-    return torch.tensor(largest.numel < N * N / 4)
-
-
 CAUSAL = {**QKV_BATCH, "causal": flag}
-PROBES = (
+ALL = (
     Probe("it is what it claims", QKV_BATCH, LONG, gradient=True),
     Probe("a short sequence is right, too", QKV_BATCH, SHORT),
     Probe("one token sees itself", QKV_BATCH, {**SHORT, "n_q": 1, "n_k": 1}),
@@ -158,36 +120,4 @@ def needs(probe: Probe) -> tuple[str, ...]:
     return tuple(need for need in OPTIONAL if need in told)
 
 
-@lru_cache(maxsize=32)
-def claimed(bank: Exercise, claim: Any) -> Exercise:
-    """The reference, probes and mistakes for what a mechanism claims.
-
-    Args:
-        bank: a right answer and mistakes, each of (q, k, v, causal, claim).
-        claim: the table or the feature map that it claims, if it does.
-    """
-
-    def bound(function: Callable[..., Any]) -> Callable[..., Any]:
-        def attend(
-            q: Tensor, k: Tensor, v: Tensor, causal: bool = False
-        ) -> Any:
-            return function(q, k, v, causal, claim)
-
-        attend.__dict__.update(vars(function))
-        return attend
-
-    return dataclasses.replace(
-        bank,
-        name="efficient",
-        solution=bound(bank.solution),
-        by_name=("causal",),
-        probes=tuple(
-            dataclasses.replace(probe, needs=needs(probe)) for probe in PROBES
-        ),
-        mistakes=[
-            dataclasses.replace(mistake, answer=bound(mistake.answer))
-            for mistake in bank.mistakes
-        ],
-        optional=OPTIONAL,
-        conventions={"alignment": {"last": "", "first": "first on first"}},
-    )
+PROBES = tuple(dataclasses.replace(probe, needs=needs(probe)) for probe in ALL)

@@ -7,36 +7,31 @@ come out; see `experiments` for what they look at.
 
 import dataclasses
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises.dot_product.attention import (
     QKV_BATCH,
     QKV_HEADS,
 )
 from selfattn.doctor.kinds.efficient.experiments import (
+    N,
     across,
     form,
     itself,
     later,
     learned,
+    makes_no_table,
     sums,
     sums_of_real,
     told_apart,
     what_moves,
     who_is_seen,
 )
-from selfattn.doctor.kinds.efficient.mistakes.own import (
-    FOR_A_FLAG,
-    OWN,
-    WITHOUT_A_FLAG,
-)
-from selfattn.doctor.kinds.efficient.probes import N, flag, makes_no_table
-from selfattn.doctor.kinds.layer.probes import twice
+from selfattn.doctor.kinds.efficient.probes import flag
+from selfattn.doctor.kinds.layer.experiments import twice
 from selfattn.doctor.kinds.layer.properties import padded_in_front
 from selfattn.doctor.probes import Inputs, Probe, in_other_order, louder
 
@@ -171,7 +166,7 @@ def needs(probe: Probe) -> tuple[str, ...]:
     return tuple(need for need in OPTIONAL if need in told)
 
 
-def asked(always: bool) -> tuple[Probe, ...]:
+def probes(always: bool) -> tuple[Probe, ...]:
     """All probes; ``always``: of a mechanism that is causal without a flag."""
     x = QKV_BATCH
     found = [*about_weights(x), *about_sight(x), *about_form(x)]
@@ -179,35 +174,3 @@ def asked(always: bool) -> tuple[Probe, ...]:
     # In front, because behind, a causal mechanism does not see it anyway.
     found += about_padding({**QKV_HEADS, "padding": padded_in_front})
     return tuple(dataclasses.replace(p, needs=needs(p)) for p in found)
-
-
-@lru_cache(maxsize=2)
-def exercise(always: bool) -> Exercise:
-    """The probes and mistakes; ``always`` hides later keys without a flag."""
-
-    def bound(function: Answer) -> Answer:
-        def attend(
-            q: Tensor,
-            k: Tensor,
-            v: Tensor,
-            causal: bool = False,
-            padding: Tensor | None = None,
-        ) -> Any:
-            return function(q, k, v, causal or always, padding)
-
-        attend.__dict__.update(vars(function))
-        return attend
-
-    none = WITHOUT_A_FLAG if not always else FOR_A_FLAG
-    return dataclasses.replace(
-        OWN,
-        solution=bound(OWN.solution),
-        probes=asked(always),
-        by_name=("causal", "padding"),
-        mistakes=[
-            dataclasses.replace(mistake, answer=bound(mistake.answer))
-            for mistake in OWN.mistakes
-            if mistake.name != none
-        ],
-        optional=OPTIONAL,
-    )

@@ -1,16 +1,13 @@
 """The probes of the kinds `self-attention` and `cross-attention`."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from selfattn.doctor.exercise import Exercise, Mistake
-from selfattn.doctor.kinds.layer.mistakes.masks import BANK, CLAIMS
-from selfattn.doctor.kinds.layer.parts import Projections
-from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
+from selfattn.doctor.kinds.layer.experiments import sums, twice
 from selfattn.doctor.probes import (
     Inputs,
     Probe,
@@ -28,16 +25,6 @@ OPTIONAL = {
     "float16": "float16",
     "bfloat16": "bfloat16",
     "float64": "float64",
-}
-# What is none in a layer that is always causal, and in one that is not.
-NO_MISTAKE = {True: "causal flag ignored", False: "not causal"}
-CONVENTIONS = {
-    "empty_row": {
-        "zeros": "",
-        "nan": "empty row gives nan",
-        "average": "empty row gives the average",
-        "everything": "ten thousand subtracted",
-    }
 }
 
 
@@ -98,24 +85,13 @@ def cut_out(inputs: Inputs) -> None:
             inputs[name] = twice[..., ::2]
 
 
-def twice(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
-    """Whether two calls with one input give one output."""
-    first, second = (answer(*inputs.values()) for _ in range(2))
-    return torch.tensor(torch.equal(first, second))
-
-
-def sums(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
-    """What the rows of the weights that are returned sum to."""
-    weights = answer(*inputs.values(), whole=True)[1]
-    return weights.sum(dim=-1).flatten().mean().round(decimals=3)
-
-
 def asked(x: dict[str, Any], cross: bool) -> tuple[Probe, ...]:
     """All probes, on inputs x and, for cross-attention, a context."""
     probes = [*without_masks(x), *with_masks(x)]
     if cross:
-        probes.append(Probe("a longer context", x, {"n_q": 5, "n_k": 11}))
-    return tuple(dataclasses.replace(p, needs=needs(p)) for p in probes)
+        longer = {"n_q": 5, "n_k": 11}
+        probes.append(Probe("a longer context", x, longer, needs=("length",)))
+    return tuple(probes)
 
 
 def without_masks(x: dict[str, Any]) -> list[Probe]:
@@ -167,19 +143,33 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
 
 def needs(probe: Probe) -> tuple[str, ...]:
     """What of `OPTIONAL` a probe asks for."""
-    asked = {*probe.inputs, str(probe.dtype).removeprefix("torch.")}
+    asked = {
+        *probe.needs,
+        *probe.inputs,
+        str(probe.dtype).removeprefix("torch."),
+    }
     asked |= {"flag"} if "causal" in probe.inputs else set()
     asked |= {"weights"} if probe.experiment is sums else set()
-    asked |= {"length"} if "longer" in probe.asks else set()
     return tuple(need for need in OPTIONAL if need in asked)
 
 
 WITHIN = {"x": "batch n d_model"}
+
+
 ACROSS = {"x": "batch n_q d_model", "context": "batch n_k d_context"}
 
 
-def probes(d_model: int, d_context: int, cross: bool) -> tuple[Probe, ...]:
+def of_widths(d_model: int, d_context: int, cross: bool) -> tuple[Probe, ...]:
     """All probes of a layer of these widths."""
+    return as_wide(
+        asked(ACROSS if cross else WITHIN, cross), d_model, d_context
+    )
+
+
+def as_wide(
+    probes: Iterable[Probe], d_model: int, d_context: int
+) -> tuple[Probe, ...]:
+    """The same probes for a layer of these widths."""
     sizes = dict.fromkeys(("n", "n_q", "n_k"), 7)
     sizes |= {"d_model": d_model, "d_context": d_context}
     return tuple(
@@ -187,75 +177,7 @@ def probes(d_model: int, d_context: int, cross: bool) -> tuple[Probe, ...]:
             probe,
             sizes={**sizes, **probe.sizes},
             fixed=("d_model", "d_context"),
+            needs=needs(probe),
         )
-        for probe in asked(ACROSS if cross else WITHIN, cross)
+        for probe in probes
     )
-
-
-def exercise(
-    parts: Projections,
-    *,
-    causal: bool,
-    cross: bool,
-    claimed: Table | None = None,
-) -> Exercise:
-    """The reference, probes and mistakes for a layer of these projections.
-
-    Args:
-        parts: the projections.
-        causal: whether it hides later tokens without being told to.
-        cross: whether it looks at another sequence.
-        claimed: of n_q and n_k, a mask that it keeps without being told to.
-    """
-    return Exercise(
-        "cross-attention" if cross else "self-attention",
-        asks=BANK.asks,
-        solution=as_layer(layer, parts, causal, claimed),
-        probes=probes(parts.q.W.shape[0], parts.k.W.shape[0], cross),
-        by_name=("mask", "padding", "causal"),
-        mistakes=known(parts, causal, claimed),
-        optional=OPTIONAL,
-        conventions=CONVENTIONS,
-    )
-
-
-def known(
-    parts: Projections, causal: bool, claimed: Table | None
-) -> list[Mistake]:
-    """The mistakes that a layer of these projections can make."""
-    none = {NO_MISTAKE[causal], *(CLAIMS if claimed is None else ())}
-    return [
-        dataclasses.replace(
-            mistake, answer=as_layer(mistake.answer, parts, causal, claimed)
-        )
-        for mistake in BANK.mistakes
-        if mistake.name not in none
-    ]
-
-
-def as_layer(
-    function: Callable[..., Any],
-    parts: Projections,
-    always: bool,
-    claimed: Table | None = None,
-) -> Callable[..., Any]:
-    """A function of projections as a layer that has them."""
-
-    def called(
-        x: Tensor,
-        context: Tensor | None = None,
-        mask: Tensor | None = None,
-        padding: Tensor | None = None,
-        causal: bool = False,
-        whole: bool = False,
-    ) -> Any:
-        masks = Masks(mask, padding, causal, always, claimed)
-        context = x if context is None else context
-        value = function(parts, x, context, masks)
-        if whole:
-            return (
-                value if isinstance(value, tuple) else (value, torch.ones(1))
-            )
-        return value[0] if isinstance(value, tuple) else value
-
-    return called

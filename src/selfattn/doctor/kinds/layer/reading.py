@@ -1,16 +1,12 @@
-"""What can be read off a module that attends, and what it is held to."""
+"""What can be read off a module that attends, without calling it."""
 
 import inspect
-from functools import lru_cache
 from typing import Any
 
 from torch import nn
 
-from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.layer import calling as layers_called
-from selfattn.doctor.kinds.layer import probes as layer_probes
-from selfattn.doctor.kinds.layer import properties as layer_properties
 from selfattn.doctor.kinds.layer.parts import (
     HEADS,
     MODEL,
@@ -18,9 +14,7 @@ from selfattn.doctor.kinds.layer.parts import (
     affines,
     by_word,
     number,
-    projections,
 )
-from selfattn.doctor.kinds.layer.reference import Table
 from selfattn.doctor.patient import Facts, parameters
 
 
@@ -72,25 +66,6 @@ def inside(module: nn.Module, said: Facts) -> dict[str, Any]:
     return seen | {"try": {"n_heads": divisors}}
 
 
-def reference(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
-    """Attention by heads with the module's own projections, or properties."""
-    said = tuple(dict(facts.get("projections") or {}).items())
-    if facts.get("formula", "plain") == "own":
-        d_model, d_context = widths(thing, facts)
-        return of_width(
-            d_model, d_context, facts["causal"], cross, facts.get("table")
-        )
-    return of_module(
-        thing,
-        facts["n_heads"],
-        facts["packed"],
-        said,
-        facts["causal"],
-        cross,
-        facts.get("table"),
-    )
-
-
 def fallback(thing: Any, known: Facts) -> dict[str, Any]:
     """Ask for properties alone, if there is more to it than projections.
 
@@ -133,36 +108,3 @@ def widths(thing: Any, facts: Facts) -> tuple[int, int]:
         raise UnclearError("How wide is x? Say d_model=….")
     context = next((found[p] for p in ("k", "kv") if p in found), None)
     return d_model, d_model if context is None else context.W.shape[0]
-
-
-@lru_cache(maxsize=8)
-def of_width(
-    d_model: int,
-    d_context: int,
-    causal: bool,
-    cross: bool,
-    table: Table | None,
-) -> Exercise:
-    """The reference of modules of a width, of which properties are asked."""
-    return layer_properties.exercise(
-        d_model, d_context, causal=causal, cross=cross, claimed=table
-    )
-
-
-@lru_cache(maxsize=8)  # so that what its bank does is not done again
-def of_module(
-    module: nn.Module,
-    n_heads: int,
-    packed: str,
-    said: tuple[tuple[str, str], ...],
-    causal: bool,
-    cross: bool,
-    table: Table | None,
-) -> Exercise:
-    """The reference of one module, in one way to read it."""
-    parts = projections(module, n_heads, packed, dict(said))
-    if parts is None:
-        raise UnclearError("Its heads do not divide its projections.")
-    return layer_probes.exercise(
-        parts, causal=causal, cross=cross, claimed=table
-    )

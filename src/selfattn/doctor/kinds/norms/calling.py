@@ -22,7 +22,6 @@ FACTS = {
         tried=False,
     ),
 }
-CONVENTIONS = {"precision": {"exact": "", "float32": "computed in float32"}}
 OPTIONAL = {
     "any width": "other numbers of features than its own",
     "eps": "another eps than its own",

@@ -1,52 +1,18 @@
-"""The parts of a decoder block, rightly joined and wrongly."""
+"""The parts of a decoder block, wrongly joined."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
-from torch import Tensor
-
-from selfattn.doctor.kinds.blocks.encoder.mistakes import (
-    Layer,
-    add,
-    alone_in_place,
+from selfattn.doctor.exercise import mistake
+from selfattn.doctor.kinds.blocks.decoder.reference import (
+    decoder_block,
+    joined,
+    sublayers,
 )
+from selfattn.doctor.kinds.blocks.sublayers import add, alone_in_place
 from selfattn.masks import causal_mask
 
 
-class Parts(NamedTuple):
-    """What a decoder block is made of, and in which order it shall join."""
-
-    self_attention: Callable[..., Tensor]  # of x and mask=
-    cross_attention: Callable[..., Tensor]  # of x, context and mask=
-    feed_forward: Layer
-    norms: tuple[Layer, Layer, Layer]
-    pre: bool  # the norms before their sublayers, or behind the sum
-    d_model: int
-
-
-def decoder_block(parts, x, context, mask=None):
-    """Causal self-attention, cross-attention, feed-forward network."""
-    return joined(parts, x, sublayers(parts, x, context, mask))
-
-
-def sublayers(parts, x, context, mask=None, causal=causal_mask):
-    """The three sublayers, each a function of x alone."""
-    past = None if causal is None else causal(x.shape[-2], x.shape[-2])
-    return (
-        partial(parts.self_attention, mask=past),
-        lambda h: parts.cross_attention(h, context, mask=mask),
-        parts.feed_forward,
-    )
-
-
-def joined(parts, x, layers):
-    """One sublayer after the other, each added and normed."""
-    for layer, norm in zip(layers, parts.norms, strict=True):
-        x = add(x, layer, norm, parts.pre)
-    return x
-
-
+@mistake
 def the_future_is_seen(parts, x, context, mask=None):
     """It learns to copy the next word, and cannot write.
 
@@ -58,6 +24,7 @@ def the_future_is_seen(parts, x, context, mask=None):
     return joined(parts, x, sublayers(parts, x, context, mask, None))
 
 
+@mistake
 def only_the_future_is_seen(parts, x, context, mask=None):
     """It sees what comes after it, and not what came before.
 
@@ -75,6 +42,7 @@ def upside_down(make, n_q, n_k):
     return ~make(n_q, n_k)
 
 
+@mistake
 def one_too_many(parts, x, context, mask=None):
     """Each token sees the next one, the very one that it is to guess.
 
@@ -86,6 +54,7 @@ def one_too_many(parts, x, context, mask=None):
     return joined(parts, x, sublayers(parts, x, context, mask, wider))
 
 
+@mistake
 def not_itself(parts, x, context, mask=None):
     """A token is not told of itself, and the first one of nothing.
 
@@ -103,6 +72,7 @@ def shifted(diagonal, n_q, n_k):
     return past.new_ones(n_q, n_k).tril(diagonal)
 
 
+@mistake
 def no_cross_attention(parts, x, context, mask=None):
     """What it writes has nothing to do with what it was given.
 
@@ -116,6 +86,7 @@ def no_cross_attention(parts, x, context, mask=None):
     return add(x, last, parts.norms[2], parts.pre)
 
 
+@mistake
 def cross_attention_to_itself(parts, x, context, mask=None):
     """What it writes has nothing to do with what it was given.
 
@@ -128,6 +99,7 @@ def cross_attention_to_itself(parts, x, context, mask=None):
     return joined(parts, x, layers)
 
 
+@mistake
 def cross_attention_first(parts, x, context, mask=None):
     """Each token asks the context before it knows its neighbours.
 
@@ -141,6 +113,7 @@ def cross_attention_first(parts, x, context, mask=None):
     return add(x, last, parts.norms[2], parts.pre)
 
 
+@mistake
 def attentions_exchanged(parts, x, context, mask=None):
     """Right in shape; but each attention has the other's weights.
 
@@ -158,6 +131,7 @@ def attentions_exchanged(parts, x, context, mask=None):
     return joined(parts, x, layers)
 
 
+@mistake
 def causal_over_the_context(parts, x, context, mask=None):
     """The first words see only the beginning of what was given.
 
@@ -172,6 +146,7 @@ def causal_over_the_context(parts, x, context, mask=None):
     return joined(parts, x, sublayers(parts, x, context, both))
 
 
+@mistake
 def mask_of_the_context_not_passed_on(parts, x, context, mask=None):
     """Right as long as no context is padded; then padding is read like text.
 
@@ -184,6 +159,7 @@ def mask_of_the_context_not_passed_on(parts, x, context, mask=None):
     return joined(parts, x, sublayers(parts, x, context))
 
 
+@mistake
 def mask_of_the_context_upside_down(parts, x, context, mask=None):
     """Of the context it sees the padding alone.
 
@@ -195,6 +171,7 @@ def mask_of_the_context_upside_down(parts, x, context, mask=None):
     return joined(parts, x, sublayers(parts, x, context, other))
 
 
+@mistake
 def no_residual_around_the_cross_attention(parts, x, context, mask=None):
     """A token forgets itself: it keeps only what the context told it.
 
@@ -208,6 +185,7 @@ def no_residual_around_the_cross_attention(parts, x, context, mask=None):
     return add(x, last, parts.norms[2], parts.pre)
 
 
+@mistake
 def no_residual(parts, x, context, mask=None):
     """Deep stacks do not train, and their tokens become alike.
 
@@ -221,6 +199,7 @@ def no_residual(parts, x, context, mask=None):
     return x
 
 
+@mistake
 def the_norm_on_the_other_side(parts, x, context, mask=None):
     """It trains otherwise: only with the norms before without a warm-up.
 
@@ -234,6 +213,7 @@ def the_norm_on_the_other_side(parts, x, context, mask=None):
     return decoder_block(other, x, context, mask)
 
 
+@mistake
 def norm_on_the_path(parts, x, context, mask=None):
     """There is no clear path: every block normalises what it passes on.
 
@@ -250,6 +230,7 @@ def norm_on_the_path(parts, x, context, mask=None):
     return x
 
 
+@mistake
 def context_normed_like_x(parts, x, context, mask=None):
     """The context is normalised twice: by the encoder, and by this block.
 
@@ -261,6 +242,7 @@ def context_normed_like_x(parts, x, context, mask=None):
     return decoder_block(parts, x, parts.norms[1](context), mask)
 
 
+@mistake
 def norms_exchanged(parts, x, context, mask=None):
     """Right at the start, when all norms are alike, and wrong once trained.
 
@@ -273,6 +255,7 @@ def norms_exchanged(parts, x, context, mask=None):
     return decoder_block(other, x, context, mask)
 
 
+@mistake
 def no_feed_forward(parts, x, context, mask=None):
     """Attention alone only averages: stacked, it cannot bend anything.
 

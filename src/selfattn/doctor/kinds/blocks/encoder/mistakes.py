@@ -1,37 +1,13 @@
-"""The parts of an encoder block, rightly joined and wrongly."""
+"""The parts of an encoder block, wrongly joined."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
-from torch import Tensor
-
-Layer = Callable[[Tensor], Tensor]
-
-
-class Parts(NamedTuple):
-    """What an encoder block is made of, and in which order it shall join."""
-
-    attention: Callable[..., Tensor]  # of x and mask=
-    feed_forward: Layer
-    norms: tuple[Layer, Layer]
-    pre: bool  # the norms before their sublayers, or behind the sum
-    d_model: int
+from selfattn.doctor.exercise import mistake
+from selfattn.doctor.kinds.blocks.encoder.reference import encoder_block
+from selfattn.doctor.kinds.blocks.sublayers import add, alone_in_place
 
 
-def add(x: Tensor, sublayer: Layer, norm: Layer, pre: bool) -> Tensor:
-    """One sublayer with its residual path and its norm."""
-    return x + sublayer(norm(x)) if pre else norm(x + sublayer(x))
-
-
-def encoder_block(parts, x, mask=None):
-    """Attention, then the feed-forward network, each added and normed."""
-    attend = partial(parts.attention, mask=mask)
-    first, second = parts.norms
-    h = add(x, attend, first, parts.pre)
-    return add(h, parts.feed_forward, second, parts.pre)
-
-
+@mistake
 def the_norm_on_the_other_side(parts, x, mask=None):
     """It trains otherwise: only with the norms before without a warm-up.
 
@@ -44,6 +20,7 @@ def the_norm_on_the_other_side(parts, x, mask=None):
     return encoder_block(parts._replace(pre=not parts.pre), x, mask)
 
 
+@mistake
 def norm_on_the_path(parts, x, mask=None):
     """There is no clear path: every block normalises what it passes on.
 
@@ -60,6 +37,7 @@ def norm_on_the_path(parts, x, mask=None):
     return x + parts.feed_forward(x)
 
 
+@mistake
 def second_residual_after_its_norm(parts, x, mask=None):
     """The path is clear past the attention, but not past the rest.
 
@@ -75,6 +53,7 @@ def second_residual_after_its_norm(parts, x, mask=None):
     return x + parts.feed_forward(x)
 
 
+@mistake
 def norm_behind_the_sublayer(parts, x, mask=None):
     """What a sublayer adds has always the same size.
 
@@ -87,6 +66,7 @@ def norm_behind_the_sublayer(parts, x, mask=None):
     return x + second(parts.feed_forward(x))
 
 
+@mistake
 def norm_before_and_behind(parts, x, mask=None):
     """Each norm is applied twice.
 
@@ -99,6 +79,7 @@ def norm_before_and_behind(parts, x, mask=None):
     return second(x + parts.feed_forward(second(x)))
 
 
+@mistake
 def no_norm(parts, x, mask=None):
     """Activations grow from block to block.
 
@@ -110,6 +91,7 @@ def no_norm(parts, x, mask=None):
     return x + parts.feed_forward(x)
 
 
+@mistake
 def second_norm_not_used(parts, x, mask=None):
     """The feed-forward network's input, or its sum, is as large as it likes.
 
@@ -122,6 +104,7 @@ def second_norm_not_used(parts, x, mask=None):
     return encoder_block(parts._replace(norms=norms), x, mask)
 
 
+@mistake
 def first_norm_not_used(parts, x, mask=None):
     """What attention sees, or its sum, is as large as it likes.
 
@@ -134,6 +117,7 @@ def first_norm_not_used(parts, x, mask=None):
     return encoder_block(parts._replace(norms=norms), x, mask)
 
 
+@mistake
 def one_norm_for_both(parts, x, mask=None):
     """One norm is never trained: it has no gradient.
 
@@ -145,6 +129,7 @@ def one_norm_for_both(parts, x, mask=None):
     return encoder_block(parts._replace(norms=norms), x, mask)
 
 
+@mistake
 def norms_exchanged(parts, x, mask=None):
     """Right at the start, when all norms are alike, and wrong once trained.
 
@@ -156,6 +141,7 @@ def norms_exchanged(parts, x, mask=None):
     return encoder_block(parts._replace(norms=parts.norms[::-1]), x, mask)
 
 
+@mistake
 def no_residual(parts, x, mask=None):
     """Deep stacks do not train, and their tokens become alike.
 
@@ -168,11 +154,7 @@ def no_residual(parts, x, mask=None):
     return alone(x, parts.feed_forward, parts.norms[1])
 
 
-def alone_in_place(pre, x, sublayer, norm):
-    """A sublayer and its norm without the path past them."""
-    return sublayer(norm(x)) if pre else norm(sublayer(x))
-
-
+@mistake
 def no_residual_around_the_attention(parts, x, mask=None):
     """A token forgets itself: it keeps only what it was told.
 
@@ -185,6 +167,7 @@ def no_residual_around_the_attention(parts, x, mask=None):
     return add(x, parts.feed_forward, parts.norms[1], parts.pre)
 
 
+@mistake
 def no_residual_around_the_feed_forward(parts, x, mask=None):
     """What attention brought goes on only through the feed-forward network.
 
@@ -197,6 +180,7 @@ def no_residual_around_the_feed_forward(parts, x, mask=None):
     return alone_in_place(parts.pre, x, parts.feed_forward, parts.norms[1])
 
 
+@mistake
 def residual_from_the_start(parts, x, mask=None):
     """What attention brought is not passed on.
 
@@ -212,6 +196,7 @@ def residual_from_the_start(parts, x, mask=None):
     return second(x + parts.feed_forward(h))
 
 
+@mistake
 def side_by_side(parts, x, mask=None):
     """The feed-forward network does not see what attention brought.
 
@@ -228,6 +213,7 @@ def side_by_side(parts, x, mask=None):
     return second(first(x + attended + parts.feed_forward(x)))
 
 
+@mistake
 def feed_forward_first(parts, x, mask=None):
     """Each token is worked on before it was told anything.
 
@@ -241,6 +227,7 @@ def feed_forward_first(parts, x, mask=None):
     return add(h, attend, first, parts.pre)
 
 
+@mistake
 def no_feed_forward(parts, x, mask=None):
     """Attention alone only averages: stacked, it cannot bend anything.
 
@@ -252,6 +239,7 @@ def no_feed_forward(parts, x, mask=None):
     return add(x, attend, parts.norms[0], parts.pre)
 
 
+@mistake
 def mask_not_passed_on(parts, x, mask=None):
     """Right as long as nothing is padded; then padding is read like text.
 
@@ -262,6 +250,7 @@ def mask_not_passed_on(parts, x, mask=None):
     return encoder_block(parts, x)
 
 
+@mistake
 def mask_upside_down(parts, x, mask=None):
     """It sees what it shall not see, and nothing else.
 
@@ -273,6 +262,7 @@ def mask_upside_down(parts, x, mask=None):
     return encoder_block(parts, x, None if mask is None else ~mask)
 
 
+@mistake
 def texts_exchanged_with_tokens(parts, x, mask=None):
     """Sequences of a batch see one another, and their own tokens do not.
 
@@ -283,6 +273,7 @@ def texts_exchanged_with_tokens(parts, x, mask=None):
     return encoder_block(parts, x.transpose(0, 1)).transpose(0, 1)
 
 
+@mistake
 def sum_in_place(parts, x, mask=None):
     """The caller's x is another one afterwards.
 

@@ -2,14 +2,12 @@
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
-from selfattn.doctor.kinds.efficient.mistakes.tables import (
-    the_whole_table_is_made,
-)
-from selfattn.doctor.kinds.efficient.probes import measured
+from selfattn.doctor.kinds.efficient.experiments import measured
+from selfattn.doctor.kinds.efficient.mistakes import tables as masked
 from selfattn.dot_product import attention
 from selfattn.masks import causal_mask
 
@@ -38,10 +36,7 @@ def linear(q, k, v, causal, kernel):
     return (shared(weights) @ v.to(dtype)).to(q.dtype)
 
 
-KERNELS = Exercise("efficient", "attention with a kernel", linear, probes=())
-
-
-@KERNELS.mistake
+@mistake
 def not_divided(q, k, v, causal, kernel):
     """Your output grows with the number of keys.
 
@@ -52,7 +47,7 @@ def not_divided(q, k, v, causal, kernel):
     return products(q, k, v, causal, kernel) @ v
 
 
-@KERNELS.mistake
+@mistake
 def divided_by_the_number_of_keys(q, k, v, causal, kernel):
     """Your rows sum to something, but not to one.
 
@@ -63,7 +58,7 @@ def divided_by_the_number_of_keys(q, k, v, causal, kernel):
     return products(q, k, v, causal, kernel) @ v / k.shape[-2]
 
 
-@KERNELS.mistake
+@mistake
 def rows_sum_to_one_over_root_d(q, k, v, causal, kernel):
     """Your output is too short: its rows sum to 1/√d.
 
@@ -74,7 +69,7 @@ def rows_sum_to_one_over_root_d(q, k, v, causal, kernel):
     return linear(q, k, v, causal, kernel) / q.shape[-1] ** 0.5
 
 
-@KERNELS.mistake
+@mistake
 def queries_without_features(q, k, v, causal, kernel):
     """Some of your weights are negative.
 
@@ -86,7 +81,7 @@ def queries_without_features(q, k, v, causal, kernel):
     return shared(weights * past(q, k) if causal else weights) @ v
 
 
-@KERNELS.mistake
+@mistake
 def keys_without_features(q, k, v, causal, kernel):
     """Some of your weights are negative, and their sum may be nearly zero.
 
@@ -98,7 +93,7 @@ def keys_without_features(q, k, v, causal, kernel):
     return shared(weights * past(q, k) if causal else weights) @ v
 
 
-@KERNELS.mistake
+@mistake
 def relu_for_its_features(q, k, v, causal, kernel):
     """Where a query or key is negative, nothing is seen and nothing learned.
 
@@ -109,7 +104,7 @@ def relu_for_its_features(q, k, v, causal, kernel):
     return linear(q, k, v, causal, torch.relu)
 
 
-@KERNELS.mistake
+@mistake
 def softmax_for_its_features(q, k, v, causal, kernel):
     """Your weights are flatter than they should be.
 
@@ -120,7 +115,7 @@ def softmax_for_its_features(q, k, v, causal, kernel):
     return linear(q, k, v, causal, lambda x: x.softmax(dim=-1))
 
 
-@KERNELS.mistake
+@mistake
 def ordinary_attention(q, k, v, causal, kernel):
     """It is softmax attention, and no kernel of a feature map.
 
@@ -131,7 +126,7 @@ def ordinary_attention(q, k, v, causal, kernel):
     return attention(q, k, v, causal=causal)
 
 
-@KERNELS.mistake
+@mistake
 def denominator_of_the_whole_sequence(q, k, v, causal, kernel):
     """Causal, your first outputs are too faint, and know how long it will be.
 
@@ -143,7 +138,7 @@ def denominator_of_the_whole_sequence(q, k, v, causal, kernel):
     return products(q, k, v, causal, kernel) @ v / total
 
 
-@KERNELS.mistake
+@mistake
 def numerator_of_the_whole_sequence(q, k, v, causal, kernel):
     """Causal, your first outputs are far too large, and see the future.
 
@@ -156,7 +151,7 @@ def numerator_of_the_whole_sequence(q, k, v, causal, kernel):
     return products(q, k, v, False, kernel) @ v / (total + (total == 0))
 
 
-@KERNELS.mistake
+@mistake
 def a_small_number_added(q, k, v, causal, kernel):
     """Your rows sum to a little less than one.
 
@@ -169,8 +164,8 @@ def a_small_number_added(q, k, v, causal, kernel):
     return weights @ v / (weights.sum(dim=-1, keepdim=True) + 0.1)
 
 
-@KERNELS.mistake_as(flags.causal_flag_ignored)
-def _(q, k, v, causal, kernel):
+@mistake_as(flags.causal_flag_ignored)
+def causal_flag_ignored(q, k, v, causal, kernel):
     return linear(q, k, v, False, kernel)
 
 
@@ -182,29 +177,50 @@ def under_another(table, q, k, v, causal, kernel):
     return shared(weights) @ v
 
 
-@KERNELS.mistake_as(triangles.first_on_first)
-def _(q, k, v, causal, kernel):
+@mistake_as(triangles.first_on_first)
+def first_on_first(q, k, v, causal, kernel):
     return under_another(triangles.first_on_first, q, k, v, causal, kernel)
 
 
-@KERNELS.mistake_as(triangles.not_itself)
-def _(q, k, v, causal, kernel):
+@mistake_as(triangles.not_itself)
+def not_itself(q, k, v, causal, kernel):
     return under_another(triangles.not_itself, q, k, v, causal, kernel)
 
 
-@KERNELS.mistake_as(functions.computed_in_float32)
-def _(q, k, v, causal, kernel):
+@mistake_as(functions.computed_in_float32)
+def computed_in_float32(q, k, v, causal, kernel):
     output = linear(q.float(), k.float(), v.float(), causal, kernel)
     return output.to(q.dtype)
 
 
-@KERNELS.mistake_as(functions.detached)
-def _(q, k, v, causal, kernel):
+@mistake_as(functions.detached)
+def detached(q, k, v, causal, kernel):
     return linear(q, k, v, causal, kernel).detach()
 
 
+@mistake_as(masked.the_whole_table_is_made)
 @measured
-@KERNELS.mistake_as(the_whole_table_is_made)
-def whole_table_made(q, k, v, causal, kernel):
+def the_whole_table_is_made(q, k, v, causal, kernel):
     """All weights are made before they are summed up."""
     return linear(q, k, v, causal, kernel)
+
+
+MISTAKES = (
+    not_divided,
+    divided_by_the_number_of_keys,
+    rows_sum_to_one_over_root_d,
+    queries_without_features,
+    keys_without_features,
+    relu_for_its_features,
+    softmax_for_its_features,
+    ordinary_attention,
+    denominator_of_the_whole_sequence,
+    numerator_of_the_whole_sequence,
+    a_small_number_added,
+    causal_flag_ignored,
+    first_on_first,
+    not_itself,
+    computed_in_float32,
+    detached,
+    the_whole_table_is_made,
+)

@@ -4,12 +4,13 @@ import math
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.dot_product import weights as tables
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
-from selfattn.doctor.kinds.efficient.probes import measured
+from selfattn.doctor.kinds.efficient.experiments import measured
+from selfattn.doctor.kinds.layer.mistakes import masks as layers
 from selfattn.dot_product import attention, masked_softmax
 from selfattn.masks import causal_mask
 
@@ -24,9 +25,6 @@ def whole_table(q, k, table, causal):
 def under(q, k, v, causal, table):
     """The reference."""
     return attention(q, k, v, mask=whole_table(q, k, table, causal))
-
-
-TABLES = Exercise("efficient", "attention under a mask", under, probes=())
 
 
 def band(n_q, n_k, below, above):
@@ -49,7 +47,7 @@ def within(q, k, v, causal, mask):
     return attention(q, k, v, mask=mask)
 
 
-@TABLES.mistake
+@mistake
 def one_key_too_many(q, k, v, causal, table):
     """Each query sees one key more to each side than you say.
 
@@ -62,7 +60,7 @@ def one_key_too_many(q, k, v, causal, table):
     return within(q, k, v, causal, mask)
 
 
-@TABLES.mistake
+@mistake
 def one_key_too_many_behind(q, k, v, causal, table):
     """Each query sees one key more behind it than ahead.
 
@@ -76,7 +74,7 @@ def one_key_too_many_behind(q, k, v, causal, table):
     return within(q, k, v, causal, mask)
 
 
-@TABLES.mistake
+@mistake
 def one_key_too_few(q, k, v, causal, table):
     """Each query sees one key less to each side than you say.
 
@@ -89,7 +87,7 @@ def one_key_too_few(q, k, v, causal, table):
     return within(q, k, v, causal, mask)
 
 
-@TABLES.mistake
+@mistake
 def nothing_ahead(q, k, v, causal, table):
     """Without the causal flag, too, queries see no later keys.
 
@@ -106,7 +104,7 @@ def blocks(n_q, n_k, size):
     return i // size, torch.arange(n_k) // size
 
 
-@TABLES.mistake
+@mistake
 def blocks_that_do_not_overlap(q, k, v, causal, table):
     """A query at the start of a block sees nothing of the block before.
 
@@ -118,7 +116,7 @@ def blocks_that_do_not_overlap(q, k, v, causal, table):
     return within(q, k, v, causal, of_i == of_j)
 
 
-@TABLES.mistake
+@mistake
 def whole_blocks_seen(q, k, v, causal, table):
     """How far a query sees depends on where in its block it stands.
 
@@ -131,7 +129,7 @@ def whole_blocks_seen(q, k, v, causal, table):
     return within(q, k, v, causal, (of_i - of_j).abs() <= 1)
 
 
-@TABLES.mistake
+@mistake
 def the_ends_meet(q, k, v, causal, table):
     """The first queries see the last keys.
 
@@ -148,41 +146,13 @@ def the_ends_meet(q, k, v, causal, table):
     return attention(q, k, v, mask=ring)
 
 
-def rolled_too_early(table):
-    """Another table: that of shifted windows, when zeros come in too late.
-
-    The mask cuts off what has come round at the end of the padded sequence,
-    where there is nothing but padding.
-    """
-    seen_far_from_the_ends = table(1001, 1001)[500].nonzero()[:, 0]
-    size = len(seen_far_from_the_ends)
-    shift = int(seen_far_from_the_ends[0]) % size
-
-    def other(n_q, n_k):
-        place = (torch.arange(n_k) - shift) % n_k
-        end = -(-n_k // size) * size
-        part = (place >= end - size).int() + (place >= end - shift)
-        both = torch.stack((place // size, part))
-        return (both[:, :, None] == both[:, None]).all(dim=0)[n_k - n_q :]
-
-    return other
-
-
-@TABLES.mistake
+@mistake_as(layers.rolled_before_it_is_padded)
 def rolled_before_it_is_padded(q, k, v, causal, table):
-    """Unless the windows divide the length, its ends look at each other.
-
-    Cause: The sequence is rolled, and then filled up to whole windows. The
-        mask for what has come round is made as if it were filled up first.
-    Cure: Fill up, then roll; or hide by the places that tokens came from.
-    Chapter: masks#a-mask-is-a-comparison-of-positions
-    Thread: https://github.com/huggingface/pytorch-image-models/issues/2438
-    """
-    mask = rolled_too_early(table)(q.shape[-2], k.shape[-2])
+    mask = layers.rolled_too_early(table)(q.shape[-2], k.shape[-2])
     return within(q, k, v, causal, mask)
 
 
-@TABLES.mistake
+@mistake
 def padding_of_the_last_block_is_seen(q, k, v, causal, table):
     """The last queries are too faint: they also see keys that do not exist.
 
@@ -203,7 +173,7 @@ def padding_of_the_last_block_is_seen(q, k, v, causal, table):
     return attention(q, longer_k, longer_v, mask=mask)
 
 
-@TABLES.mistake
+@mistake
 def hidden_keys_share_the_weight(q, k, v, causal, table):
     """Your rows sum to less than one: hidden keys are in the denominator.
 
@@ -215,68 +185,62 @@ def hidden_keys_share_the_weight(q, k, v, causal, table):
     return tables.scaled(q, k).softmax(dim=-1) * mask @ v
 
 
-@TABLES.mistake_as(tables.no_scale)
-def _(q, k, v, causal, table):
+@mistake_as(tables.no_scale)
+def no_scale(q, k, v, causal, table):
     mask = whole_table(q, k, table, causal)
     return masked_softmax(q @ k.mT, mask) @ v
 
 
-@TABLES.mistake_as(tables.divided_by_d)
-def _(q, k, v, causal, table):
+@mistake_as(tables.divided_by_d)
+def divided_by_d(q, k, v, causal, table):
     return under(q / math.sqrt(q.shape[-1]), k, v, causal, table)
 
 
-@TABLES.mistake
+@mistake_as(layers.claim_not_kept)
 def claim_not_kept(q, k, v, causal, table):
-    """Every query sees every key.
-
-    Cause: The mask that you claim is nowhere used, or swallowed by **kwargs.
-    Cure: Hide what it forbids, before the softmax.
-    Chapter: masks
-    """
     return attention(q, k, v, causal=causal)
 
 
-@TABLES.mistake_as(flags.causal_flag_ignored)
-def _(q, k, v, causal, table):
+@mistake_as(flags.causal_flag_ignored)
+def causal_flag_ignored(q, k, v, causal, table):
     return under(q, k, v, False, table)
 
 
-@TABLES.mistake_as(triangles.first_on_first)
-def _(q, k, v, causal, table):
+@mistake_as(triangles.first_on_first)
+def first_on_first(q, k, v, causal, table):
     n_q, n_k = q.shape[-2], k.shape[-2]
     mask = table(max(n_q, n_k), max(n_q, n_k))[:n_q, :n_k]
     past = torch.ones(n_q, n_k, dtype=torch.bool).tril()
     return attention(q, k, v, mask=mask & past if causal else mask)
 
 
-@TABLES.mistake_as(triangles.not_itself)
-def _(q, k, v, causal, table):
+@mistake_as(triangles.not_itself)
+def not_itself(q, k, v, causal, table):
     mask = table(q.shape[-2], k.shape[-2])
     if causal:
         mask = mask & triangles.not_itself(q.shape[-2], k.shape[-2])
     return attention(q, k, v, mask=mask)
 
 
-@TABLES.mistake_as(flags.not_itself_and_the_first_averages)
-def _(q, k, v, causal, table):
+@mistake_as(flags.not_itself_and_the_first_averages)
+def not_itself_and_the_first_averages(q, k, v, causal, table):
     mask = table(q.shape[-2], k.shape[-2])
     return flags.not_itself_and_the_first_averages(q, k, v, mask, causal)
 
 
-@TABLES.mistake_as(functions.computed_in_float32)
-def _(q, k, v, causal, table):
+@mistake_as(functions.computed_in_float32)
+def computed_in_float32(q, k, v, causal, table):
     output = under(q.float(), k.float(), v.float(), causal, table)
     return output.to(q.dtype)
 
 
-@TABLES.mistake_as(functions.detached)
-def _(q, k, v, causal, table):
+@mistake_as(functions.detached)
+def detached(q, k, v, causal, table):
     return under(q, k, v, causal, table).detach()
 
 
+@mistake
 @measured
-@TABLES.mistake
 def the_whole_table_is_made(q, k, v, causal, table):
     """It is right, and saves nothing: the whole table of scores is made.
 
@@ -285,3 +249,27 @@ def the_whole_table_is_made(q, k, v, causal, table):
     Chapter: cost
     """
     return under(q, k, v, causal, table)
+
+
+MISTAKES = (
+    one_key_too_many,
+    one_key_too_many_behind,
+    one_key_too_few,
+    nothing_ahead,
+    blocks_that_do_not_overlap,
+    whole_blocks_seen,
+    the_ends_meet,
+    rolled_before_it_is_padded,
+    padding_of_the_last_block_is_seen,
+    hidden_keys_share_the_weight,
+    no_scale,
+    divided_by_d,
+    claim_not_kept,
+    causal_flag_ignored,
+    first_on_first,
+    not_itself,
+    not_itself_and_the_first_averages,
+    computed_in_float32,
+    detached,
+    the_whole_table_is_made,
+)

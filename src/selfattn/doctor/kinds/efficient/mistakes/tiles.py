@@ -4,15 +4,13 @@ import math
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.dot_product import weights as tables
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
-from selfattn.doctor.kinds.efficient.mistakes.tables import (
-    the_whole_table_is_made,
-)
-from selfattn.doctor.kinds.efficient.probes import measured
+from selfattn.doctor.kinds.efficient.experiments import measured
+from selfattn.doctor.kinds.efficient.mistakes import tables as masked
 from selfattn.dot_product import attention
 from selfattn.masks import causal_mask
 
@@ -24,10 +22,7 @@ def exact(q, k, v, causal, claim):
     return attention(q, k, v, causal=causal)
 
 
-TILES = Exercise("efficient", "exactly attention", exact, probes=())
-
-
-def tiles(q, k, v, causal):
+def tiles_of(q, k, v, causal):
     """The masked scores and the values of each tile of keys."""
     scores = tables.scaled(q, k)
     if causal:
@@ -57,7 +52,7 @@ def shared(output, total):
     return output / (total + (total == 0))
 
 
-@TILES.mistake
+@mistake
 def nothing_is_rescaled(q, k, v, causal, claim):
     """Your first keys count too much, as soon as a later tile is larger.
 
@@ -66,10 +61,10 @@ def nothing_is_rescaled(q, k, v, causal, claim):
     Cure: Multiply sum and output by exp(old maximum - new maximum).
     Chapter: bench#in-tiles
     """
-    return shared(*summed(tiles(q, k, v, causal), shrink=False))
+    return shared(*summed(tiles_of(q, k, v, causal), shrink=False))
 
 
-@TILES.mistake
+@mistake
 def output_is_not_rescaled(q, k, v, causal, claim):
     """Your output grows too long, as soon as a later tile is larger.
 
@@ -78,12 +73,12 @@ def output_is_not_rescaled(q, k, v, causal, claim):
     Cure: Multiply both by exp(old maximum - new maximum).
     Chapter: bench#in-tiles
     """
-    output, _ = summed(tiles(q, k, v, causal), shrink=False)
-    _, total = summed(tiles(q, k, v, causal))
+    output, _ = summed(tiles_of(q, k, v, causal), shrink=False)
+    _, total = summed(tiles_of(q, k, v, causal))
     return shared(output, total)
 
 
-@TILES.mistake
+@mistake
 def maximum_of_the_first_tile(q, k, v, causal, claim):
     """Scores of later tiles that are much larger overflow.
 
@@ -91,10 +86,10 @@ def maximum_of_the_first_tile(q, k, v, causal, claim):
     Cure: Let it run along: torch.maximum(old, this tile's).
     Chapter: dot_product#the-overflow
     """
-    return shared(*summed(tiles(q, k, v, causal), top_of_first=True))
+    return shared(*summed(tiles_of(q, k, v, causal), top_of_first=True))
 
 
-@TILES.mistake
+@mistake
 def each_tile_has_its_own_softmax(q, k, v, causal, claim):
     """All tiles count alike, whatever their scores.
 
@@ -104,12 +99,12 @@ def each_tile_has_its_own_softmax(q, k, v, causal, claim):
     """
     outputs = [
         scores.softmax(dim=-1).nan_to_num() @ values
-        for scores, values in tiles(q, k, v, causal)
+        for scores, values in tiles_of(q, k, v, causal)
     ]
     return sum(outputs) / len(outputs)
 
 
-@TILES.mistake
+@mistake
 def never_divided(q, k, v, causal, claim):
     """Your output is too long: its weights sum to more than one.
 
@@ -117,10 +112,10 @@ def never_divided(q, k, v, causal, claim):
     Cure: Divide the output by it, once, at the end.
     Chapter: dot_product#each-row-is-an-average
     """
-    return summed(tiles(q, k, v, causal))[0]
+    return summed(tiles_of(q, k, v, causal))[0]
 
 
-@TILES.mistake
+@mistake
 def last_tile_left_out(q, k, v, causal, claim):
     """Your last keys are not seen, unless their number fits the tiles.
 
@@ -129,11 +124,11 @@ def last_tile_left_out(q, k, v, causal, claim):
     Chapter: bench#in-tiles
     """
     whole = k.shape[-2] // TILE * TILE or k.shape[-2]
-    pieces = list(tiles(q, k, v, causal))
+    pieces = list(tiles_of(q, k, v, causal))
     return shared(*summed(pieces[: -(-whole // TILE)]))
 
 
-@TILES.mistake
+@mistake
 def zeros_fill_the_last_tile(q, k, v, causal, claim):
     """Your rows sum to less than one, unless the keys fit the tiles.
 
@@ -142,7 +137,7 @@ def zeros_fill_the_last_tile(q, k, v, causal, claim):
     Cure: Hide them, or let the last tile be shorter.
     Chapter: masks#zero-is-a-vote
     """
-    pieces = list(tiles(q, k, v, causal))
+    pieces = list(tiles_of(q, k, v, causal))
     scores, values = pieces[-1]
     more = TILE - scores.shape[-1]
     pieces[-1] = (
@@ -152,7 +147,7 @@ def zeros_fill_the_last_tile(q, k, v, causal, claim):
     return shared(*summed(pieces))
 
 
-@TILES.mistake
+@mistake
 def diagonal_tiles_are_not_masked(q, k, v, causal, claim):
     """Causal, a query sees the later keys of its own tile.
 
@@ -168,7 +163,7 @@ def diagonal_tiles_are_not_masked(q, k, v, causal, claim):
     return attention(q, k, v, mask=mask)
 
 
-@TILES.mistake
+@mistake
 def diagonal_tiles_are_left_out(q, k, v, causal, claim):
     """Causal, a query sees nothing of its own tile, not even itself.
 
@@ -183,57 +178,80 @@ def diagonal_tiles_are_left_out(q, k, v, causal, claim):
     return attention(q, k, v, mask=mask)
 
 
-@TILES.mistake_as(tables.no_scale)
-def _(q, k, v, causal, claim):
+@mistake_as(tables.no_scale)
+def no_scale(q, k, v, causal, claim):
     return attention(q, k, v, causal=causal, scale=1.0)
 
 
-@TILES.mistake_as(tables.divided_by_d)
-def _(q, k, v, causal, claim):
+@mistake_as(tables.divided_by_d)
+def divided_by_d(q, k, v, causal, claim):
     return attention(q, k, v, causal=causal, scale=1 / q.shape[-1])
 
 
-@TILES.mistake_as(tables.softmax_that_overflows)
-def _(q, k, v, causal, claim):
-    powers = torch.cat([s.exp() for s, _ in tiles(q, k, v, causal)], dim=-1)
+@mistake_as(tables.softmax_that_overflows)
+def softmax_that_overflows(q, k, v, causal, claim):
+    powers = torch.cat([s.exp() for s, _ in tiles_of(q, k, v, causal)], dim=-1)
     return shared(powers @ v, powers.sum(dim=-1, keepdim=True))
 
 
-@TILES.mistake_as(flags.causal_flag_ignored)
-def _(q, k, v, causal, claim):
+@mistake_as(flags.causal_flag_ignored)
+def causal_flag_ignored(q, k, v, causal, claim):
     return attention(q, k, v)
 
 
-@TILES.mistake_as(triangles.first_on_first)
-def _(q, k, v, causal, claim):
+@mistake_as(triangles.first_on_first)
+def first_on_first(q, k, v, causal, claim):
     past = triangles.first_on_first(q.shape[-2], k.shape[-2])
     return attention(q, k, v, mask=past if causal else None)
 
 
-@TILES.mistake_as(triangles.not_itself)
-def _(q, k, v, causal, claim):
+@mistake_as(triangles.not_itself)
+def not_itself(q, k, v, causal, claim):
     past = triangles.not_itself(q.shape[-2], k.shape[-2])
     return attention(q, k, v, mask=past if causal else None)
 
 
-@TILES.mistake_as(flags.not_itself_and_the_first_averages)
-def _(q, k, v, causal, claim):
+@mistake_as(flags.not_itself_and_the_first_averages)
+def not_itself_and_the_first_averages(q, k, v, causal, claim):
     return flags.not_itself_and_the_first_averages(q, k, v, causal=causal)
 
 
-@TILES.mistake_as(functions.computed_in_float32)
-def _(q, k, v, causal, claim):
+@mistake_as(functions.computed_in_float32)
+def computed_in_float32(q, k, v, causal, claim):
     output = exact(q.float(), k.float(), v.float(), causal, claim)
     return output.to(q.dtype)
 
 
-@TILES.mistake_as(functions.detached)
-def _(q, k, v, causal, claim):
+@mistake_as(functions.detached)
+def detached(q, k, v, causal, claim):
     return exact(q, k, v, causal, claim).detach()
 
 
+@mistake_as(masked.the_whole_table_is_made)
 @measured
-@TILES.mistake_as(the_whole_table_is_made)
-def whole_table_made(q, k, v, causal, claim):
+def the_whole_table_is_made(q, k, v, causal, claim):
     """All scores are made at once."""
     return exact(q, k, v, causal, claim)
+
+
+MISTAKES = (
+    nothing_is_rescaled,
+    output_is_not_rescaled,
+    maximum_of_the_first_tile,
+    each_tile_has_its_own_softmax,
+    never_divided,
+    last_tile_left_out,
+    zeros_fill_the_last_tile,
+    diagonal_tiles_are_not_masked,
+    diagonal_tiles_are_left_out,
+    no_scale,
+    divided_by_d,
+    softmax_that_overflows,
+    causal_flag_ignored,
+    first_on_first,
+    not_itself,
+    not_itself_and_the_first_averages,
+    computed_in_float32,
+    detached,
+    the_whole_table_is_made,
+)

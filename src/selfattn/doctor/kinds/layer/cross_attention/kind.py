@@ -4,7 +4,7 @@ from typing import Any
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Examples, Kind
-from selfattn.doctor.kinds.layer import calling, reading
+from selfattn.doctor.kinds.layer import calling, exercise, reading
 from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.doctor.patient import Facts
 from selfattn.multihead import MultiHeadAttention
@@ -17,7 +17,7 @@ def look(thing: Any, said: Facts) -> dict[str, Any]:
 
 def reference(thing: Any, facts: Facts) -> Exercise:
     """Attention by heads with the module's own projections, or properties."""
-    return reading.reference(thing, facts, cross=True)
+    return exercise.of(thing, facts, cross=True)
 
 
 def examples() -> Examples:

@@ -1,1 +1,46 @@
-"""What goes wrong in layers of attention."""
+"""The mistakes of the kinds `self-attention` and `cross-attention`.
+
+Each is a function of the projections, x, the context and the masks, like
+`layer`, which is right.
+"""
+
+from selfattn.doctor.kinds.layer.mistakes import heads, masks
+
+MISTAKES = (*heads.MISTAKES, *masks.MISTAKES)
+
+# Those that show without knowing the numbers.
+TELLING = (
+    heads.heads_attend_to_heads,
+    heads.softmax_that_overflows,
+    heads.detached,
+    heads.dropout_that_never_ends,
+    heads.batch_and_tokens_exchanged,
+    masks.mask_ignored,
+    masks.padding_ignored,
+    masks.mask_upside_down,
+    masks.mask_on_its_side,
+    masks.not_causal,
+    masks.causal_flag_ignored,
+    masks.not_itself,
+    masks.one_too_many,
+    masks.from_the_other_side,
+    masks.not_itself_and_the_first_averages,
+    masks.not_itself_and_the_first_is_nan,
+    masks.claim_not_kept,
+    masks.rolled_before_it_is_padded,
+)
+
+# What is none in a layer that is always causal, and in one that is not.
+NONE_IF_CAUSAL = {True: masks.causal_flag_ignored, False: masks.not_causal}
+
+# What only a layer can do that claims to keep a mask by itself.
+OF_A_CLAIM = (masks.claim_not_kept, masks.rolled_before_it_is_padded)
+
+CONVENTIONS = {
+    "empty_row": {
+        "zeros": None,
+        "nan": masks.empty_row_gives_nan,
+        "average": masks.empty_row_gives_the_average,
+        "everything": masks.ten_thousand_subtracted,
+    }
+}

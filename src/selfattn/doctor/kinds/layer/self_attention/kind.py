@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.kind import Examples, Kind
-from selfattn.doctor.kinds.layer import calling, reading
+from selfattn.doctor.kinds.layer import calling, exercise, reading
 from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.multihead import MultiHeadAttention
 
@@ -46,7 +46,7 @@ def examples() -> Examples:
 KIND = Kind(
     "self-attention",
     asks="a module that attends from a sequence to itself",
-    exercise=reading.reference,
+    exercise=exercise.of,
     facts=FACTS,
     look=reading.look,
     prepare=calling.prepared,

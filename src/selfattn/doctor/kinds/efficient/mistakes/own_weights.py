@@ -9,16 +9,13 @@ import math
 import torch
 import torch.nn.functional as F
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
-from selfattn.doctor.kinds.efficient.mistakes import kernels
-from selfattn.doctor.kinds.efficient.mistakes.tables import (
-    the_whole_table_is_made,
-)
-from selfattn.doctor.kinds.efficient.mistakes.tiles import last_tile_left_out
-from selfattn.doctor.kinds.efficient.probes import measured
+from selfattn.doctor.kinds.efficient.experiments import measured
+from selfattn.doctor.kinds.efficient.mistakes import kernels, tiles
+from selfattn.doctor.kinds.efficient.mistakes import tables as masked
 from selfattn.doctor.kinds.layer.mistakes import masks as layers
 from selfattn.dot_product import attention
 from selfattn.efficient.linear import elu_plus_one
@@ -56,12 +53,7 @@ def averaged(weights, v, mask):
     return (weights @ v.float()).to(v.dtype)
 
 
-OWN = Exercise(
-    "efficient", "an average of the values, at less cost", own, probes=()
-)
-
-
-@OWN.mistake
+@mistake
 def nearly_the_plain_mean(q, k, v, causal, padding):
     """The louder queries and keys are, the more alike are all outputs.
 
@@ -87,7 +79,7 @@ def features(x, axes):
     return (along - half - largest).exp() + 1e-4
 
 
-@OWN.mistake
+@mistake
 def later_keys_are_felt(q, k, v, causal, padding):
     """Later keys move earlier outputs, though their values are not seen.
 
@@ -102,7 +94,7 @@ def later_keys_are_felt(q, k, v, causal, padding):
     return averaged(weights, v, seen(q, k, causal, padding))
 
 
-@OWN.mistake
+@mistake
 def one_maximum_for_the_whole_batch(q, k, v, causal, padding):
     """What one sequence says moves the outputs of the others.
 
@@ -115,7 +107,7 @@ def one_maximum_for_the_whole_batch(q, k, v, causal, padding):
     return averaged(weights, v, seen(q, k, causal, padding))
 
 
-@OWN.mistake
+@mistake
 def later_keys_choose_what_is_seen(q, k, v, causal, padding):
     """Later keys move earlier outputs: they decide which past is seen.
 
@@ -133,7 +125,7 @@ def later_keys_choose_what_is_seen(q, k, v, causal, padding):
     return attention(q, k, v, mask=seen(q, k, causal, padding) & near)
 
 
-@OWN.mistake
+@mistake
 def exponentials_as_they_are(q, k, v, causal, padding):
     """Large keys give NaN, and keys far below zero give next to nothing.
 
@@ -149,7 +141,7 @@ def exponentials_as_they_are(q, k, v, causal, padding):
     return (weights @ v.float() / total).to(v.dtype)
 
 
-@OWN.mistake
+@mistake
 def own_block_not_seen(q, k, v, causal, padding):
     """Causal, a token sees neither itself nor what came just before it.
 
@@ -165,7 +157,7 @@ def own_block_not_seen(q, k, v, causal, padding):
     return averaged(products(q, k), v, mask)
 
 
-@OWN.mistake
+@mistake
 def padded_keys_stay_in_the_denominator(q, k, v, causal, padding):
     """Padded, your weights sum to less than one, by what the padding holds.
 
@@ -179,7 +171,7 @@ def padded_keys_stay_in_the_denominator(q, k, v, causal, padding):
     return averaged(products(q, k), v, seen(q, k, causal, None))
 
 
-@OWN.mistake
+@mistake
 def padding_written_into_keys_and_values(q, k, v, causal, padding):
     """The caller's keys and values are not what they were.
 
@@ -195,97 +187,121 @@ def padding_written_into_keys_and_values(q, k, v, causal, padding):
     return output
 
 
-@OWN.mistake_as(layers.padding_ignored)
-def _(q, k, v, causal, padding):
+@mistake_as(layers.padding_ignored)
+def padding_ignored(q, k, v, causal, padding):
     return own(q, k, v, causal, None)
 
 
-@OWN.mistake_as(functions.mask_upside_down)
-def _(q, k, v, causal, padding):
+@mistake_as(functions.mask_upside_down)
+def mask_upside_down(q, k, v, causal, padding):
     return own(q, k, v, causal, None if padding is None else ~padding)
 
 
-@OWN.mistake_as(kernels.rows_sum_to_one_over_root_d)
-def _(q, k, v, causal, padding):
+@mistake_as(kernels.rows_sum_to_one_over_root_d)
+def rows_sum_to_one_over_root_d(q, k, v, causal, padding):
     return own(q, k, v, causal, padding) / math.sqrt(q.shape[-1])
 
 
-@OWN.mistake_as(kernels.not_divided)
-def _(q, k, v, causal, padding):
+@mistake_as(kernels.not_divided)
+def not_divided(q, k, v, causal, padding):
     weights = products(q, k) * seen(q, k, causal, padding)
     return (weights @ v.float()).to(v.dtype)
 
 
-@OWN.mistake_as(kernels.divided_by_the_number_of_keys)
-def _(q, k, v, causal, padding):
+@mistake_as(kernels.divided_by_the_number_of_keys)
+def divided_by_the_number_of_keys(q, k, v, causal, padding):
     weights = products(q, k) * seen(q, k, causal, padding)
     return (weights @ v.float() / k.shape[-2]).to(v.dtype)
 
 
-@OWN.mistake_as(kernels.denominator_of_the_whole_sequence)
-def _(q, k, v, causal, padding):
+@mistake_as(kernels.denominator_of_the_whole_sequence)
+def denominator_of_the_whole_sequence(q, k, v, causal, padding):
     weights = products(q, k) * seen(q, k, False, padding)
     shared = weights / weights.sum(dim=-1, keepdim=True)
     shared = shared * seen(q, k, causal, None)
     return (shared @ v.float()).to(v.dtype)
 
 
-@OWN.mistake_as(kernels.numerator_of_the_whole_sequence)
-def _(q, k, v, causal, padding):
+@mistake_as(kernels.numerator_of_the_whole_sequence)
+def numerator_of_the_whole_sequence(q, k, v, causal, padding):
     weights = products(q, k) * seen(q, k, False, padding)
     among = weights * seen(q, k, causal, None)
     total = among.sum(dim=-1, keepdim=True)
     return (weights @ v.float() / (total + (total == 0))).to(v.dtype)
 
 
-@OWN.mistake_as(last_tile_left_out)
-def _(q, k, v, causal, padding):
+@mistake_as(tiles.last_tile_left_out)
+def last_tile_left_out(q, k, v, causal, padding):
     n = k.shape[-2]
     kept = torch.arange(n) < (n // 4 * 4 or n)
     mask = seen(q, k, causal, padding) & kept
     return averaged(products(q, k), v, mask)
 
 
-@OWN.mistake_as(triangles.not_itself)
-def _(q, k, v, causal, padding):
+@mistake_as(triangles.not_itself)
+def not_itself(q, k, v, causal, padding):
     mask = seen(q, k, causal, padding)
     if causal:
         mask = mask & triangles.not_itself(q.shape[-2], k.shape[-2])
     return averaged(products(q, k), v, mask)
 
 
-@OWN.mistake_as(flags.causal_flag_ignored)
-def _(q, k, v, causal, padding):
+@mistake_as(flags.causal_flag_ignored)
+def causal_flag_ignored(q, k, v, causal, padding):
     return own(q, k, v, False, padding)
 
 
-@OWN.mistake_as(layers.not_causal)
-def _(q, k, v, causal, padding):
+@mistake_as(layers.not_causal)
+def not_causal(q, k, v, causal, padding):
     return own(q, k, v, False, padding)
 
 
-@OWN.mistake_as(functions.detached)
-def _(q, k, v, causal, padding):
+@mistake_as(functions.detached)
+def detached(q, k, v, causal, padding):
     return own(q, k, v, causal, padding).detach()
 
 
-@OWN.mistake_as(flags.output_in_float32)
-def _(q, k, v, causal, padding):
+@mistake_as(flags.output_in_float32)
+def output_in_float32(q, k, v, causal, padding):
     return own(q, k, v, causal, padding).float()
 
 
-@OWN.mistake_as(flags.dropout_that_never_ends)
-def _(q, k, v, causal, padding):
+@mistake_as(flags.dropout_that_never_ends)
+def dropout_that_never_ends(q, k, v, causal, padding):
     weights = products(q, k) * seen(q, k, causal, padding)
     rows = F.dropout(kernels.shared(weights), 0.1)
     return (rows @ v.float()).to(v.dtype)
 
 
+@mistake_as(masked.the_whole_table_is_made)
 @measured
-@OWN.mistake_as(the_whole_table_is_made)
-def whole_table_made(q, k, v, causal, padding):
+def the_whole_table_is_made(q, k, v, causal, padding):
     """All weights are made before they are summed up."""
     return own(q, k, v, causal, padding)
 
 
-WITHOUT_A_FLAG, FOR_A_FLAG = "not causal", "causal flag ignored"
+MISTAKES = (
+    nearly_the_plain_mean,
+    later_keys_are_felt,
+    one_maximum_for_the_whole_batch,
+    later_keys_choose_what_is_seen,
+    exponentials_as_they_are,
+    own_block_not_seen,
+    padded_keys_stay_in_the_denominator,
+    padding_written_into_keys_and_values,
+    padding_ignored,
+    mask_upside_down,
+    rows_sum_to_one_over_root_d,
+    not_divided,
+    divided_by_the_number_of_keys,
+    denominator_of_the_whole_sequence,
+    numerator_of_the_whole_sequence,
+    last_tile_left_out,
+    not_itself,
+    causal_flag_ignored,
+    not_causal,
+    detached,
+    output_in_float32,
+    dropout_that_never_ends,
+    the_whole_table_is_made,
+)

@@ -1,0 +1,48 @@
+"""The inputs on which encoder blocks are compared."""
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.probes import Probe, Sizes, in_other_order
+
+
+def among_themselves(sizes: Sizes) -> Tensor:
+    """A mask, (n, n): each sees itself and the next, round the end.
+
+    Neither it nor its opposite has an empty row: there, even the two ways
+    to call PyTorch's attention give different answers.
+    """
+    i = torch.arange(sizes["n"])[:, None]
+    ahead = (torch.arange(sizes["n"]) - i) % sizes["n"]
+    return ahead < 2
+
+
+def of_width(d_model: int) -> tuple[Probe, ...]:
+    """The inputs on which blocks are compared.
+
+    Args:
+        d_model: the width of the block's parts.
+    """
+    x, sizes = {"x": "batch n d"}, {"d": d_model}
+    return (
+        Probe("it is the two sublayers, each added and normed", x, sizes),
+        Probe("its gradients are those of its parts", x, sizes, gradient=True),
+        Probe("one token alone will do", x, {**sizes, "n": 1}),
+        Probe(
+            "as many sequences as tokens are no harder",
+            x,
+            {**sizes, "batch": 5},
+        ),
+        Probe(
+            "the order in memory does not matter",
+            x,
+            sizes,
+            change=in_other_order,
+        ),
+        Probe(
+            "a token sees what the mask lets it see",
+            {**x, "mask": among_themselves},
+            sizes,
+            needs=("mask",),
+        ),
+    )

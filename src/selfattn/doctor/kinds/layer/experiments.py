@@ -1,0 +1,94 @@
+"""Ways to look at a layer whose numbers nobody knows.
+
+Each changes an input, and sees which outputs move.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.probes import (
+    Inputs,
+    numbers,
+)
+
+Answer = Callable[..., Any]
+
+
+def source(inputs: Inputs) -> str:
+    """The input that is looked at."""
+    return "context" if "context" in inputs else "x"
+
+
+def put(answer: Answer, inputs: Inputs) -> Tensor:
+    """The output for some inputs."""
+    named = {n: x for n, x in inputs.items() if n not in ("x", "context")}
+    plain = [x for n, x in inputs.items() if n in ("x", "context")]
+    output: Tensor = answer(*plain, **named)
+    return output
+
+
+def who_sees_whom(answer: Answer, inputs: Inputs) -> Tensor:
+    """Which outputs move, (n_q, n_k), as each token changes in its turn."""
+    name = source(inputs)
+    before, columns = put(answer, inputs), []
+    for j in range(inputs[name].shape[-2]):
+        changed = inputs[name].clone()
+        changed[:, j] = 1 - changed[:, j]
+        moved = put(answer, {**inputs, name: changed}) - before
+        columns.append(moved.abs().amax(dim=(0, 2)) > 1e-5)
+    return torch.stack(columns, dim=-1)
+
+
+def which_sequences_meet(answer: Answer, inputs: Inputs) -> Tensor:
+    """Which sequences' outputs move, as each sequence changes in its turn."""
+    name = source(inputs)
+    before, columns = put(answer, inputs), []
+    for b in range(len(inputs[name])):
+        changed = inputs[name].clone()
+        changed[b] = 1 - changed[b]
+        moved = put(answer, {**inputs, name: changed}) - before
+        columns.append(moved.abs().amax(dim=(1, 2)) > 1e-5)
+    return torch.stack(columns, dim=-1)
+
+
+def what_padding_moves(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether outputs at real tokens move as the padded ones change."""
+    name = source(inputs)
+    padded = ~inputs["padding"]
+    changed = inputs[name].clone()
+    changed[padded] = 1 - 3 * changed[padded]
+    moved = put(answer, {**inputs, name: changed}) - put(answer, inputs)
+    real = moved[~padded] if name == "x" else moved
+    return real.abs().max() > 1e-5
+
+
+def form(answer: Answer, inputs: Inputs) -> Tensor:
+    """Zeros of the shape and type of the output, and NaN where it has NaN."""
+    output = put(answer, inputs).detach()
+    return torch.where(output.isfinite(), torch.zeros_like(output), torch.nan)
+
+
+def what_learns(answer: Answer, inputs: Inputs) -> Tensor:
+    """Through which inputs something could be learned."""
+    name = source(inputs)
+    x = inputs[name].clone().requires_grad_()
+    output = put(answer, {**inputs, name: x})
+    if not output.requires_grad:
+        return torch.tensor(False)
+    weighted = output * numbers(*output.shape, seed=9)
+    return torch.autograd.grad(weighted.sum(), x)[0].abs().sum() > 0
+
+
+def twice(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
+    """Whether two calls with one input give one output."""
+    first, second = (answer(*inputs.values()) for _ in range(2))
+    return torch.tensor(torch.equal(first, second))
+
+
+def sums(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
+    """What the rows of the weights that are returned sum to."""
+    weights = answer(*inputs.values(), whole=True)[1]
+    return weights.sum(dim=-1).flatten().mean().round(decimals=3)

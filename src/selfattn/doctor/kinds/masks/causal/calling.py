@@ -1,0 +1,57 @@
+"""How makers of causal masks are called, and what their masks say."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from selfattn.doctor.kind import Fact
+from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
+from selfattn.doctor.patient import Facts
+
+FACTS = {
+    "mask": Fact("what the mask says", OF_A_MAKER),
+    "alignment": Fact(
+        "on which key the last, or the first, query sits",
+        {
+            "last": "the last on the last",
+            "first": "the first on the first",
+        },
+        tried=False,
+    ),
+    "arguments": Fact("how many numbers it takes, 1 or 2"),
+}
+
+
+def look(thing: Any, said: Facts) -> dict[str, Any]:
+    """Whether it takes one number or two."""
+    try:
+        found = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    needed = [
+        p for p in found if p.default is p.empty and p.kind < p.VAR_POSITIONAL
+    ]
+    seen: dict[str, Any] = {"arguments": len(needed)}
+    if len(needed) == 1:
+        why = "it takes one number"
+        seen["lacks"] = {"length": why, "empty": why}
+    return seen
+
+
+def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
+    """Call it with one number or two; make its mask one of ours."""
+
+    def causal(n_q: int, n_k: int) -> object:
+        lengths = (n_q, n_k)[: facts.get("arguments", 2)]
+        return as_ours(without_ones(thing(*lengths)), facts["mask"])
+
+    return causal
+
+
+def without_ones(mask: Any) -> Any:
+    """A mask without the axes for batch and heads in front."""
+    while isinstance(mask, Tensor) and mask.ndim > 2 and len(mask) == 1:
+        mask = mask[0]
+    return mask

@@ -1,0 +1,42 @@
+"""The mistakes of the kind `causal-mask`, besides those of the exercise."""
+
+import torch
+
+from selfattn.doctor.exercise import mistake
+from selfattn.doctor.exercises.masks.causal import (
+    CAUSAL,
+    first_on_first,
+    triangle,
+)
+
+
+@mistake
+def everything_allowed(n_q, n_k):
+    """Every query sees everything, the future, too.
+
+    Cause: triu or tril was forgotten, or its result was thrown away.
+    Cure: j <= i.
+    Chapter: masks
+    """
+    return torch.ones(n_q, n_k, dtype=torch.bool)
+
+
+@mistake
+def itself_alone(n_q, n_k):
+    """Each token sees itself and nothing else.
+
+    Cause: The positions are compared with ==, or eye was meant to be tril.
+    Cure: j <= i.
+    Chapter: masks
+    """
+    return triangle(n_q, n_k, n_k - n_q) & ~triangle(n_q, n_k, n_k - n_q - 1)
+
+
+MISTAKES = (
+    *CAUSAL.mistakes,
+    everything_allowed,
+    itself_alone,
+)
+CONVENTIONS = {
+    "alignment": {"last": None, "first": CAUSAL.known(first_on_first)}
+}

@@ -1,0 +1,54 @@
+"""The mistakes of the kind `rope`, besides those of the exercise."""
+
+import torch
+
+from selfattn.doctor.exercise import mistake
+from selfattn.doctor.exercises.positions.rope import ROPE, angles, turned
+from selfattn.positions import rope
+
+
+@mistake
+def nothing_turned(x, offset):
+    """Nothing is turned: it returns what it was given.
+
+    Cause: The rotated tensor is made, and not returned or not assigned.
+    Cure: q = rotate(q), k = rotate(k).
+    Chapter: positions
+    """
+    return x.clone()
+
+
+@mistake
+def only_half_of_the_features(x, offset):
+    """The second half of the features is not turned.
+
+    Cause: The angles are made for half of the width, rotary_dim = d / 2, as
+        GPT-J and GPT-NeoX do on purpose.
+    Cure: All pairs turn, unless the weights were trained otherwise.
+    Chapter: positions
+    """
+    d = x.shape[-1] // 4 * 2
+    front = rope(x[..., :d], offset=offset) if d else x[..., :0]
+    return torch.cat((front, x[..., d:]), dim=-1)
+
+
+@mistake
+def sines_without_cosines(x, offset):
+    """Lengths change: position 0 gives zeros beside what it was given.
+
+    Cause: The cosine's term is missing, or the sine stands in its place.
+    Cure: a cos - b sin, and a sin + b cos.
+    Chapter: positions
+    """
+    angle = angles(x, offset)
+    return turned(x, angle) - x * angle.cos().repeat_interleave(2, dim=-1).to(
+        x.dtype
+    )
+
+
+MISTAKES = (
+    *ROPE.mistakes,
+    nothing_turned,
+    only_half_of_the_features,
+    sines_without_cosines,
+)

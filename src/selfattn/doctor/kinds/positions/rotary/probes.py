@@ -1,0 +1,45 @@
+"""The probes of the kind `rope`: those of the exercise, and one more."""
+
+import dataclasses
+
+from selfattn.doctor.exercises.positions.rope import EVEN, ROPE, in_pairs
+from selfattn.doctor.probes import Probe
+
+
+def needed(probe: Probe) -> tuple[str, ...]:
+    """What a probe asks for that not every function can do."""
+    origin = probe.inputs["offset"]({})
+    axes = len(str(probe.inputs["x"]).split())
+    wanted = {
+        "single": axes == 2,
+        "batch": axes == 3,
+        "heads": axes == 4,
+        "offset": origin > 0,
+        "negative": origin < 0,
+        str(probe.dtype).removeprefix("torch."): True,
+    }
+    return tuple(need for need in OPTIONAL if wanted.get(need))
+
+
+OPTIONAL = {
+    "offset": "a first token that stands elsewhere than at 0",
+    "negative": "positions below 0",
+    "single": "one sequence without a batch",
+    "batch": "a batch without heads",
+    "heads": "a batch with heads",
+    "float64": "float64",
+    "bfloat16": "bfloat16",
+}
+
+
+# For those that can do neither a single sequence nor an offset.
+WHOLE = Probe(
+    "with heads, the first token stands at 0",
+    {"x": "batch heads n d", "offset": lambda sizes: 0},
+    EVEN,
+    change=in_pairs,
+)
+PROBES = tuple(
+    dataclasses.replace(probe, needs=needed(probe))
+    for probe in (*ROPE.probes, WHOLE)
+)

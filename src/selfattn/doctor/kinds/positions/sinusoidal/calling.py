@@ -1,0 +1,60 @@
+"""How makers of such tables are called, and how their features lie."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.kind import Fact
+from selfattn.doctor.patient import Facts, parameters
+
+WIDTHS = ("d_model", "dim", "d", "embed_dim", "n_embd", "hidden", "channels")
+
+
+FACTS = {
+    "layout": Fact(
+        "how the features are ordered",
+        {
+            "pairs": "each sine beside its cosine",
+            "halves": "all sines, then all cosines",
+        },
+    ),
+    "width_first": Fact("whether it is called with (d_model, n)"),
+    "call": Fact("call(patient, n, d_model) returns the table"),
+}
+
+
+def look(thing: Any, said: Facts) -> dict[str, Any]:
+    """Whether its width comes first."""
+    names = [name.lower() for name in parameters(thing)]
+    first = bool(names) and names[0] in WIDTHS
+    return {"width_first": first}
+
+
+def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
+    """Call it with its two numbers; give its table our axes and order."""
+
+    def sinusoidal(n: int, d_model: int) -> object:
+        if facts.get("call"):
+            made = facts["call"](thing, n, d_model)
+        elif facts["width_first"]:
+            made = thing(d_model, n)
+        else:
+            made = thing(n, d_model)
+        while isinstance(made, Tensor) and made.ndim > 2 and len(made) == 1:
+            made = made[0]
+        if not isinstance(made, Tensor) or made.ndim != 2:
+            return made
+        return in_pairs(made) if facts["layout"] == "halves" else made
+
+    return sinusoidal
+
+
+def in_pairs(made: Tensor) -> Tensor:
+    """A table of all sines, then all cosines, with the two side by side."""
+    d = made.shape[-1]
+    order = torch.empty(d, dtype=torch.long)
+    order[0::2] = torch.arange((d + 1) // 2)
+    order[1::2] = torch.arange((d + 1) // 2, d)
+    return made[:, order]
