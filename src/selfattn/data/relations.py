@@ -39,6 +39,25 @@ def related(names: Int[Tensor, "..."], cycle: int) -> Int[Tensor, "..."]:
     return names // cycle * cycle + (names % cycle + 1) % cycle
 
 
+def held_digits(
+    size: int, generator: torch.Generator
+) -> tuple[
+    Float[Tensor, "batch names width"],
+    Int[Tensor, "batch names"],
+    Int[Tensor, "batch names"],
+]:
+    """Names in random order, each holding a random digit.
+
+    Returns:
+        A one-hot name beside a one-hot digit, (size, 6, 16), the names and
+        the digits, (size, 6).
+    """
+    names = torch.rand(size, N_NAMES, generator=generator).argsort(dim=-1)
+    digits = torch.randint(N_DIGITS, names.shape, generator=generator)
+    pair = [F.one_hot(names, N_NAMES), F.one_hot(digits, N_DIGITS)]
+    return torch.cat(pair, dim=-1).float(), names, digits
+
+
 def relation_batches(
     cycle: int, size: int, *, seed: int
 ) -> Iterator[
@@ -66,11 +85,7 @@ def relation_batches(
     """
     generator = torch.Generator().manual_seed(seed)
     while True:
-        names = torch.rand(size, N_NAMES, generator=generator).argsort(dim=-1)
-        digits = torch.randint(N_DIGITS, names.shape, generator=generator)
-        x = torch.cat(
-            [F.one_hot(names, N_NAMES), F.one_hot(digits, N_DIGITS)], dim=-1
-        ).float()
+        x, names, digits = held_digits(size, generator)
         position_of = names.argsort(dim=-1)  # position_of[b, name]
         where = position_of.gather(-1, related(names, cycle))
         yield x, digits.gather(-1, where), where

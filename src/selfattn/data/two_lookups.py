@@ -8,11 +8,10 @@ two digits: that of the next name in the ring, and that of the one before.
 from collections.abc import Iterator
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from selfattn.data.relations import N_DIGITS, N_NAMES
+from selfattn.data.relations import N_NAMES, held_digits
 
 
 def neighbours(names: Int[Tensor, "..."]) -> Int[Tensor, "... 2"]:
@@ -53,11 +52,7 @@ def two_lookup_batches(
     """
     generator = torch.Generator().manual_seed(seed)
     while True:
-        names = torch.rand(size, N_NAMES, generator=generator).argsort(dim=-1)
-        digits = torch.randint(N_DIGITS, names.shape, generator=generator)
-        x = torch.cat(
-            [F.one_hot(names, N_NAMES), F.one_hot(digits, N_DIGITS)], dim=-1
-        ).float()
+        x, names, digits = held_digits(size, generator)
         position_of = names.argsort(dim=-1)  # position_of[b, name]
         wanted = neighbours(names).flatten(1)
         where = position_of.gather(-1, wanted)

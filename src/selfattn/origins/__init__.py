@@ -7,13 +7,9 @@ small network (Bahdanau) or by a product (Luong); the Transformer kept the
 product, divided it by √d, and dropped the recurrence.
 """
 
-from selfattn.origins.networks import (
-    Convolution,
-    Memory,
-    Recurrent,
-    Translator,
-)
+from selfattn.origins.networks import Convolution, Recurrent
 from selfattn.origins.scores import AdditiveAttention, MultiplicativeAttention
+from selfattn.origins.translator import Memory, Translator
 
 __all__ = [
     "AdditiveAttention",

@@ -1,155 +1,16 @@
-"""Networks without attention, and the one in which attention began.
+"""Networks without attention, called as a block is: tokens in, tokens out.
 
-`Translator` is two recurrent networks with or without a look back between
-them. `Recurrent` and `Convolution` are what the chapters compare attention
-with: PyTorch's own layers, called as a block is.
+`Recurrent` and `Convolution` are what the chapters compare attention with:
+PyTorch's own layers.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-
-from selfattn.checks import check_divides
-from selfattn.masks import padding_mask
 
 Tokens = Float[Tensor, "batch n d_model"]
-Source = Int[Tensor, "batch n_k"]
-Target = Int[Tensor, "batch n_q"]
-Lengths = Int[Tensor, " batch"] | None
-
-
-class Memory(NamedTuple):
-    """What the reader leaves behind for the writer."""
-
-    states: Tensor  # one for each source token, (batch, n_k, d_model)
-    summary: Tensor  # the last of both directions, (1, batch, d_model)
-    mask: Tensor | None  # True for real tokens, (batch, 1, n_k)
-
-
-class Translator(nn.Module):
-    """One GRU reads the source, another writes the target.
-
-    The writer starts from the reader's last states. With attention each of
-    its states also asks all of the reader's; without, that one vector is all
-    it is ever told. The order is Luong's: first the state, then the look.
-
-    Args:
-        n_source: number of different source tokens.
-        n_target: number of different target tokens.
-        d_model: width of everything; even, half for each way of reading.
-        attend: `AdditiveAttention`, `MultiplicativeAttention`, or any module
-            with ``weights`` that takes widths d_model; None for none.
-
-    Raises:
-        ValueError: if d_model is odd.
-
-    References: Sutskever et al. (2014); Cho et al. (2014); Luong et al.
-    (2015), section 3.1, equations 5 and 6.
-
-    >>> from selfattn.origins.scores import AdditiveAttention
-    >>> model = Translator(11, 7, 8, attend=AdditiveAttention(8, 8, 8))
-    >>> source, target = torch.zeros(2, 5).long(), torch.zeros(2, 3).long()
-    >>> model(source, target).shape
-    torch.Size([2, 3, 7])
-    """
-
-    def __init__(
-        self,
-        n_source: int,
-        n_target: int,
-        d_model: int,
-        *,
-        attend: nn.Module | None = None,
-    ):
-        """Make the embeddings, the reader, the writer and what it says."""
-        super().__init__()
-        check_divides("2", 2, "d_model", d_model)
-        self.source = nn.Embedding(n_source, d_model)
-        self.target = nn.Embedding(n_target, d_model)
-        self.reader = nn.GRU(
-            d_model, d_model // 2, batch_first=True, bidirectional=True
-        )
-        self.writer = nn.GRU(d_model, d_model, batch_first=True)
-        self.attend = attend
-        width = d_model if attend is None else 2 * d_model
-        self.join = nn.Linear(width, d_model)
-        self.head = nn.Linear(d_model, n_target)
-
-    def read(self, source: Source, lengths: Lengths = None) -> Memory:
-        """Read a source once, for every step of writing.
-
-        Args:
-            source: token numbers, (batch, n_k).
-            lengths: how many of each are real, (batch,); all when None. The
-                reader stops there, and comes back from there.
-        """
-        x, n = self.source(source), source.shape[-1]
-        if lengths is None:
-            states, last = self.reader(x)
-            mask = None
-        else:
-            mask = padding_mask(lengths.to(source.device), n)[:, 0]
-            packed = pack_padded_sequence(
-                x, lengths.cpu(), batch_first=True, enforce_sorted=False
-            )
-            packed_states, last = self.reader(packed)
-            states, _ = pad_packed_sequence(
-                packed_states, batch_first=True, total_length=n
-            )
-        summary = last.transpose(0, 1).flatten(1)[None]  # both directions
-        return Memory(states, summary, mask)
-
-    def write(
-        self, target: Target, memory: Memory, state: Tensor | None = None
-    ) -> tuple[Float[Tensor, "batch n_q n_target"], Tensor]:
-        """Logits of what follows each target token, and the last state."""
-        state = memory.summary if state is None else state
-        h, state = self.writer(self.target(target), state)
-        if self.attend is not None:
-            states = memory.states
-            context = self.attend(h, states, states, mask=memory.mask)
-            h = torch.cat((context, h), dim=-1)
-        return self.head(self.join(h).tanh()), state
-
-    def forward(
-        self, source: Source, target: Target, lengths: Lengths = None
-    ) -> Float[Tensor, "batch n_q n_target"]:
-        """Logits of what follows each target token, (batch, n_q, n_target).
-
-        Args:
-            source: token numbers, (batch, n_k).
-            target: token numbers so far, (batch, n_q).
-            lengths: as for `read`.
-        """
-        return self.write(target, self.read(source, lengths))[0]
-
-    def step(
-        self, tokens: Target, state: Tensor | None = None, *, memory: Memory
-    ) -> tuple[Float[Tensor, "batch n_target"], Tensor]:
-        """Logits of the next token, and the state to go on from."""
-        logits, state = self.write(tokens, memory, state)
-        return logits[:, -1], state
-
-    def alignment(
-        self, source: Source, target: Target, lengths: Lengths = None
-    ) -> Float[Tensor, "batch n_q n_k"]:
-        """Where each target token looked in the source.
-
-        Raises:
-            ValueError: if the model has no attention.
-        """
-        if self.attend is None:
-            raise ValueError(
-                "a translator without attention looks nowhere, but attend=None"
-            )
-        memory = self.read(source, lengths)
-        h, _ = self.writer(self.target(target), memory.summary)
-        return self.attend.weights(h, memory.states, mask=memory.mask)
 
 
 class Recurrent(nn.Module):
@@ -163,6 +24,7 @@ class Recurrent(nn.Module):
 
     References: Hochreiter and Schmidhuber (1997); Cho et al. (2014).
 
+    >>> import torch
     >>> layer = Recurrent(nn.LSTM(4, 6, batch_first=True))
     >>> layer(torch.zeros(2, 7, 4)).shape
     torch.Size([2, 7, 6])

@@ -6,8 +6,7 @@ from functools import partial
 from torch import Tensor
 
 from selfattn import attention, performer_attention
-from selfattn.efficient.performer import random_directions
-from selfattn.masks import causal_mask
+from selfattn.efficient.performer import performer_weights
 from tools.measure.bench.fast_transformers import fast_linear
 from tools.measure.bench.race import D, Race, lean_sizes, sdpa
 
@@ -31,14 +30,8 @@ def races() -> Iterator[Race]:
 
 
 def favor(q, k, v, causal=False):
-    """The features' quadratic form, by one product of exponentials."""
-    omega = random_directions(266, q.shape[-1]).to(q)
-    q, k = (x / x.shape[-1] ** 0.25 for x in (q, k))
-    f_k = (k @ omega.mT - k.square().sum(-1, keepdim=True) / 2).exp()
-    weights = (q @ omega.mT).exp() @ f_k.mT
-    if causal:
-        weights = weights * causal_mask(q.shape[-2], k.shape[-2])
-    return weights / weights.sum(dim=-1, keepdim=True) @ v
+    """The features' quadratic form, the queries being the last."""
+    return performer_weights(q, k, causal=causal, n_features=266) @ v
 
 
 def peers(causal: bool, n: int) -> dict[str, Callable[..., Tensor]]:

@@ -9,6 +9,7 @@ from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.efficient.experiments import measured
 from selfattn.doctor.kinds.efficient.mistakes import tables as masked
 from selfattn.dot_product import attention
+from selfattn.efficient.linear import linear_weights
 from selfattn.masks import causal_mask
 
 
@@ -31,9 +32,8 @@ def shared(weights):
 
 def linear(q, k, v, causal, kernel):
     """The reference, in its quadratic form."""
-    dtype = torch.promote_types(q.dtype, torch.float32)
-    weights = products(q.to(dtype), k.to(dtype), v, causal, kernel)
-    return (shared(weights) @ v.to(dtype)).to(q.dtype)
+    weights = linear_weights(q, k, causal=causal, feature_map=kernel)
+    return (weights @ v.to(weights)).to(q.dtype)
 
 
 @mistake
