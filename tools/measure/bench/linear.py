@@ -11,8 +11,8 @@ from tools.measure.bench.fast_transformers import fast_linear
 from tools.measure.bench.race import Race, sdpa, sizes
 
 
-def table(q, k, v, causal=False):
-    """Linear attention's quadratic form, the queries being the last."""
+def definition(q, k, v, causal=False):
+    """What linear attention stands for, the queries being the last."""
     return linear_weights(q, k, causal=causal) @ v
 
 
@@ -24,19 +24,19 @@ def races() -> Iterator[Race]:
                 "sdpa": partial(sdpa, causal=causal),
                 "linear_attention": partial(linear_attention, causal=causal),
             }
-            form = partial(table, causal=causal)
+            form = partial(definition, causal=causal)
             fair = {
                 "sdpa": partial(attention, causal=causal),
                 "linear_attention": form,
             }
-            race |= peers(causal)
+            race |= others(causal)
             if "pytorch-fast-transformers" in race:
                 fair["pytorch-fast-transformers"] = form
             name = "causal" if causal else "full"
             yield Race(name, n, training, race, fair)
 
 
-def peers(causal: bool) -> dict[str, Callable[..., Tensor]]:
+def others(causal: bool) -> dict[str, Callable[..., Tensor]]:
     """The other libraries' linear attention, where they are installed."""
     found = {}
     try:

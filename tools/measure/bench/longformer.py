@@ -21,11 +21,11 @@ def races() -> Iterator[Race]:
             q, k, v, mask=longformer_mask(q.shape[-2], k.shape[-2], **options)
         )
         race, fair = of_layers(ours, "longformer_attention", form, n)
-        race |= longformer_peer(n)
+        race |= others(n)
         yield Race("layer", n, training, race, fair, layer=True)
 
 
-def longformer_peer(n: int) -> dict[str, Callable[..., Tensor]]:
+def others(n: int) -> dict[str, Callable[..., Tensor]]:
     """The layer of transformers, which has no projection of the output."""
     try:
         from transformers import LongformerConfig

@@ -20,21 +20,21 @@ def races() -> Iterator[Race]:
             if n == 16384:
                 race = {}
             race |= {"performer_attention": ours}
-            race |= peers(causal, n)
+            race |= others(causal, n)
             fair = {
                 "sdpa": partial(attention, causal=causal),
-                "performer_attention": partial(favor, causal=causal),
+                "performer_attention": partial(definition, causal=causal),
             }
             name = "causal" if causal else "full"
             yield Race(name, n, training, race, fair)
 
 
-def favor(q, k, v, causal=False):
-    """The features' quadratic form, the queries being the last."""
+def definition(q, k, v, causal=False):
+    """What FAVOR+ stands for, with the same random directions."""
     return performer_weights(q, k, causal=causal, n_features=266) @ v
 
 
-def peers(causal: bool, n: int) -> dict[str, Callable[..., Tensor]]:
+def others(causal: bool, n: int) -> dict[str, Callable[..., Tensor]]:
     """The other libraries' FAVOR+: their features are other random ones."""
     found = {}
     try:
