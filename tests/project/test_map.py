@@ -1,0 +1,60 @@
+"""The map in CONTRIBUTING.md is that of the tree, and of its imports."""
+
+import re
+from pathlib import Path
+
+import pytest
+from guards import house
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        house.unmapped,
+        house.stale,
+        house.imports_of_later_lines,
+        house.circles,
+    ],
+    ids=lambda guard: guard.__name__,
+)
+def test_the_map_is_that_of_the_tree(guard):
+    assert guard(ROOT) == []
+
+
+def test_imports_were_looked_at():
+    known = set(house.arrows(ROOT))
+    assert ("src/selfattn/masks.py", "src/selfattn/checks.py") in known
+    assert (
+        "tests/chain/conftest.py",
+        "tests/chain/small_notebook.py",
+    ) in known
+    assert ("book/extensions/claims.py", "book/extensions/ledger.py") in known
+
+
+def test_what_is_said_to_have_no_chapter_has_none():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    sentence = re.search(r"A module needs no chapter: [^.]+\.", text)[0]
+    names = re.findall(r"`(\w+)`", sentence)
+    assert len(names) >= 5
+    for name in names:
+        place = ROOT / "src" / "selfattn" / name
+        assert place.is_dir() or place.with_suffix(".py").exists()
+        assert not (ROOT / "book" / f"{name}.ipynb").exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("tolerance", "src/selfattn/doctor/"),
+        ("new kind", "src/selfattn/doctor/kinds/**/"),
+        ("Reformer", "tools/measure/bench/"),
+        ("badge", "book/extensions/"),
+    ],
+)
+def test_a_newcomer_finds_the_room(word, line):
+    """By the first line that has the word."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    rows = [row for row in text.splitlines() if row.startswith("| `")]
+    assert next(r for r in rows if word in r).startswith(f"| `{line}`")
