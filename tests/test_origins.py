@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
+from selfattn.checks import check_one_value
 from selfattn.dot_product import attention
 from selfattn.masks import causal_mask, padding_mask
 from selfattn.multihead import MultiHeadAttention, merge_heads
@@ -18,7 +19,6 @@ from selfattn.origins import (
     Recurrent,
     Translator,
 )
-from selfattn.origins.scores import check_one_value
 
 BATCH, HEADS, N_Q, N_K = 2, 3, 7, 11
 D_Q, D_K, D_V, D_HIDDEN = 5, 13, 17, 19

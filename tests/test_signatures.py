@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.signatures import checked
+from selfattn.signatures import Count, Positive, Share, checked
 
 
 @checked
@@ -27,6 +27,9 @@ def joined(
     names: Sequence[str] = (),
     path: str | Path = "",
     make: Callable[[int], nn.Module] = nn.Identity,
+    n_new: Count = 0,
+    n_heads: Positive | None = None,
+    dropout: Share = 0.0,
     anything=None,
 ) -> Tensor:
     """All that a signature can say."""
@@ -54,8 +57,9 @@ def test_what_fits_passes():
         ({"times": 2.5}, "times must be a whole number, but it is 2.5"),
         ({"times": True}, "times must be a whole number, but it is True"),
         ({"times": torch.tensor(2)}, r"times must be .* \(\) of torch.int64"),
-        ({"scale": math.nan}, "scale must be a number other than NaN or None"),
         ({"scale": True}, "scale must be a number"),
+        ({"n_new": "3"}, "n_new must be a whole number, at least 0, but it"),
+        ({"dropout": None}, "dropout must be a number other than NaN, at lea"),
         ({"causal": "no"}, "causal must be True or False, but it is 'no'"),
         ({"causal": 1}, "causal must be True or False, but it is 1"),
         ({"grid": (1, 2, 3)}, "grid must be a tuple of 2 whole numbers"),
@@ -88,12 +92,38 @@ def test_a_tensor_that_does_not_fit_is_refused(given, says):
         joined(**{"x": X, "y": Y, **given})
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"scale": math.nan}, "scale must be a number other than NaN or None"),
+        ({"n_new": -1}, "n_new must be a whole number, at least 0, but it is"),
+        ({"n_heads": 0}, "n_heads must be .* at least 1 or None, but it is 0"),
+        ({"dropout": 1.5}, "dropout must .* at least 0 and at most 1, but it"),
+    ],
+)
+def test_a_number_out_of_bounds_is_refused(given, says):
+    assert joined(X, Y, n_new=0, n_heads=1, dropout=1.0) is not None
+    with pytest.raises(ValueError, match=says):
+        joined(X, Y, **given)
+
+
 def test_it_is_the_same_function_to_pickle_compile_and_transforms():
     assert pickle.loads(pickle.dumps(joined)) is joined
     compiled = torch.compile(joined, backend="eager", fullgraph=True)
     assert compiled(X, Y).shape == (2, 8, 4)
     mapped = torch.func.vmap(joined, in_dims=(0, 0))(X, Y)
     assert torch.equal(mapped, joined(X, Y))
+
+
+def test_what_other_decorators_wrap_is_checked_by_position_too():
+    @checked
+    @torch.no_grad()
+    def times(x: Float[Tensor, " n"], n: int) -> Tensor:
+        return x * n
+
+    assert times(torch.ones(2), 3).sum() == 6
+    with pytest.raises(TypeError, match="n must be a whole number, but it is"):
+        times(torch.ones(2), "3")
 
 
 def test_methods_and_constructors_are_checked_too():

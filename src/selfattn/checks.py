@@ -7,7 +7,7 @@ the numbers, so it takes microseconds and never waits for a GPU.
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def check_shapes(
@@ -141,6 +141,29 @@ def check_width(name: str, x: Tensor, width: int) -> None:
             f"{name} must have {width} features, (..., {width}), but it is "
             f"{tuple(x.shape)}"
         )
+
+
+def check_enters(name: str, x: Tensor, weight: Tensor) -> None:
+    """Raise unless x has the features and the type that a matrix takes."""
+    check_width(name, x, weight.shape[-1])
+    if x.dtype != weight.dtype and not torch.is_autocast_enabled(
+        x.device.type
+    ):
+        raise ValueError(
+            f"{name} must have the type of the layer, {weight.dtype}, but it "
+            f"is {tuple(x.shape)} of {x.dtype}"
+        )
+
+
+def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
+    """The rows of a table, one a token; a token without one is named."""
+    try:
+        return table(tokens.long())
+    except IndexError:
+        raise ValueError(
+            f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
+            f"but they go from {int(tokens.min())} to {int(tokens.max())}"
+        ) from None
 
 
 def check_even(x: Tensor) -> None:

@@ -6,6 +6,7 @@ be asserted. Seconds are measured, and belong beside the machine's name.
 
 import itertools
 import math
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,11 @@ from torch.utils.flop_counter import (
     sdpa_backward_flop_count,
     sdpa_flop_count,
 )
+
+from selfattn.signatures import Positive, checked
+
+# Two of PyTorch's profilers at once, of two threads, end the process.
+ONE_PROFILER = threading.Lock()
 
 
 class LiveBytes(TorchDispatchMode):
@@ -84,6 +90,7 @@ def address(x: Tensor) -> int:
     return x.untyped_storage()._cdata
 
 
+@checked
 def peak_bytes(f: Callable[[], object]) -> int:
     """The most bytes that the tensors made by ``f()`` occupy at once.
 
@@ -100,6 +107,7 @@ def peak_bytes(f: Callable[[], object]) -> int:
     return memory.peak
 
 
+@checked
 def allocated_bytes(f: Callable[[], object]) -> int:
     """The most bytes that ``f()`` adds on the CPU, as its allocator saw it.
 
@@ -110,9 +118,12 @@ def allocated_bytes(f: Callable[[], object]) -> int:
     >>> allocated_bytes(lambda: x.exp()) == 4 * 7 * 11
     True
     """
-    with profile(
-        activities=[ProfilerActivity.CPU], profile_memory=True
-    ) as watched:
+    with (
+        ONE_PROFILER,
+        profile(
+            activities=[ProfilerActivity.CPU], profile_memory=True
+        ) as watched,
+    ):
         f()
     return most_held(
         (event.start_ns(), event.nbytes())
@@ -138,6 +149,7 @@ def most_held(changes: Iterable[tuple[int, int]]) -> int:
     return max(held, default=0)
 
 
+@checked
 def largest_bytes(f: Callable[[], object]) -> int:
     """The bytes of the largest single tensor that ``f()`` makes.
 
@@ -150,6 +162,7 @@ def largest_bytes(f: Callable[[], object]) -> int:
     return memory.largest
 
 
+@checked
 def flops(f: Callable[[], object]) -> int:
     """Floating-point operations in the matrix products of ``f()``.
 
@@ -180,11 +193,12 @@ def fused_backward_flops(output, q, k, v, *others, **options) -> int:
     return sdpa_backward_flop_count(output, q, k, v)
 
 
+@checked
 def seconds(
     f: Callable[[], object],
     *,
     repeats: int = 5,
-    threads: int = 1,
+    threads: Positive = 1,
     clock: Callable[[], float] = time.process_time,
 ) -> float:
     """How long ``f()`` takes on the CPU: the least of several tries.
@@ -219,6 +233,7 @@ def one_run(f: Callable[[], object], clock: Callable[[], float]) -> float:
     return clock() - start
 
 
+@checked
 def cuda_seconds(f: Callable[[], object], *, repeats: int = 5) -> float:
     """How long ``f()`` takes on the GPU: the least of several tries.
 
@@ -243,6 +258,7 @@ def cuda_seconds(f: Callable[[], object], *, repeats: int = 5) -> float:
     return min(tries)
 
 
+@checked
 def cuda_peak_bytes(f: Callable[[], object]) -> int:
     """The most bytes that ``f()`` adds on the GPU, as its allocator saw it.
 
@@ -261,6 +277,7 @@ def cuda_peak_bytes(f: Callable[[], object]) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
+@checked
 def log_log_slope(
     ns: Sequence[float | int], values: Sequence[float | int]
 ) -> float:

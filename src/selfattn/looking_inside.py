@@ -13,11 +13,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.multihead import MultiHeadAttention
+from selfattn.signatures import checked
 
 Weights = Float[Tensor, "*batch n_q n_k"]
 PerQuery = Float[Tensor, "*batch n_q"]
 
 
+@checked
 def row_sums(weights: Weights) -> PerQuery:
     """What the weights of each query add up to.
 
@@ -36,6 +38,7 @@ def row_sums(weights: Weights) -> PerQuery:
     return weights.sum(dim=-1)
 
 
+@checked
 def peaks(weights: Weights) -> PerQuery:
     """The largest weight of each query: 1/n_k if it looks everywhere alike.
 
@@ -51,6 +54,7 @@ def peaks(weights: Weights) -> PerQuery:
     return weights.amax(dim=-1)
 
 
+@checked
 def entropy(weights: Weights, *, base: float | int = math.e) -> PerQuery:
     """How widely each query looks: −Σ w log w over its keys.
 
@@ -80,6 +84,7 @@ def entropy(weights: Weights, *, base: float | int = math.e) -> PerQuery:
     return torch.special.entr(weights).sum(dim=-1) / math.log(base)
 
 
+@checked
 def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
     """The entropy as a share of the largest possible one: between 0 and 1.
 
@@ -105,6 +110,7 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
     return (entropy(weights) / most).masked_fill(visible < 2, 0.0)
 
 
+@checked
 def not_finite(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, int]]:
     """Which tensors hold NaN or infinity, and how many of each.
 
@@ -131,6 +137,7 @@ def not_finite(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, int]]:
     }
 
 
+@checked
 @contextmanager
 def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     """Collect the weights of every `MultiHeadAttention` that runs inside.

@@ -7,6 +7,8 @@ command that made it, the hardware, the versions, the seeds and the commit.
 import json
 from pathlib import Path
 
+from selfattn.signatures import checked
+
 PACKAGE = Path(__file__).parent
 FOLDERS = (
     PACKAGE / "measured",  # where a wheel carries them
@@ -14,6 +16,7 @@ FOLDERS = (
 )
 
 
+@checked
 def measured(chapter: str) -> dict:
     """What was measured for a chapter, with its provenance.
 

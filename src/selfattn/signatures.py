@@ -7,11 +7,13 @@ tensors that disagree about an axis.
 """
 
 import functools
+import inspect
+import math
 import os
 import types
 import typing
 from collections.abc import Callable
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +44,10 @@ class Axes(NamedTuple):
         n, wanted = x.ndim, len(self.names)
         return n == wanted if self.some is None else n >= wanted
 
+    def of_its_type(self, x: Any) -> bool:
+        """Whether x is a tensor at all."""
+        return is_plain_tensor(x)
+
     @property
     def words(self) -> str:
         """What such a tensor is."""
@@ -65,8 +71,33 @@ class Plain(NamedTuple):
 
     fits: Callable[[Any], bool]
     words: str
+    bounds: Callable[[Any], bool] | None = None  # within its type
+
+    def of_its_type(self, x: Any) -> bool:
+        """Whether x is of the type, though out of its bounds."""
+        return self.bounds is not None and self.bounds(x)
 
 
+class Within(NamedTuple):
+    """The least and the most that a number may be, in its annotation."""
+
+    least: float
+    most: float = math.inf
+
+    def fits(self, x: Any) -> bool:
+        """Whether a number lies between them."""
+        return self.least <= x <= self.most
+
+    @property
+    def words(self) -> str:
+        """What they are."""
+        up = "" if self.most == math.inf else f" and at most {self.most}"
+        return f"at least {self.least}{up}"
+
+
+Count = Annotated[int, Within(0)]
+Positive = Annotated[int, Within(1)]
+Share = Annotated[float, Within(0, 1)]
 Rule = Axes | Plain
 
 
@@ -92,7 +123,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     TypeError: x must be a tensor of floating-point numbers with axes (n, d), \
 but it is [1.0]
     """
-    code: Any = function
+    code: Any = inspect.unwrap(function)
     order = code.__code__.co_varnames[: code.__code__.co_argcount]
     hints = {n: h for n, h in code.__annotations__.items() if n != "return"}
     rules = {n: r for n, h in hints.items() if (r := rules_of(h))}
@@ -116,8 +147,8 @@ def check(name: str, x: Any, rules: tuple[Rule, ...]) -> None:
     if any(rule.fits(x) for rule in rules):
         return
     wanted = " or ".join(rule.words for rule in rules)
-    of_tensors = any(isinstance(rule, Axes) for rule in rules)
-    error = ValueError if of_tensors and is_plain_tensor(x) else TypeError
+    right_type = any(rule.of_its_type(x) for rule in rules)
+    error = ValueError if right_type else TypeError
     raise error(f"{name} must be {wanted}, but it is {shown(x)}")
 
 
@@ -164,8 +195,10 @@ def shared_axes(rules: dict[str, tuple[Rule, ...]]) -> frozenset[str]:
 
 def rules_of(hint: Any) -> tuple[Rule, ...]:
     """What an annotation allows; nothing if that is anything."""
-    union = isinstance(hint, types.UnionType)
+    union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     hints = typing.get_args(hint) if union else (hint,)
+    if float in hints:  # which a whole number may stand for
+        hints = tuple(one for one in hints if one is not int)
     rules = [rule_of(one) for one in hints]
     return () if None in rules else tuple(r for r in rules if r is not None)
 
@@ -173,15 +206,9 @@ def rules_of(hint: Any) -> tuple[Rule, ...]:
 def rule_of(hint: Any) -> Rule | None:
     """What one type allows; None if that is anything."""
     if hasattr(hint, "dim_str"):
-        dtypes = [
-            d for n, kind in KINDS.items() if n in hint.dtypes for d in kind
-        ]
-        dims = hint.dim_str.split()
-        some = [
-            i for i, axis in enumerate(dims) if axis.startswith(("*", "."))
-        ]
-        fixed = tuple(axis for axis in dims if not axis.startswith(("*", ".")))
-        return Axes(tuple(dtypes), fixed, some[0] if some else None)
+        return axes_in(hint)
+    if typing.get_origin(hint) is Annotated:
+        return bounded(*typing.get_args(hint))
     if hint in SIMPLE:
         return SIMPLE[hint]
     kind = typing.get_origin(hint) or hint
@@ -192,6 +219,26 @@ def rule_of(hint: Any) -> Rule | None:
     if not isinstance(kind, type) or kind is object:
         return None
     return Plain(lambda x: isinstance(x, kind), f"a {kind.__name__}")
+
+
+def axes_in(hint: Any) -> Axes:
+    """What jaxtyping's annotation says."""
+    dtypes = [d for n, kind in KINDS.items() if n in hint.dtypes for d in kind]
+    dims = hint.dim_str.split()
+    vary = [axis.startswith(("*", ".")) for axis in dims]
+    fixed = [axis for axis, some in zip(dims, vary, strict=True) if not some]
+    some = vary.index(True) if any(vary) else None
+    return Axes(tuple(dtypes), tuple(fixed), some)
+
+
+def bounded(kind: type, within: Within) -> Rule:
+    """A number that lies within bounds."""
+    simple = SIMPLE[kind]
+
+    def fits(x: Any) -> bool:
+        return simple.fits(x) and within.fits(x)
+
+    return Plain(fits, f"{simple.words}, {within.words}", simple.fits)
 
 
 def pair_of(parts: tuple[Any, ...]) -> Rule | None:
@@ -219,7 +266,9 @@ def is_number(x: Any) -> bool:
 
 SIMPLE: dict[Any, Plain] = {
     int: Plain(is_count, "a whole number"),
-    float: Plain(is_number, "a number other than NaN"),
+    float: Plain(
+        is_number, "a number other than NaN", lambda x: isinstance(x, float)
+    ),
     bool: Plain(lambda x: isinstance(x, bool), "True or False"),
     str: Plain(lambda x: isinstance(x, str), "a text"),
     type(None): Plain(lambda x: x is None, "None"),

@@ -6,7 +6,10 @@ from types import ModuleType
 
 from IPython.display import Markdown
 
+from selfattn.signatures import checked
 
+
+@checked
 def show_source(thing: Callable | type | ModuleType) -> Markdown:
     """The source of a function, class or module, as a Markdown code fence.
 

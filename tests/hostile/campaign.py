@@ -1,10 +1,12 @@
 """Which trials there are, and running them: each callable by itself."""
 
+import logging
 import multiprocessing
 import random
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
 import torch
@@ -27,6 +29,7 @@ from hostile.recipes import ARGUMENTS, MODULES
 from hostile.scenes import alone
 from hostile.trials import Case, plain
 from hostile.verdicts import (
+    HANG,
     OBSCURE,
     Trial,
     judged,
@@ -44,6 +47,10 @@ QUICK = 12  # trials of each callable
 SLOW = {"doctor.": 30, "cost.allocated": 30, "cost.seconds": 60}
 
 
+# What is told of a process that ended without a word.
+DIED = ("a crash", "see the trial before", HANG, "the process died")
+
+
 class Outcome(NamedTuple):
     """What came of one trial."""
 
@@ -57,18 +64,44 @@ class Outcome(NamedTuple):
 def run_all(
     seed: int, only: str, quick: bool, processes: int
 ) -> Iterator[Outcome]:
-    """Every outcome, callable by callable."""
+    """Every outcome, callable by callable, each in a process of its own."""
     names = [t.name for t in targets() if not slow(t.name, quick)]
     names = [name for name in (*SCENES, *names) if only in name]
-    run = partial(run_one, seed=seed, quick=quick)
-    if processes == 1:
-        for name in names:
-            yield from run(name)
-        return
     context = multiprocessing.get_context("fork")
-    with context.Pool(processes, maxtasksperchild=8) as pool:
-        for outcomes in pool.imap_unordered(run, names):
-            yield from outcomes
+    waiting, running = names[::-1], {}
+    while waiting or running:
+        while waiting and len(running) < processes:
+            name = waiting.pop()
+            ours, theirs = context.Pipe(duplex=False)
+            work = context.Process(
+                target=report_on, args=(theirs, name, seed, quick)
+            )
+            work.start()
+            theirs.close()
+            running[ours] = name
+        for ready in wait(running):
+            try:
+                outcome = ready.recv()
+            except EOFError:
+                outcome = Outcome(running[ready], *DIED)
+            if outcome is None or outcome[1:] == DIED:
+                del running[ready]
+            if outcome is not None:
+                yield outcome
+
+
+def report_on(to: Connection, name: str, seed: int, quick: bool) -> None:
+    """Try one callable in this process, and tell of each trial; at last None.
+
+    Whoever does not come to that has died.
+    """
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    logging.disable()
+    for outcome in run_one(name, seed, quick):
+        to.send(outcome)
+    to.send(None)
+    to.close()
 
 
 def slow(name: str, quick: bool) -> bool:
@@ -76,37 +109,29 @@ def slow(name: str, quick: bool) -> bool:
     return quick and name.startswith(("doctor.", "source.", "cost.allocated"))
 
 
-def run_one(name: str, seed: int, quick: bool) -> list[Outcome]:
-    """All trials of one callable, in this process."""
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
+def run_one(name: str, seed: int, quick: bool) -> Iterator[Outcome]:
+    """All trials of one callable."""
     rng = random.Random(f"{name} {seed}")
+    try:
+        trials = [*trials_of(name, rng, 1 if quick else ROUNDS)]
+    except NoRecipeError as error:
+        why = f"cannot be fed; give it a recipe: {error}"
+        yield Outcome(name, "a recipe", name, OBSCURE, why)
+        return
+    at_most = [n for part, n in SLOW.items() if name.startswith(part)]
+    most = min([QUICK if quick else len(trials), len(trials), *at_most])
+    for trial in rng.sample(trials, most):
+        verdict, why = judged(trial)
+        yield Outcome(name, trial.kind, trial.detail, verdict, why)
+
+
+def trials_of(name: str, rng: random.Random, rounds: int) -> Iterator[Trial]:
+    """Those of a scene, or of a callable."""
     if name in SCENES:
-        trials = [*SCENES[name](rng)]
-    else:
-        [target] = [t for t in targets() if t.name == name]
-        alone()
-        try:
-            trials = [*of_target(target, rng, 1 if quick else ROUNDS)]
-        except NoRecipeError as error:
-            why = f"cannot be fed; give it a recipe: {error}"
-            return [Outcome(name, "a recipe", name, OBSCURE, why)]
-    most = (
-        QUICK
-        if quick
-        else next(
-            (n for part, n in SLOW.items() if name.startswith(part)),
-            len(trials),
-        )
-    )
-    trials = rng.sample(trials, min(most, len(trials)))
-    return [outcome(name, trial) for trial in trials]
-
-
-def outcome(name: str, trial: Trial) -> Outcome:
-    """One trial, judged."""
-    verdict = judged(trial)
-    return Outcome(name, trial.kind, trial.detail, *verdict)
+        return SCENES[name](rng)
+    alone()
+    [target] = [t for t in targets() if t.name == name]
+    return of_target(target, rng, rounds)
 
 
 def of_target(

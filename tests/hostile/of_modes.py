@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from hostile.feeding import Call
+from hostile.recipes import RANDOM
 from hostile.trials import Case, in_dtype, nothing_to_compare, with_gradients
-from hostile.verdicts import Trial
+from hostile.verdicts import Trial, leaves
 
 
 @contextmanager
@@ -65,7 +66,8 @@ def trials(case: Case) -> Iterator[Trial]:
     if case.call.tensors():
         run = partial(run_in, default_device, call)
         yield same(case, "a default device of meta", call, run)
-        yield on_meta(case, call)
+        if gives_tensors(call):
+            yield on_meta(case, call)
     for dtype in (torch.bfloat16, torch.float16):
         mode = partial(torch.autocast, "cpu", dtype)
         run = partial(graded_in, mode, call)
@@ -77,16 +79,26 @@ def trials(case: Case) -> Iterator[Trial]:
             run=run,
             dtype=torch.bfloat16,
         )
-    run = partial(in_threads, call)
-    yield case.trial(
-        "a mode", "threads", call, lambda: [call.run()] * 4, run=run
-    )
+    if call.target.name not in RANDOM:
+        run = partial(in_threads, call)
+        yield same(case, "threads", call, run, lambda: [call.run()] * 4)
 
 
-def same(case: Case, name: str, call: Call, run: Callable[[], Any]) -> Trial:
+def gives_tensors(call: Call) -> bool:
+    """Whether there is something that can be without numbers."""
+    return any(isinstance(x, torch.Tensor) for x in leaves(call.run()))
+
+
+def same(
+    case: Case,
+    name: str,
+    call: Call,
+    run: Callable[[], Any],
+    wanted: Callable[[], Any] | None = None,
+) -> Trial:
     """A mode that is to change nothing; what a module is made with, it may."""
     made = inspect.isclass(call.target.call)
-    expected = nothing_to_compare if made else call.run
+    expected = nothing_to_compare if made else wanted or call.run
     return case.trial(
         "a mode", name, call, expected, run=run, dtype=torch.float32
     )

@@ -142,6 +142,11 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
 }
 
 
+# Draws from PyTorch's own generator: in threads, in any order.
+RANDOM = ("models.generate.sample",)
+# A sum of numbers of these sizes is rounded, and says so; none is tried.
+ROUNDS_SUMS = ("models.heads.best_span",)
+
 # Axes that such a module does not fix, though others of that name do.
 FREE: dict[str, tuple[str, ...]] = {
     "AdditiveAttention": ("d_v",),
@@ -203,7 +208,7 @@ def read_by_translator(sizes: Sizes) -> Any:
 
 def count_up(new: Tensor, cache: Any) -> tuple[Tensor, Any]:
     """A model of numbers: what follows is one more."""
-    return torch.eye(11, device=new.device)[(new[:, -1] + 1) % 11], None
+    return torch.eye(11, device=new.device)[(new[:, -1].long() + 1) % 11], None
 
 
 SIX = {"q": of_six(4), "k": of_six(4), "v": of_six(3)}

@@ -88,10 +88,15 @@ def test_top_p_keeps_the_fewest_that_reach_it():
             assert len(left_out) == 0 or left_out.max() <= ordered[0]
 
 
-@pytest.mark.parametrize("number", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("number", [0.0, -1.0])
 def test_temperatures_that_are_none_are_refused(number):
     with pytest.raises(ValueError, match=r"larger than 0 \(use `greedy`"):
         sample(P, temperature=number)
+
+
+def test_a_temperature_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="temperature must be a number other"):
+        sample(P, temperature=float("nan"))
 
 
 def test_keeping_nothing_is_refused():

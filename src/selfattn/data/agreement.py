@@ -11,6 +11,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 SINGULAR = ("key", "dog", "door", "child", "letter", "picture")
 PLURAL = ("keys", "dogs", "doors", "children", "letters", "pictures")
 OPENERS = ("today", "here", "surely")
@@ -21,13 +24,16 @@ WORDS = (
 MOST = 3  # nouns between subject and verb
 
 
+@checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The words."""
     return " ".join(WORDS[i] for i in tokens.tolist())
 
 
+@checked
+@on_the_cpu
 def agreement_batches(
-    size: int, *, seed: int
+    size: Positive, *, seed: int
 ) -> Iterator[tuple[Int[Tensor, "batch n"], Int[Tensor, " batch"], int]]:
     """Batches without end, always the same ones for a seed.
 

@@ -10,6 +10,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 ANIMALS = ("animal", "cat", "child", "horse", "robot")
 PLACES = ("street", "river", "bridge", "field", "road")
 OF_ANIMALS = ("tired", "hungry", "afraid", "lazy")  # what only those can be
@@ -24,13 +27,16 @@ WORDS = (*FILLERS, *ANIMALS, *PLACES, *OF_ANIMALS, *OF_PLACES)
 IT = FORMS[0].split().index("it")  # where *it* stands, in both
 
 
+@checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The words."""
     return " ".join(WORDS[i] for i in tokens.tolist())
 
 
+@checked
+@on_the_cpu
 def coreference_batches(
-    size: int, *, seed: int
+    size: Positive, *, seed: int
 ) -> Iterator[
     tuple[Int[Tensor, "batch n"], Int[Tensor, " batch"], Int[Tensor, " batch"]]
 ]:

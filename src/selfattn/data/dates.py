@@ -6,11 +6,16 @@ from date to date, so that whoever writes the answer must look for them.
 
 import datetime
 from collections.abc import Iterator
+from typing import Annotated
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, Within, checked
+
+Style = Annotated[int, Within(0, 2)]
 PAD = " "  # also what a text is filled up with; number 0
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
@@ -22,6 +27,7 @@ N_TARGET = len("2021-09-30")
 FIRST, LAST = datetime.date(1970, 1, 1), datetime.date(2069, 12, 31)
 
 
+@checked
 def encode(text: str) -> Int[Tensor, " n"]:
     """The number of each character.
 
@@ -39,12 +45,14 @@ def encode(text: str) -> Int[Tensor, " n"]:
     return torch.tensor([CHARACTERS.index(x) for x in text])
 
 
+@checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The text, without what it is filled up with."""
     return "".join(CHARACTERS[i] for i in tokens.tolist()).rstrip(PAD)
 
 
-def written(date: datetime.date, style: int) -> str:
+@checked
+def written(date: datetime.date, style: Style) -> str:
     """A date in one of three styles.
 
     >>> [written(datetime.date(2021, 3, 9), style) for style in range(3)]
@@ -58,8 +66,10 @@ def written(date: datetime.date, style: int) -> str:
     )[style]
 
 
+@checked
+@on_the_cpu
 def date_batches(
-    size: int, *, seed: int
+    size: Positive, *, seed: int
 ) -> Iterator[tuple[Int[Tensor, "batch n"], Int[Tensor, "batch 10"]]]:
     """Batches without end, always the same ones for a seed.
 

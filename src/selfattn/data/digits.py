@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.signatures import checked
+
 N_PICTURES, SIDE, N_CLASSES = 1797, 8, 10
 
 
@@ -20,6 +22,7 @@ class Pictures(NamedTuple):
     labels: Int[Tensor, " n"]
 
 
+@checked
 def handwritten_digits(
     *, seed: int, n_test: int = 360
 ) -> tuple[Pictures, Pictures]:

@@ -11,12 +11,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 N_TOKENS = 24  # in the vocabulary
 LENGTH = 16
 
 
+@checked
+@on_the_cpu
 def induction_batches(
-    size: int, *, seed: int
+    size: Positive, *, seed: int
 ) -> Iterator[
     tuple[Int[Tensor, "batch n"], Int[Tensor, " batch"], Int[Tensor, " batch"]]
 ]:
@@ -39,7 +44,9 @@ def induction_batches(
     """
     generator = torch.Generator().manual_seed(seed)
     while True:
-        order = torch.rand(size, N_TOKENS, generator=generator).argsort(-1)
+        order = torch.rand(
+            size, N_TOKENS, generator=generator, dtype=torch.float32
+        ).argsort(-1)
         where = torch.randint(1, LENGTH - 1, (size, 1), generator=generator)
         again = order.gather(-1, where - 1)
         tokens = torch.cat([order[:, : LENGTH - 1], again], dim=-1)

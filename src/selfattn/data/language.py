@@ -13,6 +13,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 ARTICLES = ("the", "a")
 ADJECTIVES = ("", "old", "small", "grey")  # the first: none
 NOUNS = ("cat", "dog", "bird", "mouse", "fox", "horse", "fish", "owl")
@@ -21,6 +24,7 @@ SLOTS = (ARTICLES, ADJECTIVES, NOUNS, VERBS, ARTICLES, ADJECTIVES, NOUNS)
 CHARACTERS = "".join(sorted({*"".join(itertools.chain(*SLOTS)), *" ."}))
 
 
+@checked
 def encode(text: str) -> Int[Tensor, " n"]:
     """The number of each character.
 
@@ -38,6 +42,7 @@ def encode(text: str) -> Int[Tensor, " n"]:
     return torch.tensor([CHARACTERS.index(x) for x in text])
 
 
+@checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The text."""
     return "".join(CHARACTERS[i] for i in tokens.tolist())
@@ -71,8 +76,10 @@ def sentences(generator: torch.Generator) -> Iterator[str]:
         yield " ".join(word for word in words if word) + ". "
 
 
+@checked
+@on_the_cpu
 def character_batches(
-    size: int, *, n: int, seed: int
+    size: Positive, *, n: int, seed: int
 ) -> Iterator[Int[Tensor, "batch n"]]:
     """Batches without end, always the same ones for a seed.
 

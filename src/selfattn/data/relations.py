@@ -12,11 +12,15 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 N_NAMES = 6
 N_DIGITS = 10
 D_MODEL = N_NAMES + N_DIGITS
 
 
+@checked
 def related(names: Int[Tensor, "..."], cycle: int) -> Int[Tensor, "..."]:
     """The name that each name reads.
 
@@ -52,14 +56,18 @@ def held_digits(
         A one-hot name beside a one-hot digit, (size, 6, 16), the names and
         the digits, (size, 6).
     """
-    names = torch.rand(size, N_NAMES, generator=generator).argsort(dim=-1)
+    names = torch.rand(
+        size, N_NAMES, generator=generator, dtype=torch.float32
+    ).argsort(dim=-1)
     digits = torch.randint(N_DIGITS, names.shape, generator=generator)
     pair = [F.one_hot(names, N_NAMES), F.one_hot(digits, N_DIGITS)]
     return torch.cat(pair, dim=-1).float(), names, digits
 
 
+@checked
+@on_the_cpu
 def relation_batches(
-    cycle: int, size: int, *, seed: int
+    cycle: int, size: Positive, *, seed: int
 ) -> Iterator[
     tuple[
         Float[Tensor, "batch names width"],

@@ -11,13 +11,18 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 N_TOKENS = 16  # in the vocabulary
 LENGTH = 24
 SHORTEST, LONGEST = 5, 12  # tokens before it begins anew
 
 
+@checked
+@on_the_cpu
 def repeat_batches(
-    size: int, *, seed: int
+    size: Positive, *, seed: int
 ) -> Iterator[tuple[Int[Tensor, "batch n"], int]]:
     """Batches without end, always the same ones for a seed.
 
@@ -38,6 +43,8 @@ def repeat_batches(
         (period,) = torch.randint(
             SHORTEST, LONGEST + 1, (1,), generator=generator
         ).tolist()
-        order = torch.rand(size, N_TOKENS, generator=generator).argsort(-1)
+        order = torch.rand(
+            size, N_TOKENS, generator=generator, dtype=torch.float32
+        ).argsort(-1)
         position = torch.arange(LENGTH) % period
         yield order[:, position], period

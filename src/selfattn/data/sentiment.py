@@ -11,6 +11,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 PAD = "·"  # number 0
 SUBJECTS = ("film", "plot", "music", "ending")
 PRAISE = ("good", "moving", "clever", "funny")
@@ -26,11 +29,13 @@ class Clause(NamedTuple):
     praise: bool
 
 
+@checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The words, without what a text is filled up with."""
     return " ".join(WORDS[i] for i in tokens.tolist() if i)
 
 
+@checked
 def clause(drawn: list[int]) -> Clause:
     """Say something of a subject, by five numbers.
 
@@ -44,8 +49,10 @@ def clause(drawn: list[int]) -> Clause:
     return Clause(words, bool(negated) == bool(blamed))
 
 
+@checked
+@on_the_cpu
 def sentiment_batches(
-    size: int, *, seed: int
+    size: Positive, *, seed: int
 ) -> Iterator[
     tuple[Int[Tensor, "batch n"], Int[Tensor, " batch"], Int[Tensor, " batch"]]
 ]:
@@ -71,8 +78,12 @@ def sentiment_batches(
     generator = torch.Generator().manual_seed(seed)
     choices = torch.tensor([len(SUBJECTS), 2, 2, 2, len(PRAISE)])
     while True:
-        drawn = torch.rand(size, 2, len(choices), generator=generator)
-        twice = torch.rand(size, generator=generator) < 0.5
+        drawn = torch.rand(
+            size, 2, len(choices), generator=generator, dtype=torch.float32
+        )
+        twice = (
+            torch.rand(size, generator=generator, dtype=torch.float32) < 0.5
+        )
         tokens = torch.zeros(size, LONGEST, dtype=torch.long)
         lengths, label = tokens.new_zeros(2, size)
         for i, both in enumerate((drawn * choices).long().tolist()):

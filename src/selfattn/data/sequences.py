@@ -10,12 +10,16 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 N_TOKENS = 12  # in the vocabulary
 SHORTEST, LONGEST = 4, 10
 
 Tokens = Int[Tensor, "batch n"]
 
 
+@checked
 def copied(tokens: Tokens) -> Tokens:
     """The same again.
 
@@ -25,6 +29,7 @@ def copied(tokens: Tokens) -> Tokens:
     return tokens.clone()
 
 
+@checked
 def reversed_order(tokens: Tokens) -> Tokens:
     """The last first.
 
@@ -34,6 +39,7 @@ def reversed_order(tokens: Tokens) -> Tokens:
     return tokens.flip(-1)
 
 
+@checked
 def in_order(tokens: Tokens) -> Tokens:
     """The smallest first.
 
@@ -43,9 +49,11 @@ def in_order(tokens: Tokens) -> Tokens:
     return tokens.sort(dim=-1).values
 
 
+@checked
+@on_the_cpu
 def sequence_batches(
     answer: Callable[[Tensor], Tensor],
-    size: int,
+    size: Positive,
     *,
     seed: int,
     n: int | None = None,

@@ -10,13 +10,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
+from selfattn.signatures import Positive, checked
+
 LENGTH = 48
 SHORTEST, LONGEST = 5, 12  # steps before it comes round
 NOISE = 0.1  # its standard deviation; that of the shape is 1
 
 
+@checked
+@on_the_cpu
 def series_batches(
-    size: int, *, seed: int, n: int = LENGTH
+    size: Positive, *, seed: int, n: int = LENGTH
 ) -> Iterator[tuple[Float[Tensor, "batch n"], Int[Tensor, " batch"]]]:
     """Batches without end, always the same ones for a seed.
 
@@ -44,7 +49,11 @@ def series_batches(
         period = torch.randint(
             SHORTEST, LONGEST + 1, (size, 1), generator=generator
         )
-        shape = torch.randn(size, LONGEST, generator=generator)
-        noise = NOISE * torch.randn(size, n, generator=generator)
+        shape = torch.randn(
+            size, LONGEST, generator=generator, dtype=torch.float32
+        )
+        noise = NOISE * torch.randn(
+            size, n, generator=generator, dtype=torch.float32
+        )
         x = shape.gather(-1, torch.arange(n) % period) + noise
         yield x, period.squeeze(-1)

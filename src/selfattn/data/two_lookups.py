@@ -11,9 +11,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.data.drawing import on_the_cpu
 from selfattn.data.relations import N_NAMES, held_digits
+from selfattn.signatures import Positive, checked
 
 
+@checked
 def neighbours(names: Int[Tensor, "..."]) -> Int[Tensor, "... 2"]:
     """The next name in the ring, and the one before.
 
@@ -23,11 +26,14 @@ def neighbours(names: Int[Tensor, "..."]) -> Int[Tensor, "... 2"]:
     >>> neighbours(torch.tensor([0, 3, 5])).tolist()
     [[1, 5], [4, 2], [0, 4]]
     """
+    names = names.long()  # numbers without a sign have none before 0
     return torch.stack([(names + 1) % N_NAMES, (names - 1) % N_NAMES], dim=-1)
 
 
+@checked
+@on_the_cpu
 def two_lookup_batches(
-    size: int, *, seed: int
+    size: Positive, *, seed: int
 ) -> Iterator[
     tuple[
         Float[Tensor, "batch names width"],

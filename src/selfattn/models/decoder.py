@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Relative, bias_of
 from selfattn.multihead import KeysValues
+from selfattn.signatures import checked
 
 Cache = list[KeysValues]  # one for each block
 Ids = Int[Tensor, "batch n"]
@@ -38,6 +39,7 @@ class Decoder(nn.Module):
     torch.Size([1, 4, 11])
     """
 
+    @checked
     def __init__(
         self,
         embed: Embedding,
@@ -55,6 +57,7 @@ class Decoder(nn.Module):
         self.relative = relative
         self.head = head_of(embed, tied)
 
+    @checked
     def forward(
         self, tokens: Ids, *, mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "batch n n_tokens"]:
@@ -74,6 +77,7 @@ class Decoder(nn.Module):
             x = block(x, mask=mask, bias=bias, causal=True)
         return self.head(self.norm(x))
 
+    @checked
     def step(
         self, tokens: Ids, cache: Cache | None = None
     ) -> tuple[Float[Tensor, "batch n_tokens"], Cache]:

@@ -6,6 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from selfattn.checks import look_up
+from selfattn.signatures import Count, Positive, Share, checked
+
 Ids = Int[Tensor, "batch n"]
 
 
@@ -32,16 +35,17 @@ class Embedding(nn.Module):
     torch.Size([1, 3, 6])
     """
 
+    @checked
     def __init__(
         self,
-        n_tokens: int,
-        d_model: int,
+        n_tokens: Positive,
+        d_model: Positive,
         *,
         positions: Callable[..., Tensor] | None = None,
-        n_segments: int = 0,
+        n_segments: Count = 0,
         scale: float = 1.0,
         norm: Callable[[int], nn.Module] = nn.Identity,
-        dropout: float = 0.0,
+        dropout: Share = 0.0,
     ):
         """Start small, as learned positions do."""
         super().__init__()
@@ -55,6 +59,7 @@ class Embedding(nn.Module):
         self.norm = norm(d_model)
         self.dropout = nn.Dropout(dropout)
 
+    @checked
     def forward(
         self, tokens: Ids, *, segments: Ids | None = None, offset: int = 0
     ) -> Float[Tensor, "batch n d_model"]:
@@ -70,14 +75,14 @@ class Embedding(nn.Module):
             Vectors, (batch, n, d_model).
 
         Raises:
-            ValueError: if segments are given that have no vectors.
+            ValueError: if a token or a segment has no vector.
         """
-        x = self.tokens(tokens) * self.scale
+        x = look_up("tokens", tokens, self.tokens) * self.scale
         if self.positions is not None:
             x = x + self.positions(tokens.shape[-1], offset=offset).to(x)
         if self.segments is not None:
-            first = torch.zeros_like(tokens)
-            x = x + self.segments(first if segments is None else segments)
+            told = torch.zeros_like(tokens) if segments is None else segments
+            x = x + look_up("segments", told, self.segments)
         elif segments is not None:
             raise ValueError(
                 "only an embedding with vectors for segments can tell them "

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.signatures import checked
+
 Mask = Bool[Tensor, "..."] | None
 Relative = Callable[[int, int], Tensor] | None
 
@@ -39,6 +41,7 @@ class Encoder(nn.Module):
     torch.Size([1, 4, 8])
     """
 
+    @checked
     def __init__(
         self,
         embed: nn.Module,
@@ -54,6 +57,7 @@ class Encoder(nn.Module):
         self.norm = nn.Identity() if norm is None else norm
         self.relative = relative
 
+    @checked
     def forward(
         self,
         tokens: Tensor,

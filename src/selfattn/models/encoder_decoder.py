@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from selfattn.models.decoder import Cache, head_of
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder, Relative, bias_of
+from selfattn.signatures import checked
 
 Mask = Bool[Tensor, "..."] | None
 Source = Int[Tensor, "batch n_k"]
@@ -51,6 +52,7 @@ class EncoderDecoder(nn.Module):
     torch.Size([1, 2, 11])
     """
 
+    @checked
     def __init__(
         self,
         encoder: Encoder,
@@ -69,6 +71,7 @@ class EncoderDecoder(nn.Module):
         self.relative = relative
         self.head = head_of(embed, tied)
 
+    @checked
     def forward(
         self,
         source: Source,
@@ -97,6 +100,7 @@ class EncoderDecoder(nn.Module):
             x = block(x, memory, mask=target_mask, memory_mask=mask, bias=bias)
         return self.head(self.norm(x))
 
+    @checked
     def read(self, source: Source, *, mask: Mask = None) -> Memory:
         """Read a source once, for every step of writing.
 
@@ -108,6 +112,7 @@ class EncoderDecoder(nn.Module):
         kept = [block.cross.keys_values(memory) for block in self.blocks]
         return Memory(kept, mask)
 
+    @checked
     def step(
         self, tokens: Target, cache: Cache | None = None, *, memory: Memory
     ) -> tuple[Float[Tensor, "batch n_tokens"], Cache]:

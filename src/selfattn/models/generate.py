@@ -13,25 +13,30 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.signatures import Count, Positive, checked
+
 Logits = Float[Tensor, "*batch n_tokens"]
 Ids = Int[Tensor, "*batch"]
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
 
+@checked
 def greedy(logits: Logits) -> Ids:
     """The likeliest token, (..., n_tokens) -> (...); the first of equals.
 
     >>> greedy(torch.tensor([[0.1, 2.0, 2.0]]))
     tensor([1])
     """
+    check_choice(logits)
     return logits.argmax(dim=-1)
 
 
+@checked
 def sample(
     logits: Logits,
     *,
     temperature: float | int = 1.0,
-    top_k: int | None = None,
+    top_k: Positive | None = None,
     top_p: float | None = None,
     generator: torch.Generator | None = None,
 ) -> Ids:
@@ -63,16 +68,33 @@ def sample(
             "a temperature must be larger than 0 (use `greedy` for 0), but "
             f"temperature={temperature}"
         )
+    check_choice(logits)
     logits = logits / temperature
     if top_k is not None:
         logits = keep_top_k(logits, top_k)
     if top_p is not None:
         logits = keep_top_p(logits, top_p)
     weights = logits.softmax(dim=-1).reshape(-1, logits.shape[-1])
+    if not weights.is_meta and weights.isnan().any():
+        raise ValueError(
+            "a token can be drawn from logits without NaN and plus infinity, "
+            "of which one at least is finite, but a row of these has none: "
+            f"logits is {tuple(logits.shape)}"
+        )
     drawn = torch.multinomial(weights, 1, generator=generator)
     return drawn.reshape(logits.shape[:-1])
 
 
+def check_choice(logits: Tensor) -> None:
+    """Raise unless there is a token to choose."""
+    if logits.shape[-1] == 0:
+        raise ValueError(
+            "there must be a token to choose, but logits is "
+            f"{tuple(logits.shape)}"
+        )
+
+
+@checked
 def keep_top_k(logits: Logits, k: int) -> Logits:
     """The k largest logits, and those equal to the last of them.
 
@@ -98,6 +120,7 @@ def keep_top_k(logits: Logits, k: int) -> Logits:
     return logits.masked_fill(logits < last, -math.inf)
 
 
+@checked
 def keep_top_p(logits: Logits, p: float | int) -> Logits:
     """The fewest likeliest tokens whose probabilities make up p or more.
 
@@ -129,11 +152,12 @@ def keep_top_p(logits: Logits, p: float | int) -> Logits:
     return torch.empty_like(logits).scatter(-1, place, ordered)
 
 
+@checked
 @torch.no_grad()
 def complete(
     step: Step,
     prompt: Int[Tensor, "batch n"],
-    n_new: int,
+    n_new: Count,
     *,
     choose: Callable[[Tensor], Tensor] = greedy,
     stop: int | None = None,
@@ -182,7 +206,7 @@ def complete(
             chosen = chosen.masked_fill(ended, stop)
             ended = ended | (chosen == stop)
         tokens = torch.cat((tokens, chosen[:, None]), dim=-1)
-        if ended.all():
+        if stop is not None and ended.all():
             break
         new = chosen[:, None] if cached else tokens
     return tokens

@@ -10,8 +10,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.checks import check_enters
 from selfattn.layers import LayerNorm, gelu
 from selfattn.models.embedding import Embedding
+from selfattn.signatures import Positive, Share, checked
 
 Encoded = Float[Tensor, "batch n d_model"]
 Padding = Bool[Tensor, "#batch 1 1 n"] | None
@@ -29,13 +31,21 @@ class Pooler(nn.Module):
     Reference: Devlin et al. (2019), section 3.
     """
 
-    def __init__(self, d_model: int):
+    @checked
+    def __init__(self, d_model: Positive):
         """Make the map."""
         super().__init__()
         self.dense = nn.Linear(d_model, d_model)
 
+    @checked
     def forward(self, x: Encoded) -> Float[Tensor, "batch d_model"]:
         """Take the first token, map, bend: (batch, n, d) -> (batch, d)."""
+        check_enters("x", x, self.dense.weight)
+        if x.shape[1] == 0:
+            raise ValueError(
+                "a text must have a first token to stand for it, but x is "
+                f"{tuple(x.shape)}"
+            )
         return self.dense(x[:, 0]).tanh()
 
 
@@ -51,13 +61,17 @@ class ClassHead(nn.Module):
     torch.Size([2, 3])
     """
 
-    def __init__(self, d_model: int, n_classes: int, *, dropout: float = 0.0):
+    @checked
+    def __init__(
+        self, d_model: Positive, n_classes: Positive, *, dropout: Share = 0.0
+    ):
         """Make the pooler and the scores of the classes."""
         super().__init__()
         self.pooler = Pooler(d_model)
         self.dropout = nn.Dropout(dropout)
         self.classes = nn.Linear(d_model, n_classes)
 
+    @checked
     def forward(self, x: Encoded) -> Float[Tensor, "batch n_classes"]:
         """Logits of the classes, (batch, n, d_model) -> (batch, n_classes)."""
         return self.classes(self.dropout(self.pooler(x)))
@@ -75,14 +89,19 @@ class LabelHead(nn.Module):
     torch.Size([2, 5, 3])
     """
 
-    def __init__(self, d_model: int, n_labels: int, *, dropout: float = 0.0):
+    @checked
+    def __init__(
+        self, d_model: Positive, n_labels: Positive, *, dropout: Share = 0.0
+    ):
         """Make the scores of the labels."""
         super().__init__()
         self.dropout = nn.Dropout(dropout)
         self.labels = nn.Linear(d_model, n_labels)
 
+    @checked
     def forward(self, x: Encoded) -> Float[Tensor, "batch n n_labels"]:
         """Logits, (batch, n, d_model) -> (batch, n, n_labels)."""
+        check_enters("x", x, self.labels.weight)
         return self.labels(self.dropout(x))
 
 
@@ -99,11 +118,13 @@ class SpanHead(nn.Module):
     (torch.Size([2, 5]), torch.Size([2, 5]))
     """
 
-    def __init__(self, d_model: int):
+    @checked
+    def __init__(self, d_model: Positive):
         """Make both scores of a token."""
         super().__init__()
         self.ends = nn.Linear(d_model, 2)
 
+    @checked
     def forward(
         self, x: Encoded, *, mask: Padding = None
     ) -> tuple[Float[Tensor, "batch n"], Float[Tensor, "batch n"]]:
@@ -114,6 +135,7 @@ class SpanHead(nn.Module):
             mask: True for tokens that are real, as `padding_mask` makes it;
                 the others get minus infinity.
         """
+        check_enters("x", x, self.ends.weight)
         start, end = self.ends(x).unbind(dim=-1)
         if mask is not None:
             padding = ~mask[:, 0, 0]
@@ -122,6 +144,7 @@ class SpanHead(nn.Module):
         return start, end
 
 
+@checked
 def best_span(
     start: Float[Tensor, "batch n"],
     end: Float[Tensor, "batch n"],
@@ -129,6 +152,9 @@ def best_span(
     longest: int | None = None,
 ) -> Int[Tensor, "batch 2"]:
     """The first and last token of the likeliest span: no end before a start.
+
+    The two logits are added in their own type: where that rounds, spans that
+    differ by less are alike.
 
     Args:
         start: logits of being first, (batch, n).
@@ -149,7 +175,7 @@ def best_span(
     if longest < 1:
         raise ValueError(f"a span has at least 1 token, but longest={longest}")
     spans = start[:, :, None] + end[:, None, :]  # (batch, first, last)
-    allowed = torch.ones_like(spans[0], dtype=torch.bool)
+    allowed = torch.ones(n, n, dtype=torch.bool, device=start.device)
     allowed = allowed.triu().tril(longest - 1)
     best = spans.masked_fill(~allowed, -math.inf).flatten(1).argmax(dim=-1)
     return torch.stack((best // n, best % n), dim=-1)
@@ -170,6 +196,7 @@ class WordHead(nn.Module):
     torch.Size([2, 5, 11])
     """
 
+    @checked
     def __init__(self, embed: Embedding, *, eps: float = 1e-12):
         """Make the map before the table, and tie the table."""
         super().__init__()
@@ -179,6 +206,8 @@ class WordHead(nn.Module):
         self.words = nn.Linear(d_model, n_tokens)
         self.words.weight = embed.tokens.weight
 
+    @checked
     def forward(self, x: Encoded) -> Float[Tensor, "batch n n_tokens"]:
         """Logits, (batch, n, d_model) -> (batch, n, n_tokens)."""
+        check_enters("x", x, self.dense.weight)
         return self.words(self.norm(gelu(self.dense(x))))

@@ -31,6 +31,7 @@ from selfattn.models.weights import (
 )
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import LearnedPositions
+from selfattn.signatures import Positive, checked
 
 D_HEAD = 64  # in every size of GPT-2 and BERT that was published
 
@@ -71,10 +72,11 @@ BERT_NAMES = {
 }
 
 
+@checked
 def load_gpt2(
     path: str | Path,
     *,
-    n_heads: int | None = None,
+    n_heads: Positive | None = None,
     attend: Attend = fused_attention,
 ) -> Decoder:
     """A `Decoder` with the weights of a GPT-2 in a safetensors file.
@@ -164,6 +166,7 @@ class Bert(nn.Module):
     Reference: Devlin et al. (2019), section 3.
     """
 
+    @checked
     def __init__(
         self,
         encoder: Encoder,
@@ -178,10 +181,11 @@ class Bert(nn.Module):
         self.words, self.next_sentence = words, next_sentence
 
 
+@checked
 def load_bert(
     path: str | Path,
     *,
-    n_heads: int | None = None,
+    n_heads: Positive | None = None,
     attend: Attend = fused_attention,
 ) -> Bert:
     """A `Bert` with the weights in a safetensors file.

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from selfattn.models.encoder import Encoder
 from selfattn.positions import LearnedPositions
+from selfattn.signatures import Positive, Share, checked
 
 Images = Float[Tensor, "batch channels height width"]
 
@@ -36,14 +37,15 @@ class PatchEmbedding(nn.Module):
     torch.Size([2, 9, 5])
     """
 
+    @checked
     def __init__(
         self,
         image_size: tuple[int, int],
         patch_size: tuple[int, int],
         *,
-        n_channels: int,
-        d_model: int,
-        dropout: float = 0.0,
+        n_channels: Positive,
+        d_model: Positive,
+        dropout: Share = 0.0,
     ):
         """Make the matrix, the token in front, and the positions."""
         super().__init__()
@@ -61,6 +63,7 @@ class PatchEmbedding(nn.Module):
         self.positions = LearnedPositions(n_patches + 1, d_model)
         self.dropout = nn.Dropout(dropout)
 
+    @checked
     def forward(self, images: Images) -> Float[Tensor, "batch n d_model"]:
         """From images to tokens, patches row by row behind [CLS].
 
@@ -98,11 +101,12 @@ class VisionTransformer(nn.Module):
     torch.Size([5, 10])
     """
 
+    @checked
     def __init__(
         self,
         embed: PatchEmbedding,
         blocks: Iterable[nn.Module],
-        n_classes: int,
+        n_classes: Positive,
         *,
         norm: nn.Module | None = None,
     ):
@@ -111,6 +115,7 @@ class VisionTransformer(nn.Module):
         self.encoder = Encoder(embed, blocks, norm=norm)
         self.head = nn.Linear(embed.project.out_features, n_classes)
 
+    @checked
     def forward(self, images: Images) -> Float[Tensor, "batch n_classes"]:
         """Logits of the classes, (batch, n_classes)."""
         return self.head(self.encoder(images)[:, 0])

@@ -10,6 +10,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from selfattn.checks import check_enters
+from selfattn.signatures import Count, Positive, checked
+
 Tokens = Float[Tensor, "batch n d_model"]
 
 
@@ -30,6 +33,7 @@ class Recurrent(nn.Module):
     torch.Size([2, 7, 6])
     """
 
+    @checked
     def __init__(self, layer: nn.RNNBase):
         """Keep the layer."""
         super().__init__()
@@ -40,8 +44,10 @@ class Recurrent(nn.Module):
             )
         self.layer = layer
 
+    @checked
     def forward(self, x: Tokens) -> Float[Tensor, "batch n d_out"]:
         """Every state, (batch, n, d_in) -> (batch, n, d_out)."""
+        check_enters("x", x, self.layer.weight_ih_l0)
         return self.layer(x)[0]
 
 
@@ -66,12 +72,13 @@ class Convolution(nn.Module):
     81
     """
 
+    @checked
     def __init__(
         self,
-        d_model: int,
+        d_model: Positive,
         *,
-        kernel: int,
-        n_layers: int,
+        kernel: Positive,
+        n_layers: Count,
         dilated: bool = False,
         causal: bool = False,
     ):
@@ -98,9 +105,11 @@ class Convolution(nn.Module):
         """How many tokens one output depends on: the receptive field."""
         return 1 + sum(self.spans())
 
+    @checked
     def forward(self, x: Tokens) -> Tokens:
         """Mix neighbours, (batch, n, d_model) -> (batch, n, d_model)."""
         for layer, span in zip(self.layers, self.spans(), strict=True):
+            check_enters("x", x, layer.weight[..., 0])
             after = 0 if self.causal else span // 2
             padded = F.pad(x.mT, (span - after, after))
             x = x + layer(padded).mT.relu()

@@ -7,13 +7,14 @@ that may differ in width.
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_one_value, check_shapes, check_width
+from selfattn.checks import check_enters, check_one_value, check_shapes
 from selfattn.dot_product import (
     attention,
     attention_weights,
     masked_softmax,
     with_causal,
 )
+from selfattn.signatures import Positive, checked
 
 Queries = Float[Tensor, "*#batch n_q d_q"]
 Keys = Float[Tensor, "*#batch n_k d_k"]
@@ -47,13 +48,15 @@ class AdditiveAttention(nn.Module):
     torch.Size([2, 6])
     """
 
-    def __init__(self, d_q: int, d_k: int, d_hidden: int):
+    @checked
+    def __init__(self, d_q: Positive, d_k: Positive, d_hidden: Positive):
         """Make the two matrices and the vector of the score."""
         super().__init__()
         self.W_q = nn.Linear(d_q, d_hidden, bias=False)
         self.W_k = nn.Linear(d_k, d_hidden, bias=False)
         self.w = nn.Linear(d_hidden, 1, bias=False)
 
+    @checked
     def weights(
         self,
         q: Queries,
@@ -68,8 +71,8 @@ class AdditiveAttention(nn.Module):
         Raises:
             ValueError: if shapes do not fit each other or the layer.
         """
-        check_width("q", q, self.W_q.in_features)
-        check_width("k", k, self.W_k.in_features)
+        check_enters("q", q, self.W_q.weight)
+        check_enters("k", k, self.W_k.weight)
         asked, told = self.W_q(q), self.W_k(k)
         check_shapes(asked, told, told, mask, bias)
         pairs = asked[..., :, None, :] + told[..., None, :, :]
@@ -77,6 +80,7 @@ class AdditiveAttention(nn.Module):
         biased = scores if bias is None else scores + bias
         return masked_softmax(biased, with_causal(mask, causal, q, k))
 
+    @checked
     def forward(
         self,
         q: Queries,
@@ -89,6 +93,7 @@ class AdditiveAttention(nn.Module):
     ) -> Output:
         """Attend, (..., n_q, d_v); arguments as for `attention`."""
         check_one_value(k, v)
+        check_enters("v", v[..., :0], self.W_k.weight[:, :0])
         return self.weights(q, k, mask=mask, bias=bias, causal=causal) @ v
 
 
@@ -113,7 +118,10 @@ class MultiplicativeAttention(nn.Module):
     tensor([[5.]])
     """
 
-    def __init__(self, d_q: int | None = None, d_k: int | None = None):
+    @checked
+    def __init__(
+        self, d_q: Positive | None = None, d_k: Positive | None = None
+    ):
         """Make the matrix of the score, if it has one."""
         super().__init__()
         if (d_q is None) != (d_k is None):
@@ -125,13 +133,15 @@ class MultiplicativeAttention(nn.Module):
         if d_q is not None and d_k is not None:
             self.W = nn.Linear(d_k, d_q, bias=False)
 
+    @checked
     def keys(self, k: Keys) -> Float[Tensor, "*#batch n_k d_q"]:
         """The keys as the queries meet them: W k."""
         if self.W is None:
             return k
-        check_width("k", k, self.W.in_features)
+        check_enters("k", k, self.W.weight)
         return self.W(k)
 
+    @checked
     def weights(
         self,
         q: Queries,
@@ -147,6 +157,7 @@ class MultiplicativeAttention(nn.Module):
             q, k, mask=mask, bias=bias, causal=causal, scale=1.0
         )
 
+    @checked
     def forward(
         self,
         q: Queries,

@@ -11,8 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from selfattn.checks import check_divides
+from selfattn.checks import check_divides, look_up
 from selfattn.masks import padding_mask
+from selfattn.signatures import Positive, checked
 
 Source = Int[Tensor, "batch n_k"]
 Target = Int[Tensor, "batch n_q"]
@@ -54,11 +55,12 @@ class Translator(nn.Module):
     torch.Size([2, 3, 7])
     """
 
+    @checked
     def __init__(
         self,
-        n_source: int,
-        n_target: int,
-        d_model: int,
+        n_source: Positive,
+        n_target: Positive,
+        d_model: Positive,
         *,
         attend: nn.Module | None = None,
     ):
@@ -76,6 +78,7 @@ class Translator(nn.Module):
         self.join = nn.Linear(width, d_model)
         self.head = nn.Linear(d_model, n_target)
 
+    @checked
     def read(self, source: Source, lengths: Lengths = None) -> Memory:
         """Read a source once, for every step of writing.
 
@@ -84,7 +87,12 @@ class Translator(nn.Module):
             lengths: how many of each are real, (batch,); all when None. The
                 reader stops there, and comes back from there.
         """
-        x, n = self.source(source), source.shape[-1]
+        x, n = look_up("source", source, self.source), source.shape[-1]
+        if n == 0 or (lengths is not None and (lengths < 1).any()):
+            raise ValueError(
+                "a source must have a token to read, but it is "
+                f"{tuple(source.shape)} and lengths={lengths}"
+            )
         if lengths is None:
             states, last = self.reader(x)
             mask = None
@@ -100,18 +108,26 @@ class Translator(nn.Module):
         summary = last.transpose(0, 1).flatten(1)[None]  # both directions
         return Memory(states, summary, mask)
 
+    @checked
     def write(
         self, target: Target, memory: Memory, state: Tensor | None = None
     ) -> tuple[Float[Tensor, "batch n_q n_target"], Tensor]:
         """Logits of what follows each target token, and the last state."""
+        if memory.summary.shape[1] != target.shape[0]:
+            raise ValueError(
+                "as many targets must be written as sources were read, but "
+                f"target is {tuple(target.shape)} and memory is of "
+                f"{memory.summary.shape[1]}"
+            )
         state = memory.summary if state is None else state
-        h, state = self.writer(self.target(target), state)
+        h, state = self.writer(look_up("target", target, self.target), state)
         if self.attend is not None:
             states = memory.states
             context = self.attend(h, states, states, mask=memory.mask)
             h = torch.cat((context, h), dim=-1)
         return self.head(self.join(h).tanh()), state
 
+    @checked
     def forward(
         self, source: Source, target: Target, lengths: Lengths = None
     ) -> Float[Tensor, "batch n_q n_target"]:
@@ -124,6 +140,7 @@ class Translator(nn.Module):
         """
         return self.write(target, self.read(source, lengths))[0]
 
+    @checked
     def step(
         self, tokens: Target, state: Tensor | None = None, *, memory: Memory
     ) -> tuple[Float[Tensor, "batch n_target"], Tensor]:
@@ -131,6 +148,7 @@ class Translator(nn.Module):
         logits, state = self.write(tokens, memory, state)
         return logits[:, -1], state
 
+    @checked
     def alignment(
         self, source: Source, target: Target, lengths: Lengths = None
     ) -> Float[Tensor, "batch n_q n_k"]:
@@ -144,5 +162,6 @@ class Translator(nn.Module):
                 "a translator without attention looks nowhere, but attend=None"
             )
         memory = self.read(source, lengths)
-        h, _ = self.writer(self.target(target), memory.summary)
+        asked = look_up("target", target, self.target)
+        h, _ = self.writer(asked, memory.summary)
         return self.attend.weights(h, memory.states, mask=memory.mask)
