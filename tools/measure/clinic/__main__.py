@@ -1,0 +1,160 @@
+"""Let the doctor examine strangers, sound and ill, and count what it says.
+
+    python -m tools.measure.clinic                    2,000 visits
+    python -m tools.measure.clinic --visits 200       fewer
+    python -m tools.measure.clinic --minutes 30       until time is up
+    python -m tools.measure.clinic --half tune --show each miss, in words
+    python -m tools.measure.clinic --seed 7           other draws
+
+The tables go to ``book/measurements/clinic.json``. They are of the styles to
+measure on, and hold no single visit, so that nobody tunes the doctor on them;
+the other half may be shown, and is not written down. A run that was broken
+off goes on where it was: what was examined with this doctor is known.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Iterator
+
+import torch
+
+from tools.measure.clinic.drawing import (
+    HERE,
+    STORE,
+    Case,
+    fingerprint,
+    ill,
+    sound,
+)
+from tools.measure.clinic.examining import Visit, visit, ways
+from tools.measure.clinic.patients import HEALTHY, ROOT, patient
+from tools.measure.clinic.tables import tables
+from tools.measure.provenance import RESULTS, provenance
+
+PATH = RESULTS / "clinic.json"
+DOCTOR = ROOT / "src" / "selfattn" / "doctor"
+
+
+def planned(chosen: argparse.Namespace) -> Iterator[tuple[Case, str]]:
+    """All visits, in the order in which they are made.
+
+    The sound ones are spread among the ill, so that a run that is cut short
+    has seen some of each.
+    """
+    well = [
+        (case, way)
+        for case in sound(chosen.half)
+        for way in ways(case, patient(case.text))
+    ]
+    torch.manual_seed(chosen.seed)
+    order = torch.randperm(len(well)).tolist()
+    each = max(1, round(chosen.visits / max(1, len(well))))
+    n = 0
+    for case in ill(chosen.half, chosen.seed, chosen.twice):
+        for way in ways(case, patient(case.style.text)):
+            n += 1
+            yield case, way
+            if n % each == 0 and order:
+                yield well[order.pop()]
+    for i in order:
+        yield well[i]
+
+
+def examined(chosen: argparse.Namespace) -> list[Visit]:
+    """Make all visits, or those for which there is time."""
+    sources = [*DOCTOR.rglob("*.py"), *HERE.rglob("*.py")]
+    path = STORE / f"visits-{fingerprint([*sources, *HEALTHY.rglob('*.py')])}"
+    done = read(path)
+    end = time.monotonic() + 60 * chosen.minutes
+    visits = []
+    for case, way in planned(chosen):
+        if len(visits) >= chosen.visits or time.monotonic() > end:
+            break
+        key = f"{case.name} | {way}"
+        if key not in done:
+            done[key] = visit(case, way)
+            write(path, key, done[key])
+        visits.append(done[key])
+        if chosen.show and wrong(done[key]):
+            print(f"{key}\n    {done[key].outcome}: {done[key].words}\n")
+    return visits
+
+
+def read(path) -> dict[str, Visit]:
+    """The visits that are known."""
+    if not path.exists():
+        return {}
+    lines = map(json.loads, path.read_text("utf-8").splitlines())
+    return {line[0]: restored(line[1]) for line in lines}
+
+
+def restored(values: list) -> Visit:
+    """A visit as it was written down."""
+    visit = Visit(*values)
+    return visit._replace(
+        operators=tuple(visit.operators),
+        place=tuple(visit.place),
+        wordless=tuple(visit.wordless),
+    )
+
+
+def write(path, key: str, made: Visit) -> None:
+    """Write down one visit more."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps([key, list(made)]) + "\n")
+
+
+def wrong(visit: Visit) -> bool:
+    """Whether what it said is not what one would wish."""
+    if visit.operators:
+        return visit.outcome != "ill" or not visit.right
+    return visit.outcome != "healthy"
+
+
+def main() -> None:
+    """Examine, count, and write down."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--visits", type=int, default=2000)
+    parser.add_argument("--minutes", type=float, default=600.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--twice", type=float, default=0.1)
+    parser.add_argument(
+        "--half", choices=("tune", "measure", "both"), default="measure"
+    )
+    parser.add_argument("--show", action="store_true")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    if chosen.show and chosen.half != "tune":
+        parser.error("only the half to tune on is shown: --half tune --show")
+    visits = examined(chosen)
+    found = tables(visits)
+    for name, table in found.items():
+        print(name, json.dumps(table["all"]))
+    if chosen.half == "measure":
+        write_down(chosen, found, len(visits))
+
+
+def write_down(
+    chosen: argparse.Namespace, found: dict, visits: int
+) -> None:
+    """Write the tables, with where they come from."""
+    whole = {
+        "about": "What the doctor says of code that it has never met: the "
+        "half of the styles that it was not tuned on.",
+        "command": "make clinic",
+        "provenance": provenance(),
+        "seed": chosen.seed,
+        "visits": visits,
+        "styles": {half: len(sound(half)) for half in ("tune", "measure")},
+        "tables": found,
+    }
+    text = json.dumps(whole, indent=1, ensure_ascii=False)
+    PATH.write_text(text + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

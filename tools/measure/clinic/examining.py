@@ -1,0 +1,102 @@
+"""One visit to the doctor, and what is written down of it."""
+
+import time
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from selfattn.doctor import examine
+from selfattn.doctor.kinds import find_kind
+from tools.measure.clinic.drawing import Case
+from tools.measure.clinic.patients import Patient, patient
+
+NAMES = tomllib.loads(
+    (Path(__file__).resolve().parent / "names.toml").read_text("utf-8")
+)
+LIMIT = 30.0  # seconds for a visit, which is more than the doctor's own limit
+
+
+class Visit(NamedTuple):
+    """What came of one visit."""
+
+    kind: str
+    style: str
+    operators: tuple[str, ...]
+    place: tuple[int, ...]
+    told: str  # "the facts", "nothing", or "all but …"
+    outcome: str  # healthy, ill, asks, trouble
+    name: str  # of the mistake; "" if none was named
+    sure: bool  # whether it is the mistake, and not just like it
+    right: bool  # whether that is a name of what was planted
+    wordless: tuple[str, ...]  # facts that the doctor has no word for
+    seconds: float
+    words: str  # the report's beginning
+
+
+def ways(case: Case, made: Patient) -> list[str]:
+    """What the doctor is told of a patient, each way a visit.
+
+    What may be somebody's convention is no mistake of one of whom nothing is
+    told. Those that are sound come with each fact left out, too.
+    """
+    if case.operators:
+        return ["the facts"] if case.convention else ["the facts", "nothing"]
+    less = [f"all but {name}" for name in made.facts if name not in NEEDED]
+    return ["the facts", "nothing", *less]
+
+
+NEEDED = ("call", "table", "dtypes")  # nobody could do without these
+
+
+def told(made: Patient, kind: str, way: str) -> tuple[dict[str, Any], list]:
+    """The facts that are told, and those for which there is no word."""
+    if way == "nothing":
+        return {}, []
+    facts = {n: x for n, x in made.facts.items() if way != f"all but {n}"}
+    checks = find_kind(kind)
+    said, wordless = {}, []
+    for name, value in facts.items():
+        try:
+            checks.check({name: value})
+            said[name] = value
+        except (ValueError, TypeError):
+            wordless.append(name)
+    return said, wordless
+
+
+def visit(case: Case, way: str) -> Visit:
+    """Take a patient to the doctor."""
+    healthy = patient(case.style.text)
+    made = patient(case.text, "patient")
+    kind = case.style.kind
+    said, wordless = told(healthy, kind, way)
+    start = time.perf_counter()
+    report = examine(made.thing, kind=kind, time_limit=LIMIT, **said)
+    seconds = time.perf_counter() - start
+    found = report.mistake or report.likeness
+    name = found.name if found is not None else ""
+    return Visit(
+        kind,
+        case.style.name,
+        case.operators,
+        case.place,
+        way,
+        outcome(report),
+        name,
+        report.mistake is not None,
+        any(name in NAMES.get(one, ()) for one in case.operators),
+        tuple(wordless),
+        round(seconds, 2),
+        " ".join(str(report).split())[:300],
+    )
+
+
+def outcome(report: Any) -> str:
+    """What a report comes to, in a word."""
+    if report.passed:
+        return "healthy"
+    if report.question or report.unanswered:
+        return "asks"
+    if report.trouble:
+        return "trouble"
+    return "ill"

@@ -1,0 +1,130 @@
+"""Tables of what came of all visits, with intervals."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+from tools.measure.clinic.examining import Visit
+
+Z = 1.96  # of a normal, for 95 %
+
+
+def wilson(hits: int, of: int) -> list[float]:
+    """Wilson's interval of a rate, 95 %.
+
+    >>> wilson(0, 10), wilson(5, 10)
+    ([0.0, 0.278], [0.237, 0.763])
+    """
+    if not of:
+        return [0.0, 1.0]
+    rate, square = hits / of, Z * Z
+    centre = rate + square / (2 * of)
+    reach = Z * math.sqrt(rate * (1 - rate) / of + square / (4 * of * of))
+    low, high = (
+        (centre + sign * reach) / (1 + square / of) for sign in (-1, 1)
+    )
+    return [round(max(0.0, low), 3), round(min(1.0, high), 3)]
+
+
+def share(visits: Sequence[Visit], what: Callable[[Visit], bool]) -> dict:
+    """How many of some visits are so, with the interval of the rate."""
+    hits = sum(map(what, visits))
+    of = len(visits)
+    return {"n": hits, "of": of, "interval": wilson(hits, of)}
+
+
+def of_the_ill(visits: Sequence[Visit]) -> dict[str, Any]:
+    """What became of those with a mistake."""
+    return {
+        "found": share(visits, lambda v: v.outcome == "ill"),
+        "named right": share(visits, lambda v: v.right),
+        "surely named wrong": share(
+            visits, lambda v: v.sure and not v.right
+        ),
+        "called healthy": share(visits, lambda v: v.outcome == "healthy"),
+    }
+
+
+def of_the_sound(visits: Sequence[Visit]) -> dict[str, Any]:
+    """What became of those without."""
+    return {
+        "false alarms": share(visits, lambda v: v.outcome == "ill"),
+        "refused": share(
+            visits, lambda v: v.outcome in ("asks", "trouble")
+        ),
+    }
+
+
+def seconds(visits: Sequence[Visit]) -> dict[str, float]:
+    """How long visits took: the median, and what one in a hundred passes."""
+    times = sorted(visit.seconds for visit in visits) or [0.0]
+    last = times[min(len(times) - 1, math.ceil(0.99 * len(times)))]
+    return {"median": round(median(times), 2), "99 %": round(last, 2)}
+
+
+def tables(visits: Sequence[Visit]) -> dict[str, Any]:
+    """All tables: in all, and by kind, style and operator."""
+    whole: dict[str, Any] = {}
+    for condition, chosen in conditions(visits).items():
+        with_one = [v for v in chosen if v.operators]
+        without = [v for v in chosen if not v.operators]
+        whole[condition] = {
+            "all": row(chosen),
+            "by kind": grouped(chosen, lambda v: [v.kind]),
+            "by style": grouped(chosen, lambda v: [f"{v.kind}/{v.style}"]),
+            "by operator": {
+                name: of_the_ill(group)
+                for name, group in groups(with_one, by_operator).items()
+            },
+            "visits": len(with_one) + len(without),
+        }
+    return whole
+
+
+def by_operator(visit: Visit) -> list[str]:
+    """The operators that made a patient ill."""
+    return list(visit.operators)
+
+
+def conditions(visits: Sequence[Visit]) -> dict[str, list[Visit]]:
+    """Visits by what the doctor was told."""
+    found: dict[str, list[Visit]] = {}
+    for name, holds in (
+        ("told the facts", lambda way: way == "the facts"),
+        ("the kind alone", lambda way: way == "nothing"),
+        ("one fact left out", lambda way: way.startswith("all but")),
+    ):
+        found[name] = [visit for visit in visits if holds(visit.told)]
+    return found
+
+
+def row(visits: Sequence[Visit]) -> dict[str, Any]:
+    """One row of a table."""
+    made: dict[str, Any] = {}
+    with_one = [v for v in visits if v.operators]
+    without = [v for v in visits if not v.operators]
+    if with_one:
+        made |= of_the_ill(with_one)
+    if without:
+        made |= of_the_sound(without)
+    return made | {"seconds": seconds(visits)}
+
+
+def groups(
+    visits: Sequence[Visit], of: Callable[[Visit], list[str]]
+) -> dict[str, list[Visit]]:
+    """Visits by a word each, sorted."""
+    found: dict[str, list[Visit]] = defaultdict(list)
+    for visit in visits:
+        for name in of(visit):
+            found[name].append(visit)
+    return dict(sorted(found.items()))
+
+
+def grouped(
+    visits: Sequence[Visit], of: Callable[[Visit], list[str]]
+) -> dict[str, Any]:
+    """Rows by a word each."""
+    return {name: row(group) for name, group in groups(visits, of).items()}
