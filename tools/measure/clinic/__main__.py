@@ -138,9 +138,7 @@ def main() -> None:
         write_down(chosen, found, len(visits))
 
 
-def write_down(
-    chosen: argparse.Namespace, found: dict, visits: int
-) -> None:
+def write_down(chosen: argparse.Namespace, found: dict, visits: int) -> None:
     """Write the tables, with where they come from."""
     whole = {
         "about": "What the doctor says of code that it has never met: the "

@@ -40,9 +40,7 @@ def of_the_ill(visits: Sequence[Visit]) -> dict[str, Any]:
     return {
         "found": share(visits, lambda v: v.outcome == "ill"),
         "named right": share(visits, lambda v: v.right),
-        "surely named wrong": share(
-            visits, lambda v: v.sure and not v.right
-        ),
+        "surely named wrong": share(visits, lambda v: v.sure and not v.right),
         "called healthy": share(visits, lambda v: v.outcome == "healthy"),
     }
 
@@ -51,9 +49,7 @@ def of_the_sound(visits: Sequence[Visit]) -> dict[str, Any]:
     """What became of those without."""
     return {
         "false alarms": share(visits, lambda v: v.outcome == "ill"),
-        "refused": share(
-            visits, lambda v: v.outcome in ("asks", "trouble")
-        ),
+        "refused": share(visits, lambda v: v.outcome in ("asks", "trouble")),
     }
 
 

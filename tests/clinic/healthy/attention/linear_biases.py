@@ -4,7 +4,8 @@ import torch
 
 
 def slopes(heads):
-    return torch.tensor([2.0 ** (-8 * (h + 1) / heads) for h in range(heads)])
+    steps = torch.arange(1, heads + 1, dtype=torch.float64)
+    return 2.0 ** (-8 * steps / heads)
 
 
 def alibi_attention(q, k, v):
@@ -19,7 +20,7 @@ def alibi_attention(q, k, v):
 
 
 def penalty(n_heads, n_q, n_k):
-    slope = 2.0 ** (-8.0 * torch.arange(1, n_heads + 1) / n_heads)
+    slope = 0.5 ** (8 * torch.arange(1, n_heads + 1).double() / n_heads)
     far = torch.arange(n_q)[:, None] - torch.arange(n_k)
     return -slope[:, None, None] * far
 

@@ -18,6 +18,7 @@ Find = Callable[[ast.AST], Iterator[str]]
 ROOMS = (
     "scores",
     "masking",
+    "causal",
     "heads",
     "projections",
     "precision",
@@ -63,7 +64,8 @@ class Mutant(NamedTuple):
     @property
     def name(self) -> str:
         """What it is called, for people."""
-        return f"{self.style.kind}/{self.style.name}: {self.operator} {self.place}"
+        style = f"{self.style.kind}/{self.style.name}"
+        return f"{style}: {self.operator} {self.place}"
 
 
 OPERATORS: list[Operator] = []
@@ -139,16 +141,21 @@ def says(node: ast.AST) -> bool:
 
 
 def replaced(tree: ast.Module, node: ast.AST, text: str) -> str | None:
-    """The tree's text with a node replaced; None if that is no program."""
+    """The tree's text with a node replaced; None if the text is none."""
     try:
-        parsed = ast.parse(text).body
-        new = parsed[0].value if isinstance(node, ast.expr) else parsed
+        new = parsed(node, text)
         with put(tree, node, new):
-            whole = ast.unparse(tree)
-        ast.parse(whole)
+            return ast.unparse(tree)
     except (SyntaxError, AttributeError, IndexError):
         return None
-    return whole
+
+
+def parsed(node: ast.AST, text: str) -> ast.expr | list[ast.stmt]:
+    """A text as what may stand in the node's place."""
+    if isinstance(node, ast.Slice):  # which is no expression by itself
+        return ast.parse(f"x[{text}]").body[0].value.slice
+    statements = ast.parse(text).body
+    return statements[0].value if isinstance(node, ast.expr) else statements
 
 
 @contextlib.contextmanager
@@ -169,9 +176,7 @@ def put(
         setattr(holder, field, was)
 
 
-def where(
-    tree: ast.Module, node: ast.AST
-) -> tuple[ast.AST, str, int | None]:
+def where(tree: ast.Module, node: ast.AST) -> tuple[ast.AST, str, int | None]:
     """What holds a node: its parent, the field, and the place in a list."""
     for holder in ast.walk(tree):
         for field, value in ast.iter_fields(holder):

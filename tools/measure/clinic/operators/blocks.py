@@ -77,7 +77,7 @@ def norm_on_the_other_side(node: ast.AST) -> Iterator[str]:
 def mask_not_handed_on(node: ast.AST) -> Iterator[str]:
     """The block takes a mask, and its attention does not see it."""
     if isinstance(node, ast.Call) and re.match(SUBLAYER, text(node.func)):
-        for i, told in enumerate(node.keywords):
+        for _i, told in enumerate(node.keywords):
             if told.arg and "mask" in told.arg:
                 rest = [k for k in node.keywords if k is not told]
                 words = [text(a) for a in node.args]
@@ -179,9 +179,7 @@ def side_by_side(node: ast.AST) -> Iterator[str]:
         ).body
         if words.startswith("return"):
             changed = [ast.Return(ast.parse(words[7:], mode="eval").body)]
-        yield with_body(
-            node, [*start, *steps[:i], *changed, *steps[i + 1 :]]
-        )
+        yield with_body(node, [*start, *steps[:i], *changed, *steps[i + 1 :]])
 
 
 def residual_of(statement: ast.stmt, x: str) -> bool:

@@ -41,7 +41,7 @@ def cache_not_read(node: ast.AST) -> Iterator[str]:
 @operator(CACHED)
 def keys_and_values_exchanged(node: ast.AST) -> Iterator[str]:
     """Kept in one order, read in the other."""
-    if isinstance(node, ast.Return) or isinstance(node, ast.Assign):
+    if isinstance(node, (ast.Return, ast.Assign)):
         whole = text(node)
         for was, becomes in (
             ("(k, v)", "(v, k)"),
@@ -114,9 +114,7 @@ def kept_in_half_precision(node: ast.AST) -> Iterator[str]:
     """Keys and values are kept in bfloat16."""
     if joins(node):
         old, new = joins(node)
-        yield text(node).replace(
-            old, f"{old}.bfloat16().to({new}.dtype)", 1
-        )
+        yield text(node).replace(old, f"{old}.bfloat16().to({new}.dtype)", 1)
 
 
 @operator(CACHED)

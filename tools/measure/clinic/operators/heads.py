@@ -60,7 +60,8 @@ def split_every_nth(node: ast.AST) -> Iterator[str]:
     if turned_split(node):
         split = node.func.value
         b, n, h, d = shape_of(split)
-        yield f"({operand(split)}).reshape({b}, {n}, {d}, {h}).permute(0, 3, 1, 2)"
+        x = operand(split)
+        yield f"({x}).reshape({b}, {n}, {d}, {h}).permute(0, 3, 1, 2)"
     if call(node, "unflatten") and "transpose" not in text(node):
         axis, sizes = options(node)
         if isinstance(sizes, ast.Tuple):
@@ -84,14 +85,20 @@ def merged_without_transpose(node: ast.AST) -> Iterator[str]:
 @operator(ATTENDING)
 def merged_features_first(node: ast.AST) -> Iterator[str]:
     """The features of all heads are shuffled when they are merged."""
-    if call(node, "flatten") and is_method(node) and not call(
-        node.func.value, "stack"
+    if (
+        call(node, "flatten")
+        and is_method(node)
+        and not call(node.func.value, "stack")
     ):
-        yield f"({operand(node)}).transpose(-1, -2).flatten({', '.join(map(text, options(node)))})"
-    if call(node, "reshape", "view") and len(shape_of(node)) == 3:
-        if call(node.func.value, *TURNING, "contiguous"):
-            sizes = ", ".join(shape_of(node))
-            yield f"({operand(node)}).transpose(-1, -2).reshape({sizes})"
+        axes = ", ".join(map(text, options(node)))
+        yield f"({operand(node)}).transpose(-1, -2).flatten({axes})"
+    if (
+        call(node, "reshape", "view")
+        and len(shape_of(node)) == 3
+        and call(node.func.value, *TURNING, "contiguous")
+    ):
+        sizes = ", ".join(shape_of(node))
+        yield f"({operand(node)}).transpose(-1, -2).reshape({sizes})"
 
 
 @operator(ATTENDING)
@@ -136,20 +143,6 @@ def letters_exchanged(node: ast.AST) -> Iterator[str]:
 
 
 @operator(ATTENDING)
-def letter_of_the_other(node: ast.AST) -> Iterator[str]:
-    """A letter of the first factor stands in the second: pairs, not sums."""
-    words = string(node)
-    if words is None or "->" not in words or "," not in words:
-        return
-    inputs, output = words.split("->")
-    one, other = inputs.split(",")[:2]
-    mine = [c for c in one if c.isalpha() and c not in other]
-    its = [c for c in other if c.isalpha() and c not in one]
-    if len(mine) == len(its) == 1:
-        yield repr(f"{one},{other.replace(its[0], mine[0])}->{output}")
-
-
-@operator(ATTENDING)
 def repeated_in_the_other_order(node: ast.AST) -> Iterator[str]:
     """Key heads in a row, 0 1 0 1, where each should stay for its group."""
     if call(node, "repeat_interleave"):
@@ -159,30 +152,30 @@ def repeated_in_the_other_order(node: ast.AST) -> Iterator[str]:
             yield f"torch.cat([{x}] * ({times}), dim={text(axis.value)})"
     if call(node, "expand") and len(options(node)) == 5:
         b, h, times, n, d = map(text, options(node))
-        yield f"({operand(node)}).transpose(1, 2).expand({b}, {times}, {h}, {n}, {d})"
+        turned = f"({operand(node)}).transpose(1, 2)"
+        yield f"{turned}.expand({b}, {times}, {h}, {n}, {d})"
     if call(node, "reshape") and len(shape_of(node)) == 5:
         b, n, g, r, d = shape_of(node)
-        yield f"({operand(node)}).reshape({b}, {n}, {r}, {g}, {d}).transpose(2, 3)"
+        x = operand(node)
+        yield f"({x}).reshape({b}, {n}, {r}, {g}, {d}).transpose(2, 3)"
 
 
 @operator(ATTENDING)
 def keys_of_the_first_text(node: ast.AST) -> Iterator[str]:
     """All texts of a batch look into the first."""
-    for which, other in ((0, 1), (1, 0)):
-        if binary(node, ast.MatMult) and which == 1:
-            right = re.match(r"k\w*", text(node.right))
-            if right:
-                k = right.group()
-                words = text(node.right).replace(k, f"{k}[:1].expand_as({k})", 1)
-                yield f"({text(node.left)}) @ {words}"
-        if call(node, "scaled_dot_product_attention") and which == 1:
-            if len(node.args) > 2 and isinstance(node.args[1], ast.Name):
-                k = text(node.args[1])
-                yield with_option(node, 0, "key", f"{k}[:1].expand_as({k})")
-        if call(node, "einsum") and len(node.args) == 3 and which == 1:
-            k = text(node.args[2])
-            if re.fullmatch(r"k\w*", k):
-                yield with_option(node, 1, "x", f"{k}[:1].expand_as({k})")
+    if binary(node, ast.MatMult):
+        found = re.match(r"k\w*", text(node.right))
+        if found:
+            k = found.group()
+            rest = text(node.right)[len(k) :]
+            yield f"({text(node.left)}) @ {k}[:1].expand_as({k}){rest}"
+    if call(node, "scaled_dot_product_attention") and len(node.args) > 2:
+        k = text(node.args[1])
+        yield with_option(node, 0, "key", f"{k}[:1].expand_as({k})")
+    if call(node, "einsum") and len(node.args) == 3:
+        k = text(node.args[2])
+        if re.fullmatch(r"k\w*", k):
+            yield with_option(node, 1, "x", f"{k}[:1].expand_as({k})")
 
 
 @operator(ATTENDING)
@@ -193,7 +186,7 @@ def view_for_reshape(node: ast.AST) -> Iterator[str]:
     if call(node, "reshape") and is_method(node):
         whole = text(node)
         at = whole.rindex(".reshape(")
-        yield f"{whole[:at]}.view({whole[at + 9:]}"
+        yield f"{whole[:at]}.view({whole[at + 9 :]}"
 
 
 @operator(ATTENDING)
@@ -209,6 +202,7 @@ def heads_in_reverse(node: ast.AST) -> Iterator[str]:
     """The heads are joined in another order than they were split."""
     if isinstance(node, ast.ListComp) and "head" in text(node):
         yield f"({text(node)})[::-1]"
-    if call(node, "stack", "cat") and isinstance(node.args[0], ast.Name):
-        if text(node.args[0]) in ("outputs", "results"):
-            yield with_option(node, -1, "x", f"{text(node.args[0])}[::-1]")
+    if call(node, "stack", "cat"):
+        listed = text(node.args[0])
+        if listed in ("outputs", "results"):
+            yield with_option(node, -1, "x", f"{listed}[::-1]")

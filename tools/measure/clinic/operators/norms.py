@@ -108,11 +108,12 @@ def gain_left_out(node: ast.AST) -> Iterator[str]:
 @operator(NORMS)
 def one_plus_the_gain(node: ast.AST) -> Iterator[str]:
     """The gain counts from one."""
-    if isinstance(node, ast.Attribute) and re.fullmatch(
-        r"self\.(a_2|scale|weight|gain|g)", text(node)
+    if (
+        isinstance(node, ast.Attribute)
+        and re.fullmatch(r"self\.(a_2|scale|weight|gain|g)", text(node))
+        and isinstance(node.ctx, ast.Load)
     ):
-        if isinstance(node.ctx, ast.Load):
-            yield f"(1 + {text(node)})"
+        yield f"(1 + {text(node)})"
 
 
 @operator(NORMS)

@@ -67,11 +67,10 @@ def turned_the_other_way(node: ast.AST) -> Iterator[str]:
 @operator(TABLES)
 def the_two_is_missing(node: ast.AST) -> Iterator[str]:
     """Each pair's exponent is half of what it should be, or twice."""
-    if call(node, "arange") and len(node.args) == 3:
-        if number(node.args[2]) == 2:
-            start, stop, _ = map(text, node.args)
-            more = ", dtype=torch.float64" if node.keywords else ""
-            yield f"torch.arange({start}, ({stop}) // 2{more})"
+    if call(node, "arange") and number_step(node):
+        start, stop, _ = map(text, node.args)
+        more = ", dtype=torch.float64" if node.keywords else ""
+        yield f"torch.arange({start}, ({stop}) // 2{more})"
     if binary(node, ast.Mult) and number(node.right) == 2:
         yield text(node.left)
     if binary(node, ast.Mult) and number(node.left) == 2:
@@ -104,9 +103,9 @@ def number_step(node: ast.Call) -> bool:
 @operator(PLACED)
 def offset_not_used(node: ast.AST) -> Iterator[str]:
     """What was before is not counted."""
-    if isinstance(node, ast.Call) and call(node, "arange"):
-        if len(node.args) == 2 and re.search(START, text(node.args[0])):
-            start, stop = map(text, node.args)
+    if call(node, "arange") and len(node.args) == 2:
+        start, stop = map(text, node.args)
+        if re.search(START, start):
             yield text(node).replace(
                 f"{start}, {stop}", f"0, {stop} - {start}", 1
             )
@@ -119,9 +118,8 @@ def offset_not_used(node: ast.AST) -> Iterator[str]:
 @operator(PLACED)
 def offset_one_off(node: ast.AST) -> Iterator[str]:
     """New tokens stand one place too far."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        if re.fullmatch(START, node.id):
-            yield f"({node.id} + ({node.id} > 0))"
+    if isinstance(node, ast.Name) and re.fullmatch(START, node.id):
+        yield f"({node.id} + ({node.id} > 0))"
 
 
 @operator(frozenset({"rope"}), convention=True)
@@ -137,8 +135,10 @@ def other_features_paired(node: ast.AST) -> Iterator[str]:
 @operator(frozenset({"rope"}))
 def half_is_not_turned(node: ast.AST) -> Iterator[str]:
     """Keys keep their sines or their cosines alone."""
-    if binary(node, ast.Add) and says(node.left, "cos") and says(
-        node.right, "sin"
+    if (
+        binary(node, ast.Add)
+        and says(node.left, "cos")
+        and says(node.right, "sin")
     ):
         yield text(node.left)
         yield text(node.right)
@@ -157,9 +157,8 @@ def positions_along_another_axis(node: ast.AST) -> Iterator[str]:
 @operator(TABLES)
 def faster_and_faster(node: ast.AST) -> Iterator[str]:
     """The later pairs hurry, where they should slow down."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        if says(node.operand, "arange", "log"):
-            yield text(node.operand)
+    if isinstance(node, ast.UnaryOp) and says(node.operand, "arange", "log"):
+        yield text(node.operand)
     if binary(node, ast.Div) and number(node.left) == 1.0:
         yield text(node.right)
 

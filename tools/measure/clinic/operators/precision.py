@@ -37,8 +37,12 @@ def computed_in_less(node: ast.AST) -> Iterator[str]:
 @operator(NUMERIC)
 def another_type_returned(node: ast.AST) -> Iterator[str]:
     """What comes out is float32, or of the type it was computed in."""
-    if call(node, "to", "type_as") and is_method(node) and says(
-        options(node)[0] if options(node) else "", r"dtype$|^x$|query"
+    if (
+        call(node, "to", "type_as")
+        and is_method(node)
+        and says(
+            options(node)[0] if options(node) else "", r"dtype$|^x$|query"
+        )
     ):
         yield operand(node)
     if isinstance(node, ast.Return) and isinstance(node.value, ast.BinOp):

@@ -10,13 +10,13 @@ from tools.measure.clinic.operators.syntax import (
     call,
     called,
     keyword,
-    number,
     operand,
     says,
     text,
     with_option,
 )
 
+KEY = {"v": "k", "value": "key"}
 LAYERS = ATTENDING - {"attention", "efficient"}
 OUT = r"self\.(W_o|c_proj|proj|dense|out_proj|out|mix|wo|back|fc|to_out|"
 OUT += r"o_proj|output|linear|w_o|o|linears\[-1\])$"
@@ -48,15 +48,15 @@ def keys_as_values(node: ast.AST) -> Iterator[str]:
     if call(node, "scaled_dot_product_attention") and len(node.args) > 2:
         yield with_option(node, 1, "value", text(node.args[1]))
     if binary(node, ast.MatMult) and re.fullmatch("v|value", text(node.right)):
-        yield f"({text(node.left)}) @ {text(node.right).replace('value', 'key').replace('v', 'k')}"
+        yield f"({text(node.left)}) @ {KEY[text(node.right)]}"
     if call(node, "matmul", "bmm") and re.fullmatch(
         "v|value", text(node.args[-1])
     ):
         v = text(node.args[-1])
-        yield text(node)[: -len(v) - 1] + {"v": "k)", "value": "key)"}[v]
+        yield f"{text(node)[: -len(v) - 1]}{KEY[v]})"
     if call(node, "einsum") and text(node.args[-1]) in ("v", "value"):
         v = text(node.args[-1])
-        yield with_option(node, 1, "x", {"v": "k", "value": "key"}[v])
+        yield with_option(node, 1, "x", KEY[v])
 
 
 @operator(LAYERS)
@@ -135,14 +135,17 @@ def context_not_used(node: ast.AST) -> Iterator[str]:
 @operator(ATTENDING)
 def input_added(node: ast.AST) -> Iterator[str]:
     """The layer adds its input itself, and so will the block."""
-    if isinstance(node, ast.Return) and isinstance(node.value, ast.Call):
-        if re.fullmatch(OUT, text(node.value.func)):
-            yield f"return x + {text(node.value)}"
+    if (
+        isinstance(node, ast.Return)
+        and isinstance(node.value, ast.Call)
+        and re.fullmatch(OUT, text(node.value.func))
+    ):
+        yield f"return x + {text(node.value)}"
 
 
 @operator(LAYERS)
 def matrix_on_its_side(node: ast.AST) -> Iterator[str]:
-    """x Wᵀ, where x W is meant."""
+    """X Wᵀ, where x W is meant."""
     if binary(node, ast.MatMult) and says(node.right, r"self\.w"):
         yield f"({text(node.left)}) @ ({text(node.right)}).mT"
 
@@ -162,11 +165,11 @@ def bias_scaled_or_left_out(node: ast.AST) -> Iterator[str]:
 @operator(ATTENDING)
 def queries_instead_of_keys(node: ast.AST) -> Iterator[str]:
     """A part of the queries goes where the keys should."""
-    if call(node, "cat") and keyword(node, "dim"):
-        if isinstance(node.args[0], ast.List | ast.Tuple):
-            items = [text(item) for item in node.args[0].elts]
-            if items[-1:] == ["k"] and number(keyword(node, "dim").value):
-                yield f"torch.cat(({items[0]}, q), dim={text(keyword(node, 'dim').value)})"
+    if call(node, "cat") and isinstance(node.args[0], ast.List | ast.Tuple):
+        items = [text(item) for item in node.args[0].elts]
+        axis = keyword(node, "dim")
+        if items[-1:] == ["k"] and axis is not None:
+            yield f"torch.cat(({items[0]}, q), dim={text(axis.value)})"
     if call(node, "transpose", "permute") and operand(node) in ("k", "key"):
         k = operand(node)
         q = {"k": "q", "key": "query"}[k]

@@ -115,31 +115,30 @@ def sigmoid_for_softmax(node: ast.AST) -> Iterator[str]:
 @operator(SOFT | {"efficient"})
 def largest_not_taken_off(node: ast.AST) -> Iterator[str]:
     """Exponentials of large scores overflow."""
-    if binary(node, ast.Sub) and says(
-        node.right, r"max\(", r"\btop\b", "logsumexp"
+    if (
+        binary(node, ast.Sub)
+        and says(node.right, r"max\(", r"\btop\b", "logsumexp")
+        and "logsumexp" not in text(node.right)
     ):
-        if "logsumexp" not in text(node.right):
-            yield text(node.left)
+        yield text(node.left)
     if is_softmax(node) and not keyword(node, "dtype"):
-        yield f"(({operand(node)}).exp() / ({operand(node)}).exp().sum(-1, keepdim=True))"
+        powers = f"({operand(node)}).exp()"
+        yield f"({powers} / {powers}.sum(-1, keepdim=True))"
 
 
 @operator(SOFT)
 def sum_over_another_axis(node: ast.AST) -> Iterator[str]:
     """The sum, or the largest, is that of a column."""
-    if call(node, "sum", "amax", "max", "logsumexp") and keyword(node, "dim"):
-        if number(keyword(node, "dim").value) == -1 or says(
-            keyword(node, "dim").value, "dim"
-        ):
+    if call(node, "sum", "amax", "max", "logsumexp"):
+        axis = keyword(node, "dim")
+        if axis is not None and text(axis.value) in ("-1", "dim", "self.dim"):
             yield with_option(node, 0, "dim", "-2")
 
 
 @operator(frozenset({"softmax", "efficient"}))
 def never_divided(node: ast.AST) -> Iterator[str]:
     """Exponentials are taken for weights."""
-    if binary(node, ast.Div) and says(
-        node.right, r"\.sum\(", "total", "norm"
-    ):
+    if binary(node, ast.Div) and says(node.right, r"\.sum\(", "total", "norm"):
         yield text(node.left)
     if binary(node, ast.Mult) and says(node.right, "reciprocal"):
         yield text(node.left)
@@ -187,6 +186,8 @@ def scaled_twice(node: ast.AST) -> Iterator[str]:
 def weights_used_before_they_are_made(node: ast.AST) -> Iterator[str]:
     """The axis of softmax is not told, and PyTorch guesses or fails."""
     if is_softmax(node) and keyword(node, "dim") and not is_method(node):
-        yield with_option(node, 0, "dim", "0") if len(
-            node.args
-        ) == 1 else without(node, "dim")
+        yield (
+            with_option(node, 0, "dim", "0")
+            if len(node.args) == 1
+            else without(node, "dim")
+        )

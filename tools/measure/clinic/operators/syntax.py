@@ -28,8 +28,7 @@ def called(node: ast.Call) -> str:
 def is_method(node: ast.Call) -> bool:
     """Whether a call is one of a tensor, x.f(…), and not torch.f(x, …)."""
     return isinstance(node.func, ast.Attribute) and not (
-        isinstance(node.func.value, ast.Name)
-        and node.func.value.id in MODULES
+        isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
     )
 
 

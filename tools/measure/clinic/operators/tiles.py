@@ -44,15 +44,21 @@ def maximum_not_renewed(node: ast.AST) -> Iterator[str]:
     """The maximum is that of the last tile alone."""
     if call(node, "maximum"):
         yield text(node.args[1])
-    if isinstance(node, ast.Assign) and text(node.targets[0]) == "top":
-        if re.fullmatch("new_top|higher", text(node.value)):
-            yield "pass"
+    if isinstance(node, ast.Assign) and text(node) in (
+        "top = new_top",
+        "top = higher",
+    ):
+        yield "pass"
 
 
 @operator(KERNELS)
 def each_tile_its_own_softmax(node: ast.AST) -> Iterator[str]:
     """All tiles count alike."""
-    if call(node, "exp") and "new_top" in text(node) and "scores" in text(node):
+    if (
+        call(node, "exp")
+        and "new_top" in text(node)
+        and "scores" in text(node)
+    ):
         yield "torch.exp(scores - scores.amax(dim=-1, keepdim=True))"
 
 
@@ -83,7 +89,9 @@ def state_comes_late(node: ast.AST) -> Iterator[str]:
                 made = ast.parse(text(node)).body[0]
                 made.body = new
                 yield ast.unparse(ast.fix_missing_locations(made))
-                yield text(node).replace("state = state +", "state = 0 * state +")
+                yield text(node).replace(
+                    "state = state +", "state = 0 * state +"
+                )
 
 
 @operator(KERNELS)
@@ -91,7 +99,10 @@ def future_tiles_not_left_out(node: ast.AST) -> Iterator[str]:
     """Tiles on the diagonal are not masked, or are left out."""
     if isinstance(node, ast.If) and "causal" in text(node.test):
         yield "pass"
-    if binary(node, ast.Add) and text(node) == "torch.arange(i, min(i + tile, n)) + m - n":
+    if (
+        binary(node, ast.Add)
+        and text(node) == "torch.arange(i, min(i + tile, n)) + m - n"
+    ):
         yield "torch.arange(i, min(i + tile, n))"
 
 

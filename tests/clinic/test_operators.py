@@ -1,0 +1,108 @@
+"""Operators find their places in code of any style, and plant one mistake."""
+
+import ast
+
+import pytest
+from tools.measure.clinic.examining import NAMES
+from tools.measure.clinic.operators import (
+    every,
+    in_scope,
+    mutants,
+    replaced,
+)
+from tools.measure.clinic.patients import Style, styles
+
+STYLES = [(s, ast.parse(s.text)) for s in styles()]
+
+
+def planted_somewhere(operator):
+    """Whether it changes a text of any style."""
+    for style, tree in STYLES:
+        if operator.kinds is not None and style.kind not in operator.kinds:
+            continue
+        for node in in_scope(tree, style.kind):
+            for text in operator.find(node):
+                made = replaced(tree, node, text)
+                if made not in (None, ast.unparse(tree)):
+                    return True
+    return False
+
+
+def test_there_are_forty_operators_at_least():
+    names = [operator.name for operator in every()]
+    assert len(set(names)) == len(names) >= 40
+
+
+@pytest.mark.parametrize("operator", every(), ids=lambda one: one.name)
+def test_each_operator_finds_a_place(operator):
+    assert planted_somewhere(operator)
+
+
+@pytest.mark.parametrize("operator", every(), ids=lambda one: one.name)
+def test_each_operator_has_names_that_are_right(operator):
+    assert operator.name in NAMES
+
+
+def test_no_name_is_for_an_operator_that_there_is_not():
+    assert NAMES.keys() <= {operator.name for operator in every()}
+
+
+def made_of(text, kind="attention"):
+    """What operators make of a text, by their names."""
+    found = {}
+    for mutant in mutants(Style(kind, "here", text)):
+        found.setdefault(mutant.operator, []).append(mutant.text)
+    return found
+
+
+def test_one_mistake_has_its_place_in_every_style():
+    ways = {
+        "scores = q @ k.mT / math.sqrt(d)": "scores = q @ k.mT",
+        "scores = q * d ** -0.5 @ k.mT": "scores = q @ k.mT",
+        "attn = torch.bmm(q, k.mT).div(math.sqrt(d))": (
+            "attn = torch.bmm(q, k.mT)"
+        ),
+    }
+    for was, becomes in ways.items():
+        assert becomes in made_of(was)["scale left out"]
+
+
+def test_a_statement_may_move():
+    function = """
+def attend(s, mask):
+    s = s.masked_fill(mask, float('-inf'))
+    w = torch.softmax(s, dim=-1)
+    return w
+"""
+    (moved,) = made_of(function)["mask after softmax"]
+    lines = [line.strip() for line in moved.splitlines()]
+    assert lines[1:3] == [
+        "w = torch.softmax(s, dim=-1)",
+        "w = w.masked_fill(mask, 0.0)",
+    ]
+
+
+def test_what_is_said_of_a_patient_is_left_alone():
+    assert made_of("PATIENT = layer(x / math.sqrt(2))") == {}
+
+
+def test_of_a_block_the_parts_are_left_alone():
+    text = """
+class Attention(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+
+class Block(nn.Module):
+    def forward(self, x):
+        return x + self.attention(x)
+"""
+    found = made_of(text, "encoder-block")
+    assert "residual left out" in found
+    assert "softmax left out" not in found
+
+
+def test_a_tree_is_as_it_was_after_a_mistake():
+    tree = ast.parse("y = a + b")
+    node = tree.body[0].value
+    assert replaced(tree, node, "a") == "y = a"
+    assert ast.unparse(tree) == "y = a + b"
