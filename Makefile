@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV = .venv/bin/python
 
 .NOTPARALLEL:
-.PHONY: help book test lab serve notebooks experiments bench bench-gpu doctor-audit mutants format clean
+.PHONY: help book test lab serve notebooks experiments bench bench-gpu doctor-audit clinic mutants format clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench      measure the mechanisms beside PyTorch's"
 	@echo "make bench-gpu  the same on a CUDA GPU, into its ledger"
 	@echo "make doctor-audit  let the doctor examine code that is sound"
+	@echo "make clinic     let it examine strangers, sound and ill"
 	@echo "make mutants    plant mistakes that the tests must see"
 	@echo "make format     put code and notebooks into the house style"
 	@echo "make clean      remove what was built; .venv stays"
@@ -55,6 +56,10 @@ bench-gpu:
 doctor-audit:
 	@$(PYTHON) -m tools.setup.prepare test
 	@$(VENV) -m tools.measure.doctor.audit
+
+clinic:
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.clinic
 
 mutants:
 	@$(PYTHON) -m tools.setup.prepare test

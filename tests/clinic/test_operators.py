@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+
 from tools.measure.clinic.examining import NAMES
 from tools.measure.clinic.operators import (
     every,

@@ -1,6 +1,7 @@
 """The oracle tells ill from equivalent, on mutants made by hand."""
 
 import pytest
+
 from tools.measure.clinic.oracle import judged
 from tools.measure.clinic.patients import patient
 
@@ -79,7 +80,9 @@ def test_what_is_written_otherwise_is_equivalent(was, becomes):
 
 
 def test_what_always_raises_is_broken():
-    found = verdict(FUNCTION, "scores = q @ k.mT", "scores = q @ k.mT.mT.mT[0]")
+    found = verdict(
+        FUNCTION, "scores = q @ k.mT", "scores = q @ k.mT.mT.mT[0]"
+    )
     assert found.is_ in ("broken", "ill")
     assert verdict(FUNCTION, "return scores", "return score").is_ == "broken"
 
