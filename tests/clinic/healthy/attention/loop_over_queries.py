@@ -16,6 +16,6 @@ def attend(q, k, v, causal=False):
 
 
 PATIENT = attend
-FACTS = {"layout": "ND", "alignment": "last"}
+FACTS = {"layout": "N D", "alignment": "last"}
 INPUTS = {"q": "n d", "k": "n d", "v": "n e", "causal?": "true"}
 OTHER_INPUTS = [{"q": "n d", "k": "m d", "v": "m e"}]

@@ -10,11 +10,11 @@ def band_attention(q, k, v):
     n, d = q.shape[-2:]
     k = F.pad(k, (0, 0, REACH, REACH)).unfold(-2, 2 * REACH + 1, 1)
     v = F.pad(v, (0, 0, REACH, REACH)).unfold(-2, 2 * REACH + 1, 1)
-    scores = torch.einsum("...nd,...ndw->...nw", q, k) / d**0.5
+    scores = torch.einsum("...qd,...qdw->...qw", q, k) / d**0.5
     place = torch.arange(n)[:, None] + torch.arange(-REACH, REACH + 1)
     outside = (place < 0) | (place >= n)
     scores = scores.masked_fill(outside, -torch.inf)
-    return torch.einsum("...nw,...ndw->...nd", scores.softmax(dim=-1), v)
+    return torch.einsum("...qw,...qdw->...qd", scores.softmax(dim=-1), v)
 
 
 PATIENT = band_attention
