@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from guards import cells, contents, prose
+from guards import ON_A_NOTEBOOK, cells, contents
 
 from tools.build.notebooks import in_contents
 
@@ -23,19 +23,7 @@ def path(request):
 
 @pytest.mark.parametrize(
     "guard",
-    [
-        cells.not_executed,
-        cells.unexpected_errors,
-        cells.machine_traces,
-        cells.holes,
-        cells.badly_written,
-        cells.hidden_without_need,
-        cells.undescribed_figures,
-        cells.stored_modules,
-        cells.odd_metadata,
-        prose.unheld_numbers,
-        prose.dead_markup,
-    ],
+    ON_A_NOTEBOOK,
     ids=lambda guard: guard.__name__,
 )
 def test_a_notebook_keeps_the_rules(path, guard):

@@ -1,28 +1,14 @@
 """Green, but nothing compared: a notebook in which that could be is red."""
 
 import pytest
-from guards import cells, prose
+from guards import ON_A_NOTEBOOK, cells
 
 from tools.build import notebooks
-
-GUARDS = [
-    cells.not_executed,
-    cells.unexpected_errors,
-    cells.machine_traces,
-    cells.holes,
-    cells.badly_written,
-    cells.hidden_without_need,
-    cells.undescribed_figures,
-    cells.stored_modules,
-    cells.odd_metadata,
-    prose.unheld_numbers,
-    prose.dead_markup,
-]
 
 
 def red(notebook):
     """The names of the guards that find something."""
-    return [guard.__name__ for guard in GUARDS if guard(notebook)]
+    return [guard.__name__ for guard in ON_A_NOTEBOOK if guard(notebook)]
 
 
 def test_nothing_is_red_before_something_is_broken(written, notebook):

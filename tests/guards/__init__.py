@@ -3,3 +3,19 @@
 Each guard takes a notebook, a text or a folder and returns what is wrong with
 it, one sentence a finding; an empty list means nothing is.
 """
+
+from guards import cells, prose
+
+ON_A_NOTEBOOK = (
+    cells.not_executed,
+    cells.unexpected_errors,
+    cells.machine_traces,
+    cells.holes,
+    cells.badly_written,
+    cells.hidden_without_need,
+    cells.undescribed_figures,
+    cells.stored_modules,
+    cells.odd_metadata,
+    prose.unheld_numbers,
+    prose.dead_markup,
+)

@@ -1,5 +1,6 @@
 """The order of the verification: it goes on after red, and ends red."""
 
+import re
 import sys
 
 import pytest
@@ -101,3 +102,9 @@ def test_every_kind_of_check_has_its_stage():
     ]
     assert {"tests", "src", "README.md"} <= set(known["tests"])
     assert "--doctest-glob=*.md" in known["tests"]
+
+
+def test_a_newcomer_is_told_of_every_stage():
+    text = (stages.ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    listed = re.search(r"runs one stage alone: ([^.]+)\.", text)[1]
+    assert re.split(r",\s+|\s+or\s+", listed) == list(stages.stages())
