@@ -48,7 +48,7 @@ def test_a_healthy_block_is_healthy(kind, block):
 def test_every_named_mistake_is_named_in_the_patients_own_parts(module, order):
     """And none of them is like another, or like the solution."""
     block, _ = module.examples()[""]
-    seen = module.KIND.look(block, {})
+    seen = module.KIND.read(block, {}).facts
     facts = {**seen, "order": order}
     prepared = module.KIND.prepare(block, facts)
     exercise = module.KIND.exercise(prepared, facts)

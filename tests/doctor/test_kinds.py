@@ -15,7 +15,7 @@ import torch
 from selfattn.doctor import complaints, examine
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises import find, names
-from selfattn.doctor.kind import Fact, Kind
+from selfattn.doctor.kind import Fact, Kind, Reading
 from selfattn.doctor.kinds import __name__ as package
 from selfattn.doctor.kinds import __path__ as folder
 from selfattn.doctor.kinds import find_kind, kinds
@@ -180,8 +180,8 @@ def test_facts_that_are_not_said_are_tried_in_every_way():
             "d": Fact("a convention", {5: "", 6: ""}, tried=False),
         },
     )
-    both = list(kind.readings({"b": 4}, {"try": {"c": (7, 8)}}))
+    to_try = Reading(candidates={"c": (7, 8)})
+    both = [read.facts for read in kind.readings({"b": 4}, to_try)]
     assert both == [{"a": a, "c": c, "b": 4} for a in (1, 2) for c in (7, 8)]
-    assert list(kind.readings({"a": 1, "c": 0}, {"b": 3})) == [
-        {"a": 1, "b": 3, "c": 0}
-    ]
+    [read] = kind.readings({"a": 1, "c": 0}, Reading({"b": 3}))
+    assert read.facts == {"a": 1, "b": 3, "c": 0}

@@ -1,7 +1,7 @@
 """A kind of patient: what a right one does, and how one is called."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -25,18 +25,59 @@ class Fact:
     if they are not to be, it stays unsaid.
     """
 
-    says: str
+    meaning: str
     options: Mapping[Any, str] = field(default_factory=dict)
     tried: bool = True
-    of: str = ""  # the need that it is about, if it is about one
+    need: str = ""  # the need that it is about, if it is about one
 
 
 TAKES = Fact("names of what it can do; all else is not asked")
 
 
-def nothing(thing: Any, said: Facts) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What is known of a thing before it is called.
+
+    Args:
+        facts: facts by name, such as the names of its arguments.
+        candidates: facts that are open, each with the values to try.
+        lacks: what of the exercise's ``optional`` it does not take, each
+            with the reason.
+        has: what of it the thing plainly takes, and so must not refuse.
+        takes: what of it the thing was said to take, and nothing else; None
+            if that was not said.
+    """
+
+    facts: Facts = field(default_factory=dict)
+    candidates: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    has: tuple[str, ...] = ()
+    takes: tuple[str, ...] | None = None
+
+    def with_facts(self, **facts: Any) -> "Reading":
+        """The same reading, with more facts or other ones."""
+        return replace(self, facts={**self.facts, **facts})
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """What of ``optional`` the thing must not refuse."""
+        return (*(self.takes or ()), *self.has)
+
+    def without(self, optional: Mapping[str, str]) -> dict[str, str]:
+        """What of ``optional`` is not asked, each with the reason."""
+        if self.takes is None:
+            return dict(self.lacks)
+        why = "it was not said to take it"
+        return {need: why for need in optional if need not in self.takes}
+
+
+def nothing(thing: Any, told: Facts) -> Reading:
     """What can be read off a thing of which nothing can be read off."""
-    return {}
+    return Reading()
+
+
+def no_less(thing: Any, told: Facts, seen: Reading) -> None:
+    """There is no reading under which less is asked."""
 
 
 def needless() -> Examples:
@@ -61,39 +102,38 @@ class Kind:
 
     Args:
         name: what it is called by.
-        asks: what things of this kind do, in a few words.
+        does: what things of this kind do, in a few words.
         exercise: from thing and facts, the reference, probes and mistakes.
         facts: what may be said of such a thing.
-        look: what can be read off a thing without calling it: further facts,
-            under "lacks" those of the exercise's ``optional`` that it does
-            not take, each with the reason, under "has" those that it must
-            not refuse, and under "try" values to try, of facts by name.
+        read: from thing and facts that were told, what can be read off the
+            thing without calling it.
         prepare: make of the thing what is called, such as an object of a
             class or a copy that may be changed.
         adapt: see `Patient`.
         code: lines that make what is called, for a snippet, and its name.
-        fallback: facts under which less is asked, to be tried when it is
-            neither healthy nor has a known mistake without them.
+        fallback: from thing, facts that were told and its reading, another
+            one under which less is asked, if there is one. It is tried when
+            the thing is neither healthy nor has a known mistake.
         examples: makes healthy things of this kind, each with what is to be
             said of it, by labels; None is enough for a thing on which the
             exercise does not depend.
     """
 
     name: str
-    asks: str
+    does: str
     exercise: Callable[[Any, Facts], Exercise]
     facts: Mapping[str, Fact] = field(default_factory=dict)
-    look: Callable[[Any, Facts], dict[str, Any]] = nothing
+    read: Callable[[Any, Facts], Reading] = nothing
     prepare: Callable[[Any, Facts], Any] = as_it_is
     adapt: Callable[[Any, Facts], Callable[..., object]] = directly
     code: Callable[[Any, Facts], tuple[str, ...]] = by_its_name
-    fallback: Callable[[Any, Facts], dict[str, Any]] = nothing
+    fallback: Callable[[Any, Facts, Reading], Reading | None] = no_less
     examples: Callable[[], Examples] = needless
 
-    def check(self, said: Facts) -> None:
+    def check(self, told: Facts) -> None:
         """Raise a `ValueError` unless the facts are facts of this kind."""
         known = {**self.facts, "takes": TAKES}
-        for name, value in said.items():
+        for name, value in told.items():
             if name not in known:
                 raise ValueError(
                     f"what is said of a patient must be a fact of its kind, "
@@ -107,35 +147,40 @@ class Kind:
                     f"{', '.join(map(repr, options))}, but it is {value!r}"
                 )
 
-    def readings(self, said: Facts, seen: Facts) -> Iterator[dict[str, Any]]:
+    def readings(self, told: Facts, seen: Reading) -> Iterator[Reading]:
         """Every way to read a patient that is not ruled out by the facts.
 
         Args:
-            said: the facts that were told.
-            seen: those that were read off the thing.
+            told: the facts that were told.
+            seen: what was read off the thing.
         """
-        seen = dict(seen)
-        wanted = seen.pop("try", {})
+        wanted = seen.candidates
         tried = {
             name: list(wanted.get(name, fact.options))
             for name, fact in self.facts.items()
-            if name not in {**said, **seen}
+            if name not in {**told, **seen.facts}
             and (name in wanted or (fact.tried and fact.options))
         }
+        takes = told.get("takes")
         # Names that were told are among those that were seen, beside others.
-        names = {"names": seen["names"]} if "names" in seen else {}
+        names = {n: x for n, x in seen.facts.items() if n == "names"}
         for chosen in product(*tried.values()):
             one = dict(zip(tried, chosen, strict=True))
-            yield {**one, **seen, **said, **names}
+            yield replace(
+                seen,
+                facts={**one, **seen.facts, **told, **names},
+                candidates={},
+                takes=None if takes is None else tuple(takes),
+            )
 
     def late(self) -> set[str]:
         """The needs of which some facts tell: those are tried last."""
-        return {fact.of for fact in self.facts.values() if fact.of}
+        return {fact.need for fact in self.facts.values() if fact.need}
 
     def early(self, facts: Facts) -> tuple[Any, ...]:
-        """What a reading says besides the facts that are tried last."""
+        """What is known besides the facts that are tried last."""
         return tuple(
             repr(facts.get(name))
             for name, fact in self.facts.items()
-            if not fact.of
+            if not fact.need
         )

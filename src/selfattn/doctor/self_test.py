@@ -6,7 +6,7 @@ from selfattn.doctor.engine.diagnosis import diagnose, judge
 from selfattn.doctor.engine.matching import agrees, observe_known
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises import find, names
-from selfattn.doctor.kind import Kind
+from selfattn.doctor.kind import Kind, Reading
 from selfattn.doctor.kinds import kinds
 
 PASSED = "(passed)"
@@ -46,10 +46,10 @@ def bank(kind: Kind, label: str | None = None) -> Exercise:
     listed = kind.examples()
     thing, said = listed[next(iter(listed)) if label is None else label]
     if thing is None:
-        return kind.exercise(None, next(kind.readings(said, {})))
-    seen = kind.look(thing, said)
-    prepared = kind.prepare(thing, {**seen, **said})
-    return kind.exercise(prepared, next(kind.readings(said, seen)))
+        return kind.exercise(None, next(kind.readings(said, Reading())).facts)
+    seen = kind.read(thing, said)
+    prepared = kind.prepare(thing, {**seen.facts, **said})
+    return kind.exercise(prepared, next(kind.readings(said, seen)).facts)
 
 
 def names_given(exercise: Exercise) -> dict[str, str]:

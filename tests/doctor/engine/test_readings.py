@@ -39,9 +39,9 @@ def test_what_was_said_is_not_told_as_found():
 def test_a_fallback_is_tried_where_nothing_is_likely(an_exercise):
     tried = []
 
-    def fallback(thing, known):
-        tried.append(known)
-        return {"less": True}
+    def fallback(thing, told, seen):
+        tried.append(told)
+        return seen.with_facts(less=True)
 
     def exercise(thing, facts):
         short = Probe("b", ROWS, {"n": 3})

@@ -8,11 +8,11 @@ from selfattn.doctor.self_test import bank
 def listed(name: str | None) -> str:
     """The kinds there are, or the facts and mistakes of one."""
     if name is None:
-        return "\n".join(f"{kind.name}: {kind.asks}" for kind in all_kinds())
+        return "\n".join(f"{kind.name}: {kind.does}" for kind in all_kinds())
     kind = find_kind(name)
-    lines = [f"{kind.name}: {kind.asks}", "", "Facts:"]
+    lines = [f"{kind.name}: {kind.does}", "", "Facts:"]
     for fact_name, fact in kind.facts.items():
-        lines.append(f"  --{fact_name.replace('_', '-')}: {fact.says}")
+        lines.append(f"  --{fact_name.replace('_', '-')}: {fact.meaning}")
         lines += [f"      {x}: {words}" for x, words in fact.options.items()]
     lines += ["", "Mistakes:"]
     for mistake in bank(kind).mistakes:

@@ -60,7 +60,7 @@ def verdict(report: Report) -> tuple[object, ...]:
 def ask(facts: Facts, kind: Kind) -> str:
     """Which fact is needed, and what it may be."""
     wanted = [
-        f"{name}, {kind.facts[name].says}: "
+        f"{name}, {kind.facts[name].meaning}: "
         + " or ".join(
             f"{x!r} ({w})" for x, w in kind.facts[name].options.items()
         )

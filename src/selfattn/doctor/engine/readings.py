@@ -8,7 +8,7 @@ from selfattn.doctor.engine.diagnosis import Case, explain, judge
 from selfattn.doctor.engine.isolation import Watch
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import Kind, UnclearError
+from selfattn.doctor.kind import Kind, Reading, UnclearError
 from selfattn.doctor.patient import Facts, Patient, unseen
 from selfattn.doctor.report import Report
 
@@ -19,13 +19,12 @@ def examine_here(
     """Examine in this process: read the thing in every way, keep the best."""
     nothing_found = Report(kind.name, 0, patient=title(thing))
     try:
-        seen = kind.look(thing, said)
-        known = {**seen, **said}
+        seen = kind.read(thing, said)
         report = reported(thing, kind, said, seen, watch)
-        less = {} if report.likely else kind.fallback(thing, known)
-        if not less:
+        less = None if report.likely else kind.fallback(thing, said, seen)
+        if less is None:
             return report
-        other = reported(thing, kind, said, {**seen, **less}, watch)
+        other = reported(thing, kind, said, less, watch)
         return other if other.likely else report
     except UnclearError as unclear:
         return nothing_found.with_(question=str(unclear))
@@ -44,7 +43,7 @@ class Visit(NamedTuple):
 
     def case(
         self,
-        facts: Facts,
+        reading: Reading,
         known: Case | None = None,
         *,
         early: bool = False,
@@ -53,40 +52,41 @@ class Visit(NamedTuple):
         """The thing's case in one reading.
 
         Args:
-            facts: the reading.
+            reading: what is known of the thing.
             known: its case on some of the probes, which are not run again.
             early: whether to leave out the probes that need what is tried
                 late.
             names: whether to look for the name of its mistake.
         """
-        kind, said = self.kind, self.said
+        kind, said, facts = self.kind, self.said, reading.facts
         exercise = kind.exercise(self.prepared, facts)
-        lacks = lacking(exercise, facts)
         code = kind.code(self.thing, facts)
         later = dict.fromkeys(kind.late() if early else (), "")
         case = judge(
             Patient(self.prepared, facts, kind.adapt, self.watch, code),
             exercise,
             said={n: said[n] for n in exercise.conventions if n in said},
-            takes=[*(facts.get("takes") or ()), *facts.get("has", ())],
-            lacks=later | lacks,
+            takes=reading.required,
+            lacks=later | reading.without(exercise.optional),
             known=known and known.outcomes,
             names=names,
         )
-        report = as_read(case.report, self.thing, kind, exercise, said, facts)
+        report = as_read(
+            case.report, self.thing, kind, exercise, said, reading
+        )
         return case._replace(report=report)
 
 
 def reported(
-    thing: Any, kind: Kind, said: Facts, seen: Facts, watch: Watch
+    thing: Any, kind: Kind, said: Facts, seen: Reading, watch: Watch
 ) -> Report:
     """The report under the reading that makes sense of a thing."""
-    prepared = kind.prepare(thing, {**seen, **said})
+    prepared = kind.prepare(thing, {**seen.facts, **said})
     visit = Visit(thing, prepared, kind, said, watch)
     return explain(decide(list(read(visit, seen)), kind))
 
 
-def read(visit: Visit, seen: Facts) -> Iterator[Case]:
+def read(visit: Visit, seen: Reading) -> Iterator[Case]:
     """A thing's case in each way to read it; if it is healthy in one, that.
 
     What a mask says, say, matters to few probes. So the other facts are
@@ -94,9 +94,9 @@ def read(visit: Visit, seen: Facts) -> Iterator[Case]:
     Names are looked for only if it is healthy in none.
     """
     kind = visit.kind
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for facts in kind.readings(visit.said, seen):
-        groups.setdefault(kind.early(facts), []).append(facts)
+    groups: dict[tuple[Any, ...], list[Reading]] = {}
+    for reading in kind.readings(visit.said, seen):
+        groups.setdefault(kind.early(reading.facts), []).append(reading)
     firsts = [
         (visit.case(group[0], early=True, names=False), group)
         for group in groups.values()
@@ -106,15 +106,15 @@ def read(visit: Visit, seen: Facts) -> Iterator[Case]:
     best = max(likelihood(first.report) for first, _ in firsts)
     near = []
     for first, group in firsts:
-        for facts in group if likelihood(first.report) == best else ():
-            case = visit.case(facts, first, names=False)
-            near.append((facts, case))
+        for reading in group if likelihood(first.report) == best else ():
+            case = visit.case(reading, first, names=False)
+            near.append((reading, case))
             if case.report.passed and not case.report.refused:
                 yield case
                 return
     healthy = any(case.report.passed for _, case in near)
-    for facts, case in near:
-        yield case if healthy else visit.case(facts, case)
+    for reading, case in near:
+        yield case if healthy else visit.case(reading, case)
 
 
 def as_read(
@@ -123,16 +123,16 @@ def as_read(
     kind: Kind,
     exercise: Exercise,
     said: Facts,
-    facts: Facts,
+    reading: Reading,
 ) -> Report:
     """A report that tells what was examined, and how it was read."""
     told = {
-        name: facts[name]
+        name: reading.facts[name]
         for name, fact in kind.facts.items()
         if fact.options
-        and name in facts
+        and name in reading.facts
         and name not in said
-        and (fact.of or name) not in facts.get("lacks", {})
+        and (fact.need or name) not in reading.lacks
     }
     not_asked = {
         exercise.optional[need]: why
@@ -145,17 +145,6 @@ def as_read(
         facts=told,
         not_asked=not_asked,
     )
-
-
-def lacking(exercise: Exercise, facts: Facts) -> dict[str, str]:
-    """What of an exercise's ``optional`` is not asked, and why."""
-    if facts.get("takes") is None:
-        return dict(facts.get("lacks", {}))
-    return {
-        need: "it was not said to take it"
-        for need in exercise.optional
-        if need not in facts["takes"]
-    }
 
 
 def title(thing: Any) -> str:

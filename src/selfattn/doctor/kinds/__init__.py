@@ -37,5 +37,5 @@ def find_kind(name: str) -> Kind:
         return known[name]
     near = difflib.get_close_matches(str(name), known, n=1)
     meant = f" Did you mean {near[0]!r}?" if near else ""
-    listed = "".join(f"\n  {one}: {known[one].asks}" for one in known)
+    listed = "".join(f"\n  {one}: {known[one].does}" for one in known)
     raise LookupError(f"There is no kind {name!r}.{meant} There are:{listed}")

@@ -6,13 +6,76 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.kinds.mask_meanings import as_meant
+from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import Facts, parameters
 
 WORDS = {  # what others call the arguments, the most common first
     "mask": ("mask", "attn_mask", "attention_mask", "key_mask", "att_mask"),
     "causal": ("causal", "is_causal"),
 }
+
+
+FACTS = {
+    "layout": Fact(
+        "the axes of q, k and v",
+        {
+            "any": "any axes, tokens, features",
+            "BHND": "batch, heads, tokens, features",
+            "BNHD": "batch, tokens, heads, features",
+            "BND": "batch, tokens, features",
+        },
+    ),
+    "mask": Fact(
+        "what a mask says",
+        MEANINGS,
+        need="mask",
+    ),
+    "mask_axes": Fact(
+        "which axes a mask has",
+        {
+            "any": "any that broadcast to the scores",
+            "all": "all those of the scores",
+        },
+        need="mask",
+    ),
+    "names": Fact("its names for q, k, v, mask and causal, as a dict"),
+    "empty_row": Fact(
+        "what a query gets that may see nothing",
+        {
+            "zeros": "zeros",
+            "nan": "NaN",
+            "average": "the average of all values",
+            "everything": "what it would get without a mask",
+        },
+        tried=False,
+    ),
+    "alignment": Fact(
+        "the key on which, if causal, the last or first query sits",
+        {"last": "the last on the last", "first": "the first on the first"},
+        tried=False,
+    ),
+}
+
+
+def read(thing: Any, told: Facts) -> Reading:
+    """The names of its arguments, and what it has none for."""
+    if not callable(thing):
+        raise UnclearError("A function is asked for: hand over itself.")
+    names = argument_names(thing) | dict(told.get("names") or {})
+    flags = {"mask", "causal"} & names.keys()
+    wanted = {"mask": {"mask"}, "causal": {"causal"}}
+    wanted["both"] = {"mask", "causal"}
+    lacks = {
+        need: "it has no argument for it"
+        for need, flags_of_it in wanted.items()
+        if not flags_of_it <= flags
+    }
+    has = tuple(need for need in ("mask", "causal") if need in names)
+    seen = Reading({"names": names}, lacks=lacks, has=has)
+    if "mask" in lacks:
+        return seen.with_facts(mask="keep", mask_axes="any")
+    return seen
 
 
 def argument_names(thing: Any) -> dict[str, str | None]:

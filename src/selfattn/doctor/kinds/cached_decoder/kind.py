@@ -24,7 +24,7 @@ def for_decoder(d_model: int | None) -> Exercise:
 
 KIND = Kind(
     "cached-decoder",
-    asks="of a chunk and a cache, an output and the cache, as in one pass",
+    does="of a chunk and a cache, an output and the cache, as in one pass",
     exercise=lambda thing, facts: for_decoder(facts.get("d_model")),
     facts=FACTS,
     adapt=adapt,

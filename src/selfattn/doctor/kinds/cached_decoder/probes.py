@@ -26,11 +26,11 @@ COARSE = 1e-2  # as much as half precision loses
 
 def written(step: Step, x: Tensor, chunks: Chunks) -> Tensor:
     """What a decoder says when it is given a text chunk by chunk."""
-    cache, said = None, []
+    cache, outputs = None, []
     for chunk in x.split(chunks, dim=1):
         output, cache = step(chunk, cache)
-        said.append(output)
-    return torch.cat(said, dim=1).detach()
+        outputs.append(output)
+    return torch.cat(outputs, dim=1).detach()
 
 
 def at_once(x: Tensor) -> Chunks:
@@ -127,8 +127,8 @@ def words(sizes: Sizes) -> Tensor:
     return torch.tensor([[0, 1, 1, 0, 1], [1, 0, 0, 1, 1]])
 
 
-def asked(
-    asks: str,
+def probe_of(
+    claim: str,
     look: Callable[[Step, Tensor, Chunks], Tensor],
     chunks: Chunks,
     d_model: int | None,
@@ -139,9 +139,9 @@ def asked(
         return look(step, inputs["x"], chunks)
 
     if d_model is None:
-        return Probe(asks, {"x": words}, experiment=experiment)
+        return Probe(claim, {"x": words}, experiment=experiment)
     sizes = {"n": 5, "d": d_model}
-    return Probe(asks, {"x": "batch n d"}, sizes, experiment=experiment)
+    return Probe(claim, {"x": "batch n d"}, sizes, experiment=experiment)
 
 
 def of_width(d_model: int | None) -> tuple[Probe, ...]:
@@ -159,5 +159,5 @@ def of_width(d_model: int | None) -> tuple[Probe, ...]:
         ("a new text starts anew", after_another_text, mixed),
     )
     return tuple(
-        asked(asks, look, chunks, d_model) for asks, look, chunks in looks
+        probe_of(claim, look, chunks, d_model) for claim, look, chunks in looks
     )

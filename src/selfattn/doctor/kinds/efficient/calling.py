@@ -5,9 +5,8 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.kind import Fact
-from selfattn.doctor.kinds.attention import calling as calls
-from selfattn.doctor.kinds.attention import kind as attention
+from selfattn.doctor.kind import Fact, Reading
+from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
 
@@ -32,7 +31,7 @@ FACTS = {
     "padding": Fact(
         "what a mask for padding, (batch, n_k), says",
         {"keep": "True allows", "block": "True forbids"},
-        of="padding",
+        need="padding",
     ),
     "window": Fact("how many keys to each side it sees, its own counted"),
     "table": Fact("the mask it claims: table(n_q, n_k), True where it looks"),
@@ -44,23 +43,23 @@ FACTS = {
 }
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """The names of its arguments, and whether it can be causal."""
-    seen = attention.look(thing, said)
-    names = seen["names"]
-    told = [name for name in PADDING if name in parameters(thing)]
-    names.setdefault("padding", told[0] if told else None)
-    lacks = {n: why for n, why in seen["lacks"].items() if n == "causal"}
-    if said.get("square"):
+    seen = attention.read(thing, told)
+    masks = [name for name in PADDING if name in parameters(thing)]
+    names = {"padding": masks[0] if masks else None, **seen.facts["names"]}
+    lacks = {n: why for n, why in seen.lacks.items() if n == "causal"}
+    if told.get("square"):
         lacks["length"] = "it needs as many"
     fixed = {"mask": "keep", "mask_axes": "any"}
-    if names["padding"] is None or said.get("formula") != "own":
+    if names["padding"] is None or told.get("formula") != "own":
         lacks["padding"] = "it has no argument for it"
         fixed["padding"] = "keep"
-    if said.get("causal"):
+    if told.get("causal"):
         lacks["causal"] = "it is causal anyway"
-    has = [n for n in ("causal", "padding") if n not in lacks]
-    return {**seen, **fixed, "lacks": lacks, "has": has}
+    has = tuple(n for n in ("causal", "padding") if n not in lacks)
+    facts = {**seen.facts, "names": names, **fixed}
+    return Reading(facts, lacks=lacks, has=has)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -83,6 +82,6 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         def with_options(*arguments: Tensor, **named: Any) -> object:
             return thing(*arguments, **options, **named)
 
-        return calls.adapt(with_options, facts)(q, k, v, causal=causal)
+        return attention.adapt(with_options, facts)(q, k, v, causal=causal)
 
     return mechanism

@@ -123,8 +123,8 @@ def learned(answer: Answer, inputs: Inputs) -> Tensor:
         return torch.zeros(3, dtype=torch.bool)
     weighted = (output * output.detach().flip(-1)).sum()
     grads = torch.autograd.grad(weighted, leaves, allow_unused=True)
-    told = [g is not None and bool(g.abs().sum() > 0) for g in grads]
-    return torch.tensor(told)
+    reached = [g is not None and bool(g.abs().sum() > 0) for g in grads]
+    return torch.tensor(reached)
 
 
 def measured(function: Function) -> Function:

@@ -4,7 +4,7 @@ from functools import partial
 
 from selfattn.doctor.kind import Examples, Kind
 from selfattn.doctor.kinds.efficient import exercise
-from selfattn.doctor.kinds.efficient.calling import FACTS, adapt, look
+from selfattn.doctor.kinds.efficient.calling import FACTS, adapt, read
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import elu_plus_one, linear_attention
 from selfattn.efficient.performer import performer_attention
@@ -28,10 +28,10 @@ def examples() -> Examples:
 
 KIND = Kind(
     "efficient",
-    asks="attention that saves work: exact, under a mask, or with a kernel",
+    does="attention that saves work: exact, under a mask, or with a kernel",
     exercise=exercise.of,
     facts=FACTS,
-    look=look,
+    read=read,
     adapt=adapt,
     examples=examples,
 )

@@ -114,10 +114,10 @@ ALL = (
 
 def needs(probe: Probe) -> tuple[str, ...]:
     """What of `OPTIONAL` a probe asks for."""
-    told = {*probe.needs, str(probe.dtype).removeprefix("torch.")}
-    told |= {"causal"} & probe.inputs.keys()
-    told |= {"heads"} if probe.inputs["q"] == QKV_HEADS["q"] else set()
-    return tuple(need for need in OPTIONAL if need in told)
+    asked = {*probe.needs, str(probe.dtype).removeprefix("torch.")}
+    asked |= {"causal"} & probe.inputs.keys()
+    asked |= {"heads"} if probe.inputs["q"] == QKV_HEADS["q"] else set()
+    return tuple(need for need in OPTIONAL if need in asked)
 
 
 PROBES = tuple(dataclasses.replace(probe, needs=needs(probe)) for probe in ALL)

@@ -160,10 +160,10 @@ def about_padding(x: dict[str, Any]) -> list[Probe]:
 
 def needs(probe: Probe) -> tuple[str, ...]:
     """What of `OPTIONAL` a probe asks for."""
-    told = {*probe.needs, *probe.inputs}
-    told |= {str(probe.dtype).removeprefix("torch.")}
-    told |= {"heads"} if probe.inputs["q"] == QKV_HEADS["q"] else set()
-    return tuple(need for need in OPTIONAL if need in told)
+    asked = {*probe.needs, *probe.inputs}
+    asked |= {str(probe.dtype).removeprefix("torch.")}
+    asked |= {"heads"} if probe.inputs["q"] == QKV_HEADS["q"] else set()
+    return tuple(need for need in OPTIONAL if need in asked)
 
 
 def probes(always: bool) -> tuple[Probe, ...]:

@@ -26,7 +26,7 @@ NAMES = {  # what others call the arguments
 D_MODEL = 12  # for classes: what three heads divide, and is no prime
 
 
-def instance(thing: Any, said: Facts) -> nn.Module:
+def instance(thing: Any, told: Facts) -> nn.Module:
     """The module itself, or one of the class that was handed over."""
     if isinstance(thing, nn.Module):
         return thing
@@ -35,12 +35,12 @@ def instance(thing: Any, said: Facts) -> nn.Module:
             "A module is asked for, or its class. If it is a function of q, "
             "k and v, its kind is “attention”."
         )
-    return thing(**arguments(thing, said))
+    return thing(**arguments(thing, told))
 
 
-def arguments(thing: type, said: Facts) -> dict[str, Any]:
+def arguments(thing: type, told: Facts) -> dict[str, Any]:
     """What to make one of a class with."""
-    chosen = dict(said.get("make") or {})
+    chosen = dict(told.get("make") or {})
     for name, parameter in inspect.signature(thing).parameters.items():
         guess = guessed(name)
         needed = parameter.default is parameter.empty
@@ -98,7 +98,7 @@ def code(thing: Any, facts: Facts) -> tuple[str, ...]:
     )
 
 
-def looked_up(forward: Callable[..., Any], said: Facts) -> dict[str, Any]:
+def looked_up(forward: Callable[..., Any], told: Facts) -> dict[str, Any]:
     """Its names for the arguments, and what else it must be given."""
     listed = parameters(forward)
     names: dict[str, Any] = {
@@ -108,14 +108,14 @@ def looked_up(forward: Callable[..., Any], said: Facts) -> dict[str, Any]:
     first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
     three = len(listed) > 2 and sorted(first) == ["k", "q", "v"]
     names["qkv"] = [first[part] for part in "qkv"] if three else None
-    names |= dict(said.get("names") or {})
-    check_rest(forward, names, said)
+    names |= dict(told.get("names") or {})
+    check_rest(forward, names, told)
     return names
 
 
-def check_rest(forward: Callable[..., Any], names: Facts, said: Facts) -> None:
+def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
     """Raise if an argument is needed of which nobody knows what it is."""
-    known = {*(said.get("call") or {}), *(names["qkv"] or ())}
+    known = {*(told.get("call") or {}), *(names["qkv"] or ())}
     known |= {name for name in names.values() if isinstance(name, str)}
     needed = [
         name

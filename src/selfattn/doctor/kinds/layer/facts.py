@@ -12,7 +12,7 @@ FACTS = {
         "whether it hides later tokens, without being told to",
         {False: "it sees them", True: "it hides them"},
     ),
-    "mask": Fact("what a mask says", MEANINGS, of="mask"),
+    "mask": Fact("what a mask says", MEANINGS, need="mask"),
     "mask_axes": Fact(
         "which axes a mask has",
         {
@@ -20,9 +20,9 @@ FACTS = {
             "BNN": "batch, queries, keys",
             "B1NN": "batch, 1, queries, keys",
         },
-        of="mask",
+        need="mask",
     ),
-    "padding": Fact("what a mask for padding says", MEANINGS, of="padding"),
+    "padding": Fact("what a mask for padding says", MEANINGS, need="padding"),
     "packed": Fact(
         "how one matrix holds queries, keys and values",
         {"by part": "all queries first", "by head": "a head after the other"},

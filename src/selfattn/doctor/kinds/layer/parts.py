@@ -71,9 +71,9 @@ def part_called(name: str) -> str | None:
     """
     words = re.split(r"[_.\s]+", re.sub("([a-z])([A-Z])", r"\1_\2", name))
     words = [word.lower() for word in words]
-    told = "".join(word for word in words if word not in SAYS_NOTHING)
+    rest = "".join(word for word in words if word not in SAYS_NOTHING)
     for part, names in WORDS.items():
-        if {told, told.removeprefix("w"), told.removesuffix("w")} & names:
+        if {rest, rest.removeprefix("w"), rest.removesuffix("w")} & names:
             return part
     return None
 
@@ -95,17 +95,17 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             yield name, Affine(W, None, (weight,))
 
 
-def by_word(module: nn.Module, said: dict[str, str]) -> dict[str, Affine]:
+def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
     """The matrices of a module by their part: q, k, v, out, qkv or kv."""
     found: dict[str, Affine] = {}
     for name, affine in affines(module):
         last = name.removesuffix(".0").rpartition(".")[-1]
-        for part, word in said.items():
-            if word == name:
+        for part, its_name in told.items():
+            if its_name == name:
                 found[part] = affine
-        told = part_called(last)
-        if told is not None and told not in said:
-            found.setdefault(told, affine)
+        named = part_called(last)
+        if named is not None and named not in told:
+            found.setdefault(named, affine)
     if isinstance(module, nn.MultiheadAttention):
         found |= torch_own(module)
     four = getattr(module, "linears", None)  # the Annotated Transformer's
@@ -134,7 +134,7 @@ def torch_own(module: nn.MultiheadAttention) -> dict[str, Affine]:
 
 
 def projections(
-    module: nn.Module, n_heads: int, packed: str, said: dict[str, str]
+    module: nn.Module, n_heads: int, packed: str, told: dict[str, str]
 ) -> Projections | None:
     """The projections of a module; None if they are not to be recognised.
 
@@ -143,9 +143,9 @@ def projections(
         n_heads: how many query heads it has.
         packed: how one matrix holds all three: "by part" (q, k, v) or "by
             head" (q, k, v of the first head, then of the next).
-        said: the names of submodules for q, k, v, out, qkv and kv.
+        told: the names of submodules for q, k, v, out, qkv and kv.
     """
-    found = by_word(module, said)
+    found = by_word(module, told)
     if "q" not in found and "qkv" in found:
         found |= unpacked(found["qkv"], n_heads, packed)
     if "k" not in found and "kv" in found:

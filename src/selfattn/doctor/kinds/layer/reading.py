@@ -1,12 +1,13 @@
 """What can be read off a module that attends, without calling it."""
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
 
-from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.layer import calling as layers_called
+from selfattn.doctor.kind import Reading, UnclearError
+from selfattn.doctor.kinds.layer import calling
 from selfattn.doctor.kinds.layer.parts import (
     HEADS,
     MODEL,
@@ -18,11 +19,11 @@ from selfattn.doctor.kinds.layer.parts import (
 from selfattn.doctor.patient import Facts, parameters
 
 
-def look(thing: Any, said: Facts, cross: bool = False) -> dict[str, Any]:
+def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     """Its arguments, its number of heads, and how it holds what it learns."""
-    module = layers_called.instance(thing, said)
-    names = layers_called.looked_up(module.forward, said)
-    seen: dict[str, Any] = {"names": names, "try": {}}
+    module = calling.instance(thing, told)
+    names = calling.looked_up(module.forward, told)
+    seen: dict[str, Any] = {"names": names}
     needs = {"mask": "mask", "padding": "padding", "flag": "causal"}
     lacks = {
         need: "it has no argument for it"
@@ -40,17 +41,17 @@ def look(thing: Any, said: Facts, cross: bool = False) -> dict[str, Any]:
         seen["layout"] = "BND" if first else "NBD"
     if cross:
         seen["causal"] = False
-    more = inside(module, said)
-    if more.get("formula") == "own":
+    more = inside(module, told)
+    if more.facts.get("formula") == "own":
         lacks["numbers"] = "its projections are not recognised"
-    return seen | {"lacks": lacks, **more}
+    return replace(more, lacks=lacks).with_facts(**seen)
 
 
-def inside(module: nn.Module, said: Facts) -> dict[str, Any]:
+def inside(module: nn.Module, told: Facts) -> Reading:
     """What its own matrices tell: its formula, and its number of heads."""
-    found = by_word(module, dict(said.get("projections") or {}))
+    found = by_word(module, dict(told.get("projections") or {}))
     if not {"q", "qkv"} & found.keys():
-        return {"formula": "own", "packed": "by part", "n_heads": 1}
+        return Reading({"formula": "own", "packed": "by part", "n_heads": 1})
     seen: dict[str, Any] = {}
     if "q" in found:
         seen["packed"] = "by part"
@@ -61,33 +62,35 @@ def inside(module: nn.Module, said: Facts) -> dict[str, Any]:
     if n_heads is None and width is not None and d % width == 0:
         n_heads = d // width
     if n_heads is not None:
-        return seen | {"n_heads": n_heads}
+        return Reading({**seen, "n_heads": n_heads})
     divisors = [n for n in (1, 2, 3, 4, 6, 8, 12, 16) if d % n == 0]
-    return seen | {"try": {"n_heads": divisors}}
+    return Reading(seen, candidates={"n_heads": divisors})
 
 
-def fallback(thing: Any, known: Facts) -> dict[str, Any]:
+def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     """Ask for properties alone, if there is more to it than projections.
 
     More is a parameter that is none of theirs, numbers that are no mask, a
     function of its own such as one that rotates, or an argument of its own.
     """
+    known = {**seen.facts, **told}
     if "formula" in known:
-        return {}
-    module = layers_called.instance(thing, known)
+        return None
+    module = calling.instance(thing, known)
     names = dict(known.get("projections") or {})
     own = {id(x) for a in by_word(module, names).values() for x in a.whole}
     more = [x for x in module.parameters() if id(x) not in own]
     more += [x for x in module.buffers() if x.is_floating_point()]
-    told = [
+    functions = [
         function
         for function in vars(module).values()
         if inspect.isfunction(function) and not attends(function)
     ]
-    if not (more or told or known.get("call")):
-        return {}
+    if not (more or functions or known.get("call")):
+        return None
     why = "its formula seems its own (if it should not be, formula='plain')"
-    return {"formula": "own", "lacks": {**known["lacks"], "numbers": why}}
+    less = replace(seen, lacks={**seen.lacks, "numbers": why})
+    return less.with_facts(formula="own")
 
 
 def attends(function: Any) -> bool:

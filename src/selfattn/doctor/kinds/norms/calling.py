@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import Fact, UnclearError
+from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.patient import Facts, parameters
 
 EPS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps")
@@ -32,17 +32,17 @@ OPTIONAL = {
 }
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """What it is: a function of all, a class, or a module with a width.
 
     Raises:
         UnclearError: if it is a function of x alone and of unknown width.
     """
     if isinstance(thing, type):
-        return {"form": "class", "lacks": {}}
+        return Reading({"form": "class"})
     if not isinstance(thing, nn.Module):
         if len(parameters(thing)) > 2:
-            return {"form": "function", "lacks": {}}
+            return Reading({"form": "function"})
         raise UnclearError(
             "A norm is examined as a function of x, its parameters and eps, "
             "or as a module that holds them: hand over one of these."
@@ -53,8 +53,8 @@ def look(thing: Any, said: Facts) -> dict[str, Any]:
             "A norm has a gain, and a shift perhaps, of one number a "
             f"feature each, but it has parameters of sizes {sorted(widths)}."
         )
-    lacks = {"any width": "its width is fixed"}
-    return {"form": "module", "width": widths.pop(), "lacks": lacks}
+    facts = {"form": "module", "width": widths.pop()}
+    return Reading(facts, lacks={"any width": "its width is fixed"})
 
 
 def of_its_width(exercise: Exercise, facts: Facts) -> Exercise:

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kind import Fact
+from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.patient import Facts, parameters
 
 AXES = ("dim", "axis")
@@ -25,11 +25,11 @@ FACTS = {
 }
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """The name of its axis, if it must be told one."""
     called = thing.forward if isinstance(thing, nn.Module) else thing
     names = [name for name in AXES if name in parameters(called)]
-    return {"axis": names[0]} if names else {"axis": None}
+    return Reading({"axis": names[0] if names else None})
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

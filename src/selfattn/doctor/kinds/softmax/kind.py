@@ -4,7 +4,7 @@ import dataclasses
 
 from selfattn.doctor.exercises.dot_product.softmax import SOFTMAX
 from selfattn.doctor.kind import Kind
-from selfattn.doctor.kinds.softmax.calling import FACTS, adapt, look
+from selfattn.doctor.kinds.softmax.calling import FACTS, adapt, read
 from selfattn.doctor.kinds.softmax.mistakes import CONVENTIONS, MISTAKES
 from selfattn.doctor.kinds.softmax.probes import OPTIONAL, PROBES
 
@@ -20,9 +20,9 @@ REFERENCE = dataclasses.replace(
 
 KIND = Kind(
     "softmax",
-    asks=REFERENCE.asks,
+    does=REFERENCE.asks,
     exercise=lambda thing, facts: REFERENCE,
     facts=FACTS,
-    look=look,
+    read=read,
     adapt=adapt,
 )

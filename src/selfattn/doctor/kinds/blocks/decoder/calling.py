@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kind import Fact, UnclearError
-from selfattn.doctor.kinds.blocks import parts as block_parts
+from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds.blocks import calling, parts
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
@@ -28,7 +28,7 @@ FACTS = {
     "self_attention": Fact("the name of its attention to itself"),
     "cross_attention": Fact("the name of its attention to the context"),
     "own_mask": Fact("the name of its causal mask, if it must be told"),
-    **block_parts.FACTS,
+    **calling.FACTS,
 }
 
 
@@ -38,7 +38,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
     Raises:
         UnclearError: if they are not told and cannot be found.
     """
-    found = block_parts.attentions(block)
+    found = parts.attentions(block)
     across = [n for n in found if any(word in n.lower() for word in CROSS)]
     own = [n for n in found if n not in across]
     names = facts.get("self_attention"), facts.get("cross_attention")
@@ -51,13 +51,11 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
             )
         names = own[0], across[0]
     attend, cross = (
-        block_parts.callable_attention(
-            block_parts.part(block, name), facts["mask"]
-        )
+        parts.callable_attention(parts.part(block, name), facts["mask"])
         for name in names
     )
-    norms = block_parts.norms(block, facts, 3)
-    network = block_parts.network(block, facts)
+    norms = parts.norms(block, facts, 3)
+    network = parts.network(block, facts)
     first, second, third = norms
     return Parts(
         attend,
@@ -65,7 +63,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
         network,
         (first, second, third),
         facts["order"] == "pre",
-        block_parts.width(first),
+        parts.width(first),
     )
 
 
@@ -82,14 +80,14 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         if facts.get("own_mask"):
             past = causal_mask(x.shape[1], x.shape[1])
             given[facts["own_mask"]] = as_meant(past, facts["mask"], x.dtype)
-        return block_parts.called(thing, facts, x, context, **given)
+        return calling.called(thing, facts, x, context, **given)
 
     return block
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """As for encoder blocks; and whether it must be told what is causal."""
-    seen = block_parts.look(thing, MASKS)
+    seen = calling.read(thing, MASKS)
     names = parameters(thing.forward)
-    told = [n for n in ("tgt_mask", "causal_mask", "trg_mask") if n in names]
-    return {**seen, "own_mask": told[0]} if told else seen
+    own = [n for n in ("tgt_mask", "causal_mask", "trg_mask") if n in names]
+    return seen.with_facts(own_mask=own[0]) if own else seen

@@ -10,12 +10,12 @@ from torch import nn
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Examples, Kind
-from selfattn.doctor.kinds.blocks import parts as block_parts
+from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.decoder.calling import (
     FACTS,
     adapt,
-    look,
     parts_of,
+    read,
 )
 from selfattn.doctor.kinds.blocks.decoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.blocks.decoder.probes import of_width
@@ -49,11 +49,11 @@ def examples() -> Examples:
 
 KIND = Kind(
     "decoder-block",
-    asks="self-attention, cross-attention, network: each added and normed",
+    does="self-attention, cross-attention, network: each added and normed",
     exercise=lambda thing, facts: for_block(parts_of(thing, facts)),
     facts=FACTS,
-    look=look,
-    prepare=block_parts.prepare,
+    read=read,
+    prepare=prepare,
     adapt=adapt,
     examples=examples,
 )

@@ -12,12 +12,12 @@ from torch import nn
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Examples, Kind
-from selfattn.doctor.kinds.blocks import parts as block_parts
+from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.encoder.calling import (
     FACTS,
     adapt,
-    look,
     parts_of,
+    read,
 )
 from selfattn.doctor.kinds.blocks.encoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.blocks.encoder.probes import of_width
@@ -51,11 +51,11 @@ def examples() -> Examples:
 
 KIND = Kind(
     "encoder-block",
-    asks="x + sublayer(norm(x)), or norm(x + sublayer(x)), for both sublayers",
+    does="x + sublayer(norm(x)), or norm(x + sublayer(x)), for both sublayers",
     exercise=lambda thing, facts: for_block(parts_of(thing, facts)),
     facts=FACTS,
-    look=look,
-    prepare=block_parts.prepare,
+    read=read,
+    prepare=prepare,
     adapt=adapt,
     examples=examples,
 )

@@ -3,16 +3,16 @@
 from typing import Any
 
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import Examples, Kind
+from selfattn.doctor.kind import Examples, Kind, Reading
 from selfattn.doctor.kinds.layer import calling, exercise, reading
 from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.doctor.patient import Facts
 from selfattn.multihead import MultiHeadAttention
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """What can be read off it, as off a layer of self-attention."""
-    return reading.look(thing, said, cross=True)
+    return reading.read(thing, told, cross=True)
 
 
 def reference(thing: Any, facts: Facts) -> Exercise:
@@ -31,10 +31,10 @@ def examples() -> Examples:
 
 KIND = Kind(
     "cross-attention",
-    asks="a module that attends from a sequence to another",
+    does="a module that attends from a sequence to another",
     exercise=reference,
     facts=FACTS,
-    look=look,
+    read=read,
     prepare=calling.prepared,
     code=calling.code,
     adapt=calling.adapt,

@@ -45,10 +45,10 @@ def examples() -> Examples:
 
 KIND = Kind(
     "self-attention",
-    asks="a module that attends from a sequence to itself",
+    does="a module that attends from a sequence to itself",
     exercise=exercise.of,
     facts=FACTS,
-    look=reading.look,
+    read=reading.read,
     prepare=calling.prepared,
     code=calling.code,
     adapt=calling.adapt,

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.kind import Fact
+from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
 from selfattn.doctor.patient import Facts
 
@@ -24,20 +24,18 @@ FACTS = {
 }
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """Whether it takes one number or two."""
     try:
         found = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
-        return {}
+        return Reading()
     needed = [
         p for p in found if p.default is p.empty and p.kind < p.VAR_POSITIONAL
     ]
-    seen: dict[str, Any] = {"arguments": len(needed)}
-    if len(needed) == 1:
-        why = "it takes one number"
-        seen["lacks"] = {"length": why, "empty": why}
-    return seen
+    facts, why = {"arguments": len(needed)}, "it takes one number"
+    lacks = {"length": why, "empty": why} if len(needed) == 1 else {}
+    return Reading(facts, lacks=lacks)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

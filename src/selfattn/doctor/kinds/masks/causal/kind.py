@@ -4,7 +4,7 @@ import dataclasses
 
 from selfattn.doctor.exercises.masks.causal import CAUSAL
 from selfattn.doctor.kind import Kind
-from selfattn.doctor.kinds.masks.causal.calling import FACTS, adapt, look
+from selfattn.doctor.kinds.masks.causal.calling import FACTS, adapt, read
 from selfattn.doctor.kinds.masks.causal.mistakes import CONVENTIONS, MISTAKES
 
 REFERENCE = dataclasses.replace(
@@ -21,9 +21,9 @@ REFERENCE = dataclasses.replace(
 
 KIND = Kind(
     "causal-mask",
-    asks="of n_q and n_k, or of n, a table: who may look at whom",
+    does="of n_q and n_k, or of n, a table: who may look at whom",
     exercise=lambda thing, facts: REFERENCE,
     facts=FACTS,
-    look=look,
+    read=read,
     adapt=adapt,
 )

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.kind import Fact
+from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
 from selfattn.doctor.patient import Facts, parameters
 
@@ -32,18 +32,18 @@ FACTS = {
 }
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """Whether it takes tokens or lengths, by the name of its first."""
     names = parameters(thing)
     if not names:
-        return {}
+        return Reading()
     seen: dict[str, Any] = {"arguments": len(names)}
     words = ("tok", "seq", "ids", "src", "text", "input", "x", "batch")
     if any(names[0].lower().startswith(word) for word in words):
         seen["of"] = "tokens"
     if "len" in names[0].lower():
         seen["of"] = "lengths"
-    return seen
+    return Reading(seen)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

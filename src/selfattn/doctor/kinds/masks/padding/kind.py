@@ -2,7 +2,7 @@
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Kind
-from selfattn.doctor.kinds.masks.padding.calling import FACTS, adapt, look
+from selfattn.doctor.kinds.masks.padding.calling import FACTS, adapt, read
 from selfattn.doctor.kinds.masks.padding.mistakes import MISTAKES
 from selfattn.doctor.kinds.masks.padding.probes import OPTIONAL, PROBES
 from selfattn.masks import padding_mask
@@ -19,9 +19,9 @@ REFERENCE = Exercise(
 
 KIND = Kind(
     "padding-mask",
-    asks="of lengths and n, or of tokens, which tokens are real",
+    does="of lengths and n, or of tokens, which tokens are real",
     exercise=lambda thing, facts: REFERENCE,
     facts=FACTS,
-    look=look,
+    read=read,
     adapt=adapt,
 )

@@ -22,9 +22,9 @@ REFERENCE = dataclasses.replace(
 
 KIND = Kind(
     "layer-norm",
-    asks=LAYER_NORM.asks,
+    does=LAYER_NORM.asks,
     exercise=lambda thing, facts: calling.of_its_width(REFERENCE, facts),
     facts=calling.FACTS,
-    look=calling.look,
+    read=calling.read,
     prepare=calling.prepare,
 )

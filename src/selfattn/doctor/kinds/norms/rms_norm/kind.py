@@ -32,9 +32,9 @@ REFERENCE = Exercise(
 
 KIND = Kind(
     "rms-norm",
-    asks=REFERENCE.asks,
+    does=REFERENCE.asks,
     exercise=lambda thing, facts: calling.of_its_width(REFERENCE, facts),
     facts=FACTS,
-    look=calling.look,
+    read=calling.read,
     prepare=calling.prepare,
 )

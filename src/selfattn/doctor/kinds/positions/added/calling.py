@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kind import Fact, UnclearError
+from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.patient import Facts
 
 FACTS = {
@@ -26,14 +26,14 @@ def prepare(thing: Any, facts: Facts) -> Any:
     )
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """The module's table: a buffer or parameter that has a row a position.
 
     Raises:
         UnclearError: if there is none, or more than one.
     """
-    if said.get("table") is not None:
-        return {}
+    if told.get("table") is not None:
+        return Reading()
     if not isinstance(thing, nn.Module):
         raise UnclearError("Say table=…, the table that it adds, (rows, d).")
     found = [*thing.named_buffers(), *thing.named_parameters()]
@@ -43,7 +43,7 @@ def look(thing: Any, said: Facts) -> dict[str, Any]:
             f"I find {len(tables)} tables in it. Say table=…, the one that "
             "it adds, (rows, d)."
         )
-    return {"table": tables[0].squeeze()}
+    return Reading({"table": tables[0].squeeze()})
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

@@ -14,8 +14,8 @@ from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.positions.added.calling import (
     FACTS,
     adapt,
-    look,
     prepare,
+    read,
 )
 from selfattn.doctor.kinds.positions.added.mistakes import MISTAKES
 from selfattn.doctor.kinds.positions.added.probes import of_table
@@ -40,10 +40,10 @@ def for_table(table: Tensor) -> Exercise:
 
 KIND = Kind(
     "positions",
-    asks="of tokens, the same with a row of its table added to each",
+    does="of tokens, the same with a row of its table added to each",
     exercise=lambda thing, facts: for_table(facts.get("table", TYPICAL)),
     facts=FACTS,
-    look=look,
+    read=read,
     prepare=prepare,
     adapt=adapt,
 )

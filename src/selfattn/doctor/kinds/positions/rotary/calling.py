@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.kind import Fact
+from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.positions import halves_to_pairs, pairs_to_halves
 
@@ -34,17 +34,18 @@ FACTS = {
 }
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """How it is told where the first token stands, if at all."""
     names = parameters(thing)
-    for way, words in (("offset", OFFSETS), ("positions", POSITIONS)):
+    for form, words in (("offset", OFFSETS), ("positions", POSITIONS)):
         found = [name for name in words if name in names[1:]]
         if found:
-            return {"told": way, "name": found[0]}
-    if "call" in said:
-        return {"told": "call"}
+            return Reading({"told": form, "name": found[0]})
+    if "call" in told:
+        return Reading({"told": "call"})
     why = "it has no argument for it that I know"
-    return {"told": "nothing", "lacks": {"offset": why, "negative": why}}
+    lacks = {"offset": why, "negative": why}
+    return Reading({"told": "nothing"}, lacks=lacks)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -54,7 +55,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         swapped = facts["layout"] == "BNHD" and x.ndim == 4
         given = pairs_to_halves(x) if facts["pairs"] == "halves" else x
         given = given.transpose(1, 2) if swapped else given
-        output = told(thing, given, offset, x.shape[-2], facts)
+        output = at_position(thing, given, offset, x.shape[-2], facts)
         if not isinstance(output, Tensor) or output.shape != given.shape:
             return output
         output = output.transpose(1, 2) if swapped else output
@@ -65,7 +66,9 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     return rotate
 
 
-def told(thing: Any, x: Tensor, offset: int, n: int, facts: Facts) -> object:
+def at_position(
+    thing: Any, x: Tensor, offset: int, n: int, facts: Facts
+) -> object:
     """Call it with the position of the first token, in its own way."""
     if facts.get("call"):
         return facts["call"](thing, x, offset)

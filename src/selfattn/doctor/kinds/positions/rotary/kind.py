@@ -4,7 +4,7 @@ import dataclasses
 
 from selfattn.doctor.exercises.positions.rope import ROPE
 from selfattn.doctor.kind import Kind
-from selfattn.doctor.kinds.positions.rotary.calling import FACTS, adapt, look
+from selfattn.doctor.kinds.positions.rotary.calling import FACTS, adapt, read
 from selfattn.doctor.kinds.positions.rotary.mistakes import MISTAKES
 from selfattn.doctor.kinds.positions.rotary.probes import OPTIONAL, PROBES
 
@@ -18,9 +18,9 @@ REFERENCE = dataclasses.replace(
 
 KIND = Kind(
     "rope",
-    asks="of queries or keys, the same with each pair of features turned",
+    does="of queries or keys, the same with each pair of features turned",
     exercise=lambda thing, facts: REFERENCE,
     facts=FACTS,
-    look=look,
+    read=read,
     adapt=adapt,
 )

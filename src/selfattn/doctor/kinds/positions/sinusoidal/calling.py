@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.kind import Fact
+from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.patient import Facts, parameters
 
 WIDTHS = ("d_model", "dim", "d", "embed_dim", "n_embd", "hidden", "channels")
@@ -25,11 +25,11 @@ FACTS = {
 }
 
 
-def look(thing: Any, said: Facts) -> dict[str, Any]:
+def read(thing: Any, told: Facts) -> Reading:
     """Whether its width comes first."""
     names = [name.lower() for name in parameters(thing)]
     first = bool(names) and names[0] in WIDTHS
-    return {"width_first": first}
+    return Reading({"width_first": first})
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

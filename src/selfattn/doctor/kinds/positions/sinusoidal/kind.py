@@ -7,7 +7,7 @@ from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.positions.sinusoidal.calling import (
     FACTS,
     adapt,
-    look,
+    read,
 )
 from selfattn.doctor.kinds.positions.sinusoidal.mistakes import MISTAKES
 
@@ -24,9 +24,9 @@ REFERENCE = dataclasses.replace(
 
 KIND = Kind(
     "sinusoidal",
-    asks="of n and d_model, the Transformer's table of positions",
+    does="of n and d_model, the Transformer's table of positions",
     exercise=lambda thing, facts: REFERENCE,
     facts=FACTS,
-    look=look,
+    read=read,
     adapt=adapt,
 )

@@ -1,0 +1,89 @@
+"""How blocks are called, and what can be read off one."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds.mask_meanings import MEANINGS
+from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.probes import numbers
+
+FACTS = {
+    "norms": Fact("the names of its norms, in the order of the sublayers"),
+    "feed_forward": Fact("the name of its feed-forward network"),
+    "order": Fact(
+        "where the norms stand",
+        {"pre": "before their sublayers", "post": "behind the sums"},
+    ),
+    "layout": Fact(
+        "the axes of x",
+        {"BND": "batch, tokens, features", "NBD": "tokens first"},
+        tried=False,
+    ),
+    "mask": Fact(
+        "what a mask says",
+        MEANINGS,
+    ),
+}
+
+
+def prepare(thing: Any, facts: Facts) -> Any:
+    """A copy that is evaluated, so that nothing is dropped.
+
+    Its gains and shifts are stirred: when they are new, all norms are alike,
+    and nobody could tell which stands where.
+    """
+    block = copy.deepcopy(thing).eval()
+    with torch.no_grad():
+        for seed, parameter in enumerate(block.parameters()):
+            if parameter.ndim == 1:
+                n = len(parameter)
+                parameter += numbers(n, seed=seed).to(parameter) / 4
+    return block
+
+
+def read(thing: Any, mask_names: Sequence[str]) -> Reading:
+    """What can be read off a block: the names of its mask, and the order."""
+    if not isinstance(thing, nn.Module):
+        raise UnclearError(
+            "A block is examined with its weights: hand over a module, "
+            "made and ready to be called."
+        )
+    seen: dict[str, Any] = {}
+    names = [n for n in mask_names if n in parameters(thing.forward)]
+    if names:
+        seen["mask_name"] = names[0]
+    else:
+        seen["mask"] = "keep"
+    for attribute in ("norm_first", "pre"):
+        for module in thing.modules():
+            found = getattr(module, attribute, None)
+            if isinstance(found, bool):
+                seen["order"] = "pre" if found else "post"
+    torchs = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
+    if isinstance(thing, torchs):
+        seen["mask"] = "block"
+        first = thing.self_attn.batch_first
+        seen["layout"] = "BND" if first else "NBD"
+    elif type(thing).__module__.startswith("selfattn."):
+        seen["mask"] = "keep"
+    lacks = {} if names else {"mask": "it takes none"}
+    return Reading(seen, lacks=lacks)
+
+
+def called(
+    thing: Any, facts: Facts, x: Tensor, *others: Tensor, **given: Any
+) -> object:
+    """Call a block in its own layout; of output and weights, the output."""
+    tokens_first = facts.get("layout") == "NBD"
+    turned = [t.transpose(0, 1) if tokens_first else t for t in (x, *others)]
+    output = thing(*turned, **given)
+    if isinstance(output, tuple):
+        output = output[0]
+    if tokens_first and isinstance(output, Tensor) and output.ndim == 3:
+        return output.transpose(0, 1)
+    return output
