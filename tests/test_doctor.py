@@ -71,10 +71,10 @@ def test_every_probe_can_be_made_small_and_solved(name):
     for probe in exercise.probes:
         ones = {a: 1 for a in probe.axes() if a not in probe.fixed}
         outcome = observe(exercise, exercise.solution, probe, **ones)
-        assert outcome.error is None, probe.asks
-        assert outcome.gradient_error is None, probe.asks
+        assert outcome.error is None, probe.claim
+        assert outcome.gradient_error is None, probe.claim
         if isinstance(outcome.value, torch.Tensor):
-            assert not outcome.value.isnan().any(), probe.asks
+            assert not outcome.value.isnan().any(), probe.claim
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -464,15 +464,15 @@ def test_an_unknown_mistake_is_told_by_what_does_not_hold(name, answer, asks):
     report = examine(answer, exercise=name)
     assert not report.passed
     assert report.mistake is None
-    assert asks in [finding.probe.asks for finding in report.findings]
-    assert report.findings[0].probe.asks in " ".join(str(report).split())
+    assert asks in [finding.probe.claim for finding in report.findings]
+    assert report.findings[0].probe.claim in " ".join(str(report).split())
 
 
 def test_of_two_mistakes_at_once_both_are_told():
     report = examine(no_scale_and_nan, exercise=ATTENTION)
     assert report.mistake is None
     assert report.likeness is not None and report.likeness.name == "no scale"
-    assert "a query that may see nothing" in report.findings[0].probe.asks
+    assert "a query that may see nothing" in report.findings[0].probe.claim
     assert "NaN" in report.findings[0].difference.sentence
 
 
@@ -811,7 +811,7 @@ def test_it_works_under_another_default_type():
 
 def test_probes_ask_what_they_say():
     """Sizes, types and strides that a wrong answer would stumble over."""
-    probes = {probe.asks: probe for probe in find(ATTENTION).probes}
+    probes = {probe.claim: probe for probe in find(ATTENTION).probes}
     made = [probe.make() for probe in probes.values()]
     q, k, v = (made[0][name] for name in "qkv")
     assert len({q.shape[-2], k.shape[-2], q.shape[-1], v.shape[-1]}) == 4

@@ -238,7 +238,7 @@ def test_it_asks_when_readings_disagree():
 def test_an_unknown_mistake_is_shown_on_the_smallest_input():
     report = here(functools.partial(plain, scale=0.25))
     assert report.mistake is None and report.likeness is None
-    assert report.findings[0].probe.asks == "it is softmax(q kᵀ / √d) v"
+    assert report.findings[0].probe.claim == "it is softmax(q kᵀ / √d) v"
     # One query, two keys and values of one feature: what shows a scale.
     assert "q=q, k=k, v=v" in report.snippet
     scope = {"torch": torch}

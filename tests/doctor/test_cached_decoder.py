@@ -80,7 +80,7 @@ def test_a_cache_that_is_never_emptied_is_found():
     report = examine(
         Leftover(), kind="cached-decoder", d_model=8, time_limit=None
     )
-    asked = [finding.probe.asks for finding in report.findings]
+    asked = [finding.probe.claim for finding in report.findings]
     assert "a new text starts anew" in asked
 
 

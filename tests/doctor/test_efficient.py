@@ -175,7 +175,7 @@ def test_loudness_tells_weights_from_their_mean():
         return v.mean(dim=-2, keepdim=True) + 0 * exact if loud else exact
 
     asked = [
-        f.probe.asks for f in here(about_the_mean, formula="own").findings
+        f.probe.claim for f in here(about_the_mean, formula="own").findings
     ]
     assert "loud queries are told apart" in asked
 

@@ -116,7 +116,7 @@ def test_a_mistake_that_escapes_would_be_seen():
 def test_every_probe_can_be_made_small_and_says_what_it_needs(name):
     bank = BANKS[name]
     for probe in bank.probes:
-        assert {*probe.needs} <= {*bank.optional}, probe.asks
+        assert {*probe.needs} <= {*bank.optional}, probe.claim
         assert not probe.convention or probe.convention in bank.conventions
         axes = [axis for axis in probe.axes() if axis not in probe.fixed]
         probe.make(**dict.fromkeys(axes, 1))
@@ -135,6 +135,27 @@ def test_a_kind_is_found_under_its_name_and_no_other():
     }
     assert held == {*kinds()} and {"attention", "efficient"} <= held
     assert all(find_kind(name).name == name for name in held)
+
+
+def modules_of_mistakes():
+    """Every module of a family that writes mistakes down."""
+    for module in pkgutil.walk_packages(folder, f"{package}."):
+        if ".mistakes" in module.name:
+            yield importlib.import_module(module.name)
+
+
+def test_a_mistake_that_is_written_down_is_in_its_bank():
+    for module in modules_of_mistakes():
+        written = [x for x in vars(module).values() if isinstance(x, Mistake)]
+        listed = {mistake.name for mistake in getattr(module, "MISTAKES", ())}
+        assert {mistake.name for mistake in written} <= listed, module
+
+
+def test_what_a_kind_is_made_of_does_not_know_the_kind():
+    for file in Path(folder[0]).rglob("*.py"):
+        imported = re.findall(r"^from (\S+) import", file.read_text(), re.M)
+        known = [name for name in imported if name.startswith(package)]
+        assert not [x for x in known if x.endswith(".kind")], file
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def directly(thing: Any, facts: Facts) -> Callable[..., object]:
     return called
 
 
-def unseen(asks: str) -> None:
+def unseen(claim: str) -> None:
     """Nobody looks on."""
 
 
@@ -92,6 +92,6 @@ def parameters(thing: Any) -> list[str]:
         listed = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):  # it is written in C: see what it says
         words = re.search(r"\(([^()]*)\)", getattr(thing, "__doc__", "") or "")
-        said = words[1].split(",") if words else []
-        return [re.split("[=:]", word)[0].strip() for word in said]
+        listed_there = words[1].split(",") if words else []
+        return [re.split("[=:]", word)[0].strip() for word in listed_there]
     return [p.name for p in listed if p.kind is not p.VAR_KEYWORD]

@@ -33,14 +33,14 @@ SQUARE = dict.fromkeys(SIZES, 5)  # where a transposed axis goes unnoticed
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """One input, and the property of a right answer that it asks about.
+    """One input, and a claim that is true of what a right answer does on it.
 
     An ``experiment`` calls the answer as often as it likes and returns what
     it saw, such as which outputs move with which inputs. Without one, the
     answer is called once, and its output is what is compared.
     """
 
-    asks: str  # a sentence that is true of right answers, without its stop
+    claim: str  # a sentence true of right answers, without its full stop
     inputs: Mapping[str, Any]  # a recipe's name, or a function of the sizes
     sizes: Sizes = field(default_factory=dict)  # where not those of SIZES
     dtype: torch.dtype = torch.float32

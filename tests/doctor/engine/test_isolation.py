@@ -273,7 +273,7 @@ def test_a_report_that_is_sent_has_no_functions():
         )
     )
     back = pickle.loads(pickle.dumps(sent))
-    assert back.findings[0].probe.asks == "a" and str(back)
+    assert back.findings[0].probe.claim == "a" and str(back)
     assert back.mistake.name == back.remarks[0].name == "no luck"
     assert back.findings[0].rule.answer is None
     assert portable(Report("x", 1)).mistake is None

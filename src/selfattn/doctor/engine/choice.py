@@ -54,7 +54,7 @@ def verdict(report: Report) -> tuple[object, ...]:
     """What a report says, so that two can be compared."""
     if report.mistake is not None:
         return (report.mistake.name,)
-    return tuple((f.probe.asks, f.difference.kind) for f in report.findings)
+    return tuple((f.probe.claim, f.difference.kind) for f in report.findings)
 
 
 def ask(facts: Facts, kind: Kind) -> str:

@@ -76,7 +76,7 @@ def run(
 ) -> object:
     """Put the inputs to an answer, as its exercise or the probe does."""
     if isinstance(answer, Patient):
-        answer.watch(probe.asks)
+        answer.watch(probe.claim)
     if probe.experiment is None:
         return exercise.run(answer, inputs)
     return probe.experiment(answer, inputs)

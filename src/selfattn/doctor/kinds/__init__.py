@@ -2,9 +2,16 @@
 
 A kind's folder has a module `kind`, which puts together what stands beside
 it: `calling`, how others write such a thing and how it is called; `reference`,
-what a right one does; `probes`, on which a wrong one shows; and `mistakes`,
-the wrong ones that have a name. What several kinds share stands one folder
-up: `layer/calling.py` is that of `layer/self_attention/kind.py`, too.
+what a right one does, if no module of the package does it; `probes`, on which
+a wrong one shows; and `mistakes`, the wrong ones that have a name. What
+several kinds share stands one folder up: `layer/calling.py` is that of
+`layer/self_attention/kind.py`, too.
+
+Where more is to be done there is more: `exercise`, where what a thing is held
+to depends on the thing; `properties`, the probes for those whose numbers
+nobody knows, with `experiments`, the ways to look at them; `parts`, which
+finds the parts of a module; `reading`, what can be read off it. What masks
+say is no family's own: `mask_meanings`.
 
 Nothing else needs to know of a new kind: every module `kind` is found.
 """

@@ -107,7 +107,7 @@ def what_fails(report: Record) -> list[Block]:
         text = f"{of} looks like “{report.likeness.name}”. {report.likeness}"
         found.append(Block("text", text))
     if report.probes > 1 and not always:
-        text = f"This does not hold: {first.probe.asks}."
+        text = f"This does not hold: {first.probe.claim}."
         found.append(Block("text", text))
     found.append(Block("text", first.difference.sentence))
     if report.snippet and not (always and kind == "type"):
@@ -115,7 +115,7 @@ def what_fails(report: Record) -> list[Block]:
         found.append(Block("text", "The smallest input that I found:"))
         found.append(Block("code", code))
     if others and report.patient and not always:
-        listed = "; ".join(finding.probe.asks for finding in others[:4])
+        listed = "; ".join(finding.probe.claim for finding in others[:4])
         more = f"; and {len(others) - 4} more" if len(others) > 4 else ""
         found.append(Block("note", f"Nor does this: {listed}{more}."))
     return found
@@ -219,7 +219,7 @@ def as_json(report: Record) -> str:
         "mistake": mistake,
         "looks_like": report.likeness and report.likeness.name,
         "fails": [
-            {"asks": f.probe.asks, "how": f.difference.sentence}
+            {"asks": f.probe.claim, "how": f.difference.sentence}
             for f in report.findings
         ],
         "snippet": textwrap.dedent(report.snippet),

@@ -140,9 +140,9 @@ def about_causality(x: dict[str, Any]) -> list[Probe]:
 def about_padding(x: dict[str, Any]) -> list[Probe]:
     """What must hold where some keys are padding."""
 
-    def of(asks: str, name: str, padded: bool) -> Probe:
+    def of(claim: str, name: str, padded: bool) -> Probe:
         look = partial(what_moves, name=name, padded=padded)
-        return Probe(asks, x, SHORT, experiment=look)
+        return Probe(claim, x, SHORT, experiment=look)
 
     return [
         of("padded keys do not matter", "k", True),

@@ -16,8 +16,8 @@ def all_forbidden(inputs: Inputs) -> None:
 
 def half(dtype: torch.dtype, name: str) -> Probe:
     """A probe in half precision."""
-    asks = f"{name} stays {name}"
-    return Probe(asks, ROWS, dtype=dtype, needs=(name,))
+    claim = f"{name} stays {name}"
+    return Probe(claim, ROWS, dtype=dtype, needs=(name,))
 
 
 OPTIONAL = {

@@ -17,7 +17,7 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
     sizes = {"d": d, "n": min(5, rows - 1)}
     kept = [
         Probe(
-            probe.asks,
+            probe.claim,
             {"x": "batch n d"},
             {**sizes, **{a: s for a, s in probe.sizes.items() if a in KEPT}},
             table.dtype,
