@@ -1,31 +1,29 @@
 """Patients that are hostile: a clear report, and no traceback of ours."""
 
 import ctypes
-import dataclasses
+import math
 import os
-import pickle
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from selfattn import attention
 from selfattn.doctor import examine
+from selfattn.doctor.engine import processes
 from selfattn.doctor.engine.isolation import (
+    Refusal,
+    RefusedError,
+    Stage,
     Trouble,
     can_fork,
-    end_with_all,
     ending,
     in_a_child,
     listen,
-    portable,
 )
-from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.probes import Probe
-from selfattn.doctor.report import Difference, Finding, Report
+from selfattn.doctor.report import Report
 
 LIMIT = 30.0  # seconds; this machine may be busy
 
@@ -103,7 +101,8 @@ def test_a_hostile_patient_gets_a_sentence(patient, sentence, capfd):
     text = " ".join(str(report).split())
     assert sentence in text
     assert text.startswith(f"✗ {patient.__name__} (attention): ")
-    assert "Traceback" not in text and report.exit_code == 1
+    assert "Traceback" not in text
+    assert report.exit_code == (2 if report.trouble else 1)
     assert "".join(capfd.readouterr()) == ""
 
 
@@ -131,11 +130,81 @@ def test_what_a_patient_starts_ends_with_it(tmp_path):
     examine(breeds, kind="attention", time_limit=2.0)
     child = int(path.read_text("utf-8"))
     for _ in range(100):
-        status = Path(f"/proc/{child}/stat")
-        if not status.exists() or " Z " in status.read_text("utf-8"):
-            return  # it is dead, or dead and not yet buried
+        if is_dead(child):
+            return  # or dead and not yet buried
         time.sleep(0.1)
     pytest.fail("the child of the patient is still alive")
+
+
+def test_what_a_patient_starts_in_a_session_of_its_own_ends_with_it(tmp_path):
+    """It had left its group, and lived on."""
+    path = tmp_path / "pid"
+
+    def daemonises(q, k, v):
+        if not os.fork():
+            os.setsid()
+            if not os.fork():  # as a daemon does, so that it has no parent
+                path.write_text(str(os.getpid()), "utf-8")
+                time.sleep(600)
+            os._exit(0)
+        while not path.exists():
+            time.sleep(0.01)
+        return attention(q, k, v)
+
+    limit = {"kind": "attention", "layout": "any", "time_limit": LIMIT}
+    assert examine(daemonises, **limit).passed
+    assert is_dead(int(path.read_text("utf-8")))
+
+
+def is_dead(pid):
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or ") Z " in status.read_text("utf-8")
+
+
+def test_who_ends_beside_a_child_that_listens_is_not_waited_for():
+    """The child of a patient held the pipe, and so time ran out."""
+
+    def leaves_one_behind(q, k, v):
+        if not os.fork():
+            time.sleep(600)
+        os._exit(5)
+
+    start = time.monotonic()
+    report = examine(leaves_one_behind, kind="attention", time_limit=60.0)
+    assert "It ended the process with code 5" in report.trouble
+    assert time.monotonic() - start < 30
+
+
+def test_a_patient_may_have_workers():
+    """Ours was a daemon, which may have no children: it was called ill."""
+
+    def loads(q, k, v):
+        loader = torch.utils.data.DataLoader([1, 2], num_workers=1)
+        assert len(list(loader)) == 2
+        return attention(q, k, v)
+
+    report = examine(loads, kind="attention", layout="any", time_limit=120.0)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"time_limit": math.inf},
+        {"memory_limit": None},
+        {"memory_limit": math.inf},
+    ],
+)
+def test_there_may_be_no_limit(limits):
+    facts = {"kind": "attention", "layout": "any", **limits}
+    assert examine(attention, **facts).passed
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, math.nan, "20", True, [1]])
+@pytest.mark.parametrize("what", ["time_limit", "memory_limit"])
+def test_a_limit_that_is_none_is_refused(what, limit):
+    with pytest.raises(ValueError, match=f"{what} must be a number above 0"):
+        examine(attention, kind="attention", **{what: limit})
 
 
 def test_a_patient_neither_prints_nor_reads_nor_changes_anything(capfd):
@@ -200,9 +269,6 @@ def test_threads_of_before_the_fork_do_not_hang_it():
 # --- the child and its pipe, without a patient
 
 
-KNOWN = Mistake("no luck", None, "It is bad.", "Chance.", "Wait.")
-
-
 class Told:
     """A pipe through which some things were said."""
 
@@ -219,12 +285,12 @@ class Told:
         return thing
 
 
-def test_what_a_child_says_is_heard():
-    process = SimpleNamespace(exitcode=-11, join=lambda seconds: None)
+def test_what_a_child_says_is_heard(monkeypatch):
+    monkeypatch.setattr(processes, "ended", lambda guard, seconds: -11)
     nothing, report = Report("x", 0), Report("x", 3)
 
     def heard(*things):
-        return listen(Told(*things), process, nothing, 1.5)
+        return listen(Told(*things), 4242, nothing, 1.5)
 
     assert heard("a", "b", report) is report
     assert heard("a", Trouble("It fell")).trouble == (
@@ -233,20 +299,43 @@ def test_what_a_child_says_is_heard():
     assert heard("a", "b", EOFError()).trouble == (
         "It crashed the process (SIGSEGV) at the probe “b”."
     )
+    assert heard("a", Stage(" on its way"), EOFError()).trouble.endswith(
+        "(SIGSEGV) on its way."
+    )
+    with pytest.raises(RefusedError, match="not so"):
+        heard("a", Refusal("not so"))
     late = heard("a").trouble
     assert "within 1.5 seconds" in late and "at the probe “a”" in late
     assert heard().trouble.count("probe") == 0
     assert ending(3).endswith("code 3") and ending(-9).endswith("(SIGKILL)")
+    assert ending(-40).endswith("(signal 40)")  # which has no name
+
+
+def test_who_listens_for_ever_hears_what_is_said(monkeypatch):
+    """A limit of infinity was too long for the system to wait."""
+    report = Report("x", 3)
+    told = Told("a", report)
+    waits = []
+    monkeypatch.setattr(
+        told, "poll", lambda seconds: waits.append(seconds) or True
+    )
+    assert listen(told, 4242, Report("x", 0), math.inf) is report
+    assert waits == [None, None]
 
 
 def test_a_child_that_never_began_takes_no_group_along(monkeypatch):
     """Group 0, which stood for a child without a number, is the caller's."""
     signalled = []
-    monkeypatch.setattr(os, "killpg", lambda *told: signalled.append(told[0]))
-    for pid in (None, 4242):
-        process = SimpleNamespace(pid=pid, kill=int, join=int)
-        end_with_all(process)
-    assert signalled == [4242]
+
+    def no_more():
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", no_more)
+    monkeypatch.setattr(os, "kill", lambda *told: signalled.append(told))
+    monkeypatch.setattr(os, "killpg", lambda *told: signalled.append(told))
+    report = in_a_child(lambda watch: Report("x", 1), Report("x", 0), 9, None)
+    assert report.trouble.startswith("No process can be made for it: Block")
+    assert report.exit_code == 2 and signalled == []
 
 
 def test_a_child_may_take_so_much_memory_and_no_more():
@@ -257,23 +346,6 @@ def test_a_child_may_take_so_much_memory_and_no_more():
     few, enough = (
         in_a_child(eats, Report("x", 0), 60.0, limit) for limit in (1e8, 4e9)
     )
-    assert few.trouble.startswith("It raises RuntimeError at the probe “four")
+    assert few.trouble.startswith("It raises RuntimeError: ")
+    assert few.trouble.endswith(" at the probe “four hundred megabytes”.")
     assert not enough.trouble and enough.probes == 1
-
-
-def test_a_report_that_is_sent_has_no_functions():
-    known = dataclasses.replace(KNOWN, answer=lambda x: x)
-    probe = Probe("a", {"x": lambda s: 1}, change=print, experiment=print)
-    finding = Finding(
-        probe, Difference("value", "b", torch.ones(1), torch.ones(1)), known
-    )
-    sent = portable(
-        Report("x", 1, (finding,), mistake=known, likeness=known).with_(
-            remarks=(known,)
-        )
-    )
-    back = pickle.loads(pickle.dumps(sent))
-    assert back.findings[0].probe.claim == "a" and str(back)
-    assert back.mistake.name == back.remarks[0].name == "no luck"
-    assert back.findings[0].rule.answer is None
-    assert portable(Report("x", 1)).mistake is None

@@ -24,7 +24,7 @@ KNOWN = Mistake("no luck", None, "It is bad.", "Chance.", "Wait.")
     [
         (Report("x", 2), True, 0, "✓"),
         (Report("x", 2, (WRONG,)), False, 1, "✗"),
-        (Report("x", 2, trouble="It fell."), False, 1, "✗"),
+        (Report("x", 2, trouble="It fell."), False, 2, "✗"),
         (Report("x", 2, question="Which?"), False, 2, "○"),
         (Report("x", 2, unanswered="Not yet"), False, 2, "○"),
     ],

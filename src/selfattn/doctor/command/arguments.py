@@ -2,12 +2,15 @@
 
 import argparse
 import ast
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 # A module or a file, a colon, and a name inside; no value is written so.
 THING = re.compile(r"(.+\.py|[\w.]+):[^\W\d][\w.]*")
+
+UNITS = {"time": "seconds", "memory": "bytes"}
 
 
 class Request(NamedTuple):
@@ -51,8 +54,19 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--list", action="store_true", help="list the kinds, or one kind"
     )
-    parser.add_argument("--time-limit", type=float, default=20.0)
+    for what, default in (("time", 20.0), ("memory", 4e9)):
+        parser.add_argument(
+            f"--{what}-limit",
+            type=limit,
+            default=default,
+            help=f"{UNITS[what]}; 0 for as many as it takes",
+        )
     return parser
+
+
+def limit(word: str) -> float:
+    """A limit; 0 means that there is none."""
+    return float(word) or math.inf
 
 
 def the_thing(words: Sequence[str]) -> tuple[str, list[str]]:

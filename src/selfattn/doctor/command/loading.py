@@ -6,21 +6,53 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from selfattn.doctor.engine.isolation import RefusedError, Stage, Watch
 
-def load(name: str) -> Any:
-    """What "package.module:Thing" or "path.py:Thing" stands for."""
+
+def load(name: str, watch: Watch) -> Any:
+    """What "package.module:Thing" or "path.py:Thing" stands for.
+
+    Raises:
+        RefusedError: if there is no such file, module or thing. Whatever
+            else comes of the import is its own, and is not caught.
+    """
     where, _, inside = name.rpartition(":")
-    if where.endswith(".py"):
-        spec = importlib.util.spec_from_file_location(Path(where).stem, where)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"no module can be read from {where}")
-        found: Any = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(found)
-    else:
-        sys.path.insert(0, "")  # as Python itself does for -c
-        found = importlib.import_module(where)
+    watch(Stage(" while it was imported"))
+    found = from_file(where) if where.endswith(".py") else from_module(where)
     for part in inside.split("."):
-        if not hasattr(found, part):
-            raise LookupError(f"There is no {part!r} in {where}")
-        found = getattr(found, part)
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise RefusedError(f"There is no {part!r} in {where}") from None
+    watch(Stage(""))
     return found
+
+
+def from_file(where: str) -> Any:
+    """A module from a file, as if it was imported from beside it."""
+    path = Path(where)
+    if not path.is_file():
+        raise RefusedError(f"There is no file {where}")
+    sys.path.insert(0, str(path.parent.resolve()))  # as Python does for it
+    name = path.stem
+    while name in sys.modules:  # it may be named like one of ours
+        name += "_"
+    spec = importlib.util.spec_from_file_location(name, where)
+    if spec is None or spec.loader is None:
+        raise RefusedError(f"No module can be read from {where}")
+    # Dataclasses and pickle look for the module of a class under its name.
+    found = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def from_module(where: str) -> Any:
+    """A module by its name, from here or wherever Python looks."""
+    sys.path.insert(0, "")  # as Python itself does for -c
+    try:
+        return importlib.import_module(where)
+    except ModuleNotFoundError as error:
+        # What the module itself looks for in vain is another matter.
+        if error.name and f"{where}.".startswith(f"{error.name}."):
+            raise RefusedError(str(error)) from None
+        raise

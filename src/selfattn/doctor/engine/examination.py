@@ -1,13 +1,22 @@
 """Examine anything: an answer to an exercise, or a thing of some kind."""
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from selfattn.doctor.engine.diagnosis import diagnose
-from selfattn.doctor.engine.isolation import can_fork, in_a_child
+from selfattn.doctor.engine.isolation import (
+    RefusedError,
+    Watch,
+    can_fork,
+    in_a_child,
+)
+from selfattn.doctor.engine.modes import no_modes
+from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
 from selfattn.doctor.exercises import find, unknown
+from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.report import Report
 
 
@@ -31,7 +40,7 @@ def examine(
     kind: str | None = None,
     exercise: str | None = None,
     time_limit: float | None = 20.0,
-    memory_limit: float = 4e9,
+    memory_limit: float | None = 4e9,
     **facts: Any,
 ) -> Report:
     """What is wrong with a thing, as a `Report`.
@@ -45,15 +54,16 @@ def examine(
             is examined in a process of its own, unless that cannot be made
             (see `can_fork`) or this is None. What answers an exercise is
             examined in this one.
-        memory_limit: bytes that such a process may take besides.
+        memory_limit: bytes that such a process may take besides; None for
+            as many as there are.
         facts: what is known of it. Each kind has its own facts; those that
             are not told are found out, if the probes decide them.
 
     Raises:
         LookupError: if there is no such kind or exercise; it lists those
             there are.
-        ValueError: if neither or both are named, or if a fact is none of
-            this kind's.
+        ValueError: if neither or both are named, if a fact is none of this
+            kind's, or if a limit is not above 0.
     """
     if (kind is None) == (exercise is None):
         raise ValueError(
@@ -61,14 +71,72 @@ def examine(
             f"kind={kind!r} and exercise={exercise!r}"
         )
     if exercise is not None:
-        return diagnose(thing, find(exercise))
-    found = find_kind(str(kind))
-    found.check(facts)
-    if time_limit is None or not can_fork():
-        return examine_here(thing, found, facts)
-    return in_a_child(
-        partial(examine_here, thing, found, facts),
-        Report(found.name, 0, patient=title(thing)),
+        with no_modes():
+            return diagnose(thing, find(exercise))
+    return examine_made(
+        lambda watch: thing,
+        title(thing),
+        find_kind(str(kind)),
+        facts,
         time_limit,
         memory_limit,
     )
+
+
+def examine_made(
+    make: Callable[[Watch], Any],
+    name: str,
+    kind: Kind,
+    facts: Facts,
+    time_limit: float | None,
+    memory_limit: float | None,
+) -> Report:
+    """Examine a thing that is made where it is examined, as `examine` does.
+
+    Args:
+        make: makes it, such as by importing it; may tell at what it is.
+        name: what to call it if that comes to nothing.
+        kind: what it should be.
+        facts: what is known of it.
+        time_limit: as for `examine`.
+        memory_limit: as for `examine`.
+    """
+    kind.check(facts)
+    if facts.get("takes") is not None:
+        facts = {**facts, "takes": names_in(facts["takes"])}
+    for what, limit in (("time", time_limit), ("memory", memory_limit)):
+        if not (limit is None or is_positive(limit)):
+            raise ValueError(
+                f"{what}_limit must be a number above 0, or None for no "
+                f"limit, but it is {limit!r}"
+            )
+
+    def work(watch: Watch = unseen) -> Report:
+        thing = make(watch)
+        with no_modes():
+            return examine_here(thing, kind, facts, watch)
+
+    nothing_found = Report(kind.name, 0, patient=name)
+    if time_limit is not None and can_fork():
+        return in_a_child(work, nothing_found, time_limit, memory_limit)
+    try:
+        return work()
+    except RefusedError:
+        raise
+    except (Exception, SystemExit) as error:  # in making it
+        return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
+
+
+def names_in(takes: object) -> list[str]:
+    """The names that were said in ``takes``; a single one needs no list."""
+    if isinstance(takes, str):
+        return [takes]
+    if not isinstance(takes, list | tuple | set | frozenset):
+        raise ValueError(f"takes must list names, but it is {takes!r}")
+    return list(takes)
+
+
+def is_positive(limit: object) -> bool:
+    """Whether something is a number above 0; infinity is, NaN is not."""
+    number = isinstance(limit, int | float) and not isinstance(limit, bool)
+    return number and limit > 0  # type: ignore[operator]

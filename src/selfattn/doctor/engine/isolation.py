@@ -1,35 +1,56 @@
 """Examine in a child process, with limits on time and on memory.
 
 Nothing that a patient does there can hurt: not an endless loop, not `exit`,
-not a crash, not a tensor of a terabyte.
+not a crash, not a tensor of a terabyte. Between us and the child stands a
+guard, which does nothing but wait, and then ends all that the child started.
 """
 
 import contextlib
-import dataclasses
 import faulthandler
+import math
 import multiprocessing
 import os
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 
-from selfattn.doctor.report import Finding, Report
+from selfattn.doctor.engine import processes
+from selfattn.doctor.engine.outcome import in_words
+from selfattn.doctor.report import Report
 
-Watch = Callable[[str], object]
+Watch = Callable[[Any], object]  # is told a probe, or a stage
 Work = Callable[[Watch], Report]
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
+PATIENCE = 10.0  # seconds for a guard to end what is left
+
+
+class Stage(NamedTuple):
+    """What the child is at, when that is no probe: "while …"."""
+
+    words: str
 
 
 class Trouble(NamedTuple):
     """Why the child has no report."""
 
     words: str
+
+
+class Refusal(NamedTuple):
+    """What is wrong with the question, not with the patient."""
+
+    words: str
+
+
+class RefusedError(ValueError):
+    """Nothing can be examined as it was asked for."""
 
 
 def can_fork() -> bool:
@@ -43,126 +64,186 @@ def can_fork() -> bool:
 
 
 def in_a_child(
-    work: Work, nothing_found: Report, time_limit: float, memory_limit: float
+    work: Work,
+    nothing_found: Report,
+    time_limit: float,
+    memory_limit: float | None,
 ) -> Report:
     """Do some work in a child process, and return its report.
 
     Args:
         work: makes a report; it is given a function to tell each probe.
         nothing_found: the report to complete if the child does not.
-        time_limit: seconds after which the child is killed.
-        memory_limit: bytes that it may take beyond what is taken now.
+        time_limit: seconds after which the child is ended; may be infinite.
+        memory_limit: bytes that it may take beyond what is taken now; None
+            for as many as there are.
+
+    Raises:
+        RefusedError: if the work says that it was asked for what cannot be.
     """
-    fork = multiprocessing.get_context("fork")
-    ours, theirs = fork.Pipe(duplex=False)
-    process = fork.Process(
-        target=child, args=(theirs, work, memory_limit), daemon=True
-    )
+    ours, theirs = Pipe(duplex=False)
+    us = os.getpid()
     with warnings.catch_warnings():
         # Python 3.12 and later warn of forks beside threads: the child must
         # not wait for a lock that another thread held. See `child`.
         warnings.simplefilter("ignore", DeprecationWarning)
-        process.start()
-    theirs.close()
+        try:
+            guard = os.fork()
+        except OSError as error:
+            return nothing_found.with_(
+                trouble=f"No process can be made for it: {in_words(error)}."
+            )
+    if not guard:
+        stand_guard(us, theirs, work, memory_limit)
     try:
-        return listen(ours, process, nothing_found, time_limit)
+        theirs.close()
+        return listen(ours, guard, nothing_found, time_limit)
     finally:
-        end_with_all(process)
+        end_with_all(guard)
         ours.close()
 
 
-def end_with_all(process: Any) -> None:
-    """End a child and all that it started; see `child`."""
-    if process.pid is not None:  # else its group would be our own
+def end_with_all(guard: int) -> None:
+    """Have a guard end the child, and all that it started; then end it."""
+    with contextlib.suppress(OSError):
+        os.kill(guard, signal.SIGTERM)
+    if processes.ended(guard, PATIENCE) is None:
         with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.join()
+            os.killpg(guard, signal.SIGKILL)
+        processes.ended(guard, 1.0)
 
 
 def listen(
-    pipe: Connection, process: Any, nothing_found: Report, time_limit: float
+    pipe: Connection, guard: int, nothing_found: Report, time_limit: float
 ) -> Report:
     """Wait for the child's report, and note how far it came."""
     end = time.monotonic() + time_limit
     at = ""
     try:
-        while pipe.poll(max(0.0, end - time.monotonic())):
-            told = pipe.recv()
-            if isinstance(told, Report):
-                return told
-            if isinstance(told, Trouble):
-                return nothing_found.with_(trouble=f"{told.words}{at}.")
-            at = f" at the probe “{told}”"
-    except (EOFError, OSError):
-        process.join(1.0)
-        return nothing_found.with_(trouble=f"{ending(process.exitcode)}{at}.")
+        while pipe.poll(None if math.isinf(end) else left(end)):
+            heard = pipe.recv()
+            if isinstance(heard, Report):
+                return heard
+            if isinstance(heard, Refusal):
+                raise RefusedError(heard.words)
+            if isinstance(heard, Trouble):
+                return nothing_found.with_(trouble=f"{heard.words}{at}.")
+            stage = isinstance(heard, Stage)
+            at = heard.words if stage else f" at the probe “{heard}”"
+    except (EOFError, OSError):  # nobody is left to say more
+        code = processes.ended(guard, left(end))
+        if code is not None:
+            return nothing_found.with_(trouble=f"{ending(code)}{at}.")
     return nothing_found.with_(
         trouble=f"It did not come to an end within {time_limit:g} seconds, "
         f"and was stopped{at}. If it is only slow, say a longer time_limit."
     )
 
 
-def ending(code: int | None) -> str:
+def left(end: float) -> float:
+    """How many seconds are left until then."""
+    return max(0.0, end - time.monotonic())
+
+
+def ending(code: int) -> str:
     """How a process ended, in words.
 
     >>> ending(3), ending(-11)
     ('It ended the process with code 3', 'It crashed the process (SIGSEGV)')
     """
-    if code is None or code >= 0:
+    if code >= 0:
         return f"It ended the process with code {code}"
-    return f"It crashed the process ({signal.Signals(-code).name})"
+    known = {one.value: one.name for one in signal.Signals}
+    return f"It crashed the process ({known.get(-code, f'signal {-code}')})"
 
 
-def child(pipe: Connection, work: Work, memory_limit: float) -> None:
-    """Run in the child: make the report, send it, and end at once."""
-    faulthandler.disable()  # a crash shall not print where we stood
-    os.setsid()  # so that it can be killed with all that it starts
-    quiet = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):  # it neither asks nor prints
-        os.dup2(quiet, stream)
-    # A fork has none of the threads that OpenMP started before, but OpenMP
-    # would wait for them. With a single thread there are none to wait for.
-    torch.set_num_threads(1)
-    limit_memory(memory_limit)
+def stand_guard(
+    us: int, pipe: Connection, work: Work, memory_limit: float | None
+) -> NoReturn:
+    """Run in the guard: start the child, wait for it, leave nothing behind."""
     try:
-        pipe.send(portable(work(pipe.send)))
+        faulthandler.disable()  # a crash shall not print where we stood
+        os.setsid()
+        be_silent()
+        leave_no_core()
+        processes.control(processes.ADOPT_ORPHANS, 1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, end_all)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        processes.control(processes.DIE_WITH_PARENT, signal.SIGTERM)
+        worker = os.fork() if os.getppid() == us else os._exit(0)
+        if not worker:
+            child(pipe, work, memory_limit)
+        pipe.close()
+        _, status = os.waitpid(worker, 0)
+        processes.end_descendants()
+        leave(os.waitstatus_to_exitcode(status))
+    finally:
+        os._exit(70)  # which is not reached: never may two of us go on
+
+
+def be_silent() -> None:
+    """Neither ask nor print, also where Python's streams are a notebook's."""
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(quiet, stream)
+    sys.stdin = os.fdopen(quiet)
+    sys.stdout = sys.stderr = os.fdopen(os.dup(quiet), "w")
+
+
+def end_all(*_: object) -> NoReturn:
+    """End whatever this process has started, and this process."""
+    processes.end_descendants()
+    os._exit(0)
+
+
+def leave(code: int) -> NoReturn:
+    """End as the child did, so that who waits for us can tell."""
+    if code < 0 and -code not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(-code, signal.SIG_DFL)
+    if code < 0:
+        os.kill(os.getpid(), -code)
+        time.sleep(1.0)
+    os._exit(max(code, 0))
+
+
+def child(
+    pipe: Connection, work: Work, memory_limit: float | None
+) -> NoReturn:
+    """Run in the child: make the report, send it, and end at once."""
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        processes.control(processes.DIE_WITH_PARENT, signal.SIGKILL)
+        os.setpgid(0, 0)  # what it does to its group spares the guard
+        multiprocessing.current_process().daemon = False  # it may have some
+        # A fork has none of the threads that OpenMP started before, but
+        # OpenMP would wait for them. With a single thread, there are none.
+        torch.set_num_threads(1)
+        limit_memory(memory_limit)
+        pipe.send(work(pipe.send).portable())
+    except RefusedError as error:
+        pipe.send(Refusal(str(error)))
     except BaseException as error:
-        pipe.send(Trouble(f"It raises {type(error).__name__}"))
+        pipe.send(Trouble(f"It raises {in_words(error)}"))
     finally:
         pipe.close()
         os._exit(0)  # what the patient registered with atexit is not run
 
 
-def limit_memory(limit: float) -> None:
+def leave_no_core() -> None:
+    """Have no crash write down the memory of its process."""
+    import resource  # which exists on Unix alone, as does a fork
+
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def limit_memory(limit: float | None) -> None:
     """Let this process take so many bytes more, where that can be limited."""
-    if not MEMORY.exists():
+    if limit is None or math.isinf(limit) or not MEMORY.exists():
         return
-    import resource  # which exists on Unix alone
+    import resource
 
     taken = int(MEMORY.read_text().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (int(taken + limit), hard))
-
-
-def portable(report: Report) -> Report:
-    """A report that can be sent: words and numbers, but no functions."""
-
-    def bare(mistake: Any) -> Any:
-        return mistake and dataclasses.replace(mistake, answer=None)
-
-    return report.with_(
-        mistake=bare(report.mistake),
-        likeness=bare(report.likeness),
-        remarks=tuple(bare(mistake) for mistake in report.remarks),
-        findings=tuple(
-            Finding(
-                dataclasses.replace(
-                    found.probe, inputs={}, change=None, experiment=None
-                ),
-                found.difference._replace(yours=None, expected=None),
-                bare(found.rule),
-            )
-            for found in report.findings
-        ),
-    )

@@ -1,16 +1,25 @@
 """Examine a thing of some kind in every way that it may be read."""
 
+import functools
+import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from selfattn.doctor.engine.choice import decide, likelihood
 from selfattn.doctor.engine.diagnosis import Case, explain, judge
-from selfattn.doctor.engine.isolation import Watch
+from selfattn.doctor.engine.isolation import RefusedError, Watch
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Kind, Reading, UnclearError
 from selfattn.doctor.patient import Facts, Patient, unseen
 from selfattn.doctor.report import Report
+
+NAMED = (
+    type,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+)
 
 
 def examine_here(
@@ -26,6 +35,8 @@ def examine_here(
             return report
         other = reported(thing, kind, said, less, watch)
         return other if other.likely else report
+    except RefusedError:
+        raise
     except UnclearError as unclear:
         return nothing_found.with_(question=str(unclear))
     except (Exception, SystemExit) as error:
@@ -83,6 +94,7 @@ def reported(
     """The report under the reading that makes sense of a thing."""
     prepared = kind.prepare(thing, {**seen.facts, **said})
     visit = Visit(thing, prepared, kind, said, watch)
+    check_takes(visit, seen)
     return explain(decide(list(read(visit, seen)), kind))
 
 
@@ -147,8 +159,36 @@ def as_read(
     )
 
 
+def check_takes(visit: Visit, seen: Reading) -> None:
+    """Refuse a name in ``takes`` of which no reading asks anything."""
+    if visit.said.get("takes") is None:
+        return
+    kind = visit.kind
+    known = {
+        need: None
+        for reading in kind.readings(visit.said, seen)
+        for need in kind.exercise(visit.prepared, reading.facts).optional
+    }
+    for name in visit.said["takes"]:
+        if name not in known:
+            raise RefusedError(
+                f"takes must list what {kind.name!r} may take, "
+                f"{', '.join(known) or 'which is nothing'}, but {name!r} is "
+                "none of it"
+            )
+
+
 def title(thing: Any) -> str:
-    """What to call a thing in a sentence: its name, or that of its class."""
-    thing = getattr(thing, "func", thing)  # of a partial
-    name = getattr(thing, "__name__", None)
+    """What to call a thing in a sentence: its name, or that of its class.
+
+    It is not asked: a thing may answer with anything, or not at all.
+    """
+    if issubclass(type(thing), functools.partial):
+        thing = thing.func
+    if issubclass(type(thing), NAMED):
+        return str(thing.__name__)
+    try:
+        name = object.__getattribute__(thing, "__dict__").get("__name__")
+    except Exception:
+        name = None
     return name if isinstance(name, str) else type(thing).__name__

@@ -69,6 +69,29 @@ class Record:
     @property
     def exit_code(self) -> int:
         """0 for healthy, 1 for ill, 2 if that could not be told."""
-        if self.question or self.unanswered:
+        if self.question or self.unanswered or self.trouble:
             return 2
         return 0 if self.passed else 1
+
+    def portable(self) -> Self:
+        """The same in words and numbers, without functions: it can be sent."""
+        return self.with_(
+            mistake=bare(self.mistake),
+            likeness=bare(self.likeness),
+            remarks=tuple(bare(mistake) for mistake in self.remarks),
+            findings=tuple(
+                Finding(
+                    replace(
+                        found.probe, inputs={}, change=None, experiment=None
+                    ),
+                    found.difference._replace(yours=None, expected=None),
+                    bare(found.rule),
+                )
+                for found in self.findings
+            ),
+        )
+
+
+def bare(mistake: Any) -> Any:
+    """A mistake's words alone; None, if there is no mistake."""
+    return mistake and replace(mistake, answer=None)

@@ -1,0 +1,74 @@
+"""What mode PyTorch is in is no part of the patient."""
+
+import contextlib
+
+import pytest
+import torch
+
+from selfattn import attention
+from selfattn.doctor import examine
+from selfattn.doctor.engine.modes import no_modes
+
+
+@contextlib.contextmanager
+def double_by_default():
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+MODES = {
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+    "inference": torch.inference_mode,
+    "no_grad": torch.no_grad,
+    "float64": double_by_default,
+    "meta": lambda: torch.device("meta"),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sound_patient_is_healthy_whatever_mode_the_caller_is_in(mode):
+    """Under autocast, or in inference mode, `attention` was called ill."""
+    for limit in (20.0, None):
+        with MODES[mode]():
+            report = examine(
+                attention, kind="attention", layout="any", time_limit=limit
+            )
+        assert report.passed, report
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_answer_is_right_whatever_mode_the_caller_is_in(mode):
+    with MODES[mode]():
+        report = examine(attention, exercise="dot_product/attention")
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_callers_mode_is_as_it_was(mode):
+    def modes():
+        return (
+            torch.is_autocast_enabled("cpu"),
+            torch.is_inference_mode_enabled(),
+            torch.is_grad_enabled(),
+            torch.get_default_dtype(),
+            torch.get_default_device(),
+        )
+
+    plain = modes()
+    with MODES[mode]():
+        before = modes()
+        with pytest.raises(ValueError, match="spoilt"), no_modes():
+            assert modes() == plain != before
+            torch.set_default_dtype(torch.float16)
+            raise ValueError("spoilt")
+        assert modes() == before
+
+
+def test_a_layer_that_was_made_in_inference_mode_is_examined_like_any():
+    with torch.inference_mode():
+        layer = torch.nn.MultiheadAttention(6, 2, batch_first=True)
+    report = examine(layer, kind="self-attention", time_limit=None)
+    assert report.passed or "inference" in str(report).lower(), report
