@@ -5,6 +5,7 @@ command that made it, the hardware, the versions, the seeds and the commit.
 """
 
 import json
+import re
 from pathlib import Path
 
 from selfattn.signatures import checked
@@ -14,6 +15,7 @@ FOLDERS = (
     PACKAGE / "measured",  # where a wheel carries them
     PACKAGE.parents[1] / "book" / "measurements",  # where they are written
 )
+NAME = re.compile(r"[\w-]{1,99}")
 
 
 @checked
@@ -31,7 +33,7 @@ def measured(chapter: str) -> dict:
     """
     for folder in FOLDERS:
         path = folder / f"{chapter}.json"
-        if path.is_file():
+        if NAME.fullmatch(chapter) and path.is_file():
             return json.loads(path.read_text(encoding="utf-8"))
     raise ValueError(
         "measurements are named after their chapter, but there is no "

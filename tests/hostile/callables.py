@@ -28,6 +28,7 @@ ELSEWHERE = {
     "selfattn.plots": "draws the chapters' own figures, nobody else's data",
     "selfattn.checks": "raises the errors that the others are tried for",
     "selfattn.signatures": "likewise",
+    "selfattn.data.drawing": "what every task wears, which are tried",
     "selfattn.doctor.": "what the doctor is made of; its audit tries it",
 }
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")

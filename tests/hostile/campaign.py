@@ -25,7 +25,7 @@ from hostile import (
 )
 from hostile.callables import Target, targets
 from hostile.feeding import Call, NoRecipeError, Sizes, arguments, draw_sizes
-from hostile.recipes import ARGUMENTS, MODULES
+from hostile.recipes import ARGUMENTS, MODULES, NEEDS_CUDA
 from hostile.scenes import alone
 from hostile.trials import Case, plain
 from hostile.verdicts import (
@@ -65,8 +65,8 @@ def run_all(
     seed: int, only: str, quick: bool, processes: int
 ) -> Iterator[Outcome]:
     """Every outcome, callable by callable, each in a process of its own."""
-    names = [t.name for t in targets() if not slow(t.name, quick)]
-    names = [name for name in (*SCENES, *names) if only in name]
+    known = {t.name: t for t in targets() if not skipped(t.name, quick)}
+    names = [name for name in (*SCENES, *known) if only in name]
     context = multiprocessing.get_context("fork")
     waiting, running = names[::-1], {}
     while waiting or running:
@@ -74,7 +74,8 @@ def run_all(
             name = waiting.pop()
             ours, theirs = context.Pipe(duplex=False)
             work = context.Process(
-                target=report_on, args=(theirs, name, seed, quick)
+                target=report_on,
+                args=(theirs, name, known.get(name), seed, quick),
             )
             work.start()
             theirs.close()
@@ -90,7 +91,9 @@ def run_all(
                 yield outcome
 
 
-def report_on(to: Connection, name: str, seed: int, quick: bool) -> None:
+def report_on(
+    to: Connection, name: str, target: Target | None, seed: int, quick: bool
+) -> None:
     """Try one callable in this process, and tell of each trial; at last None.
 
     Whoever does not come to that has died.
@@ -98,22 +101,26 @@ def report_on(to: Connection, name: str, seed: int, quick: bool) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     logging.disable()
-    for outcome in run_one(name, seed, quick):
+    for outcome in run_one(name, target, seed, quick):
         to.send(outcome)
     to.send(None)
     to.close()
 
 
-def slow(name: str, quick: bool) -> bool:
-    """Whether a callable takes seconds for each call."""
+def skipped(name: str, quick: bool) -> bool:
+    """Whether a callable takes seconds for each call, or a GPU."""
+    if name in NEEDS_CUDA and not torch.cuda.is_available():
+        return True
     return quick and name.startswith(("doctor.", "source.", "cost.allocated"))
 
 
-def run_one(name: str, seed: int, quick: bool) -> Iterator[Outcome]:
+def run_one(
+    name: str, target: Target | None, seed: int, quick: bool
+) -> Iterator[Outcome]:
     """All trials of one callable."""
     rng = random.Random(f"{name} {seed}")
     try:
-        trials = [*trials_of(name, rng, 1 if quick else ROUNDS)]
+        trials = [*trials_of(name, target, rng, 1 if quick else ROUNDS)]
     except NoRecipeError as error:
         why = f"cannot be fed; give it a recipe: {error}"
         yield Outcome(name, "a recipe", name, OBSCURE, why)
@@ -125,12 +132,13 @@ def run_one(name: str, seed: int, quick: bool) -> Iterator[Outcome]:
         yield Outcome(name, trial.kind, trial.detail, verdict, why)
 
 
-def trials_of(name: str, rng: random.Random, rounds: int) -> Iterator[Trial]:
+def trials_of(
+    name: str, target: Target | None, rng: random.Random, rounds: int
+) -> Iterator[Trial]:
     """Those of a scene, or of a callable."""
-    if name in SCENES:
+    if target is None:
         return SCENES[name](rng)
     alone()
-    [target] = [t for t in targets() if t.name == name]
     return of_target(target, rng, rounds)
 
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save_file, save_model
 from torch import Tensor, nn
 
 from hostile.scenes import a_file, bert_weights, folder, gpt2_weights
@@ -35,7 +35,7 @@ def trials(rng: Random) -> Iterator[Trial]:
 def refused(detail: str, run: Callable[[], Any], *names: str) -> Trial:
     """What must not be read, in an error that names the file."""
     return Trial(
-        "a file", detail, run, None, names=("path", "chapter", *names)
+        "a file", detail, run, None, names=("path", "chapter", "file", *names)
     )
 
 
@@ -58,7 +58,7 @@ def damaged(
         "text": b"these are no weights",
     }
     for name, content in texts.items():
-        path = folder() / f"{model} {name}.safetensors"
+        path = folder() / f"{model}_{name}.safetensors".replace(" ", "_")
         path.write_bytes(content)
         yield of_path(f"{model}: {name}", load, path)
     missing = folder() / "nowhere" / "model.safetensors"
@@ -144,7 +144,7 @@ def changed(
 ) -> Iterator[Trial]:
     """Files of other weights."""
     for i, change in enumerate(CHANGES):
-        path = folder() / f"{model} changed {i}.safetensors"
+        path = folder() / f"{model}_changed_{i}.safetensors"
         save_file(change(weights, rng), path)
         yield of_path(f"{model}: {change.__name__}", load, path)
 
@@ -153,7 +153,7 @@ def owned(model: str, load: Callable[..., nn.Module]) -> Iterator[Trial]:
     """The model keeps its weights, whatever becomes of the file."""
 
     def then(spoil: Callable[[Path], Any]) -> Any:
-        path = folder() / f"{model} owned.safetensors"
+        path = folder() / f"{model}_owned.safetensors"
         shutil.copy(a_file(model), path)
         loaded = load(path, n_heads=2)
         spoil(path)
@@ -171,7 +171,7 @@ def owned(model: str, load: Callable[..., nn.Module]) -> Iterator[Trial]:
         path.unlink()
 
     def saved(path: Path) -> None:
-        save_file(load(path, n_heads=2).state_dict(), folder() / "again")
+        save_model(load(path, n_heads=2), str(folder() / "again"))
 
     for spoil in (overwrite, remove, saved):
         yield Trial(

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from hostile.feeding import Call
-from hostile.recipes import RANDOM
+from hostile.recipes import MEASURES, RANDOM
 from hostile.trials import Case, in_dtype, nothing_to_compare, with_gradients
 from hostile.verdicts import Trial, leaves
 
@@ -79,7 +79,7 @@ def trials(case: Case) -> Iterator[Trial]:
             run=run,
             dtype=torch.bfloat16,
         )
-    if call.target.name not in RANDOM:
+    if call.target.name not in (*RANDOM, *MEASURES):
         run = partial(in_threads, call)
         yield same(case, "threads", call, run, lambda: [call.run()] * 4)
 
@@ -98,6 +98,7 @@ def same(
 ) -> Trial:
     """A mode that is to change nothing; what a module is made with, it may."""
     made = inspect.isclass(call.target.call)
+    made = made or call.target.name in MEASURES
     expected = nothing_to_compare if made else wanted or call.run
     return case.trial(
         "a mode", name, call, expected, run=run, dtype=torch.float32

@@ -144,6 +144,9 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
 
 # Draws from PyTorch's own generator: in threads, in any order.
 RANDOM = ("models.generate.sample",)
+# Gives another number each time.
+MEASURES = ("cost.seconds",)
+NEEDS_CUDA = ("cost.cuda_seconds", "cost.cuda_peak_bytes")
 # A sum of numbers of these sizes is rounded, and says so; none is tried.
 ROUNDS_SUMS = ("models.heads.best_span",)
 
@@ -211,6 +214,12 @@ def count_up(new: Tensor, cache: Any) -> tuple[Tensor, Any]:
     return torch.eye(11, device=new.device)[(new[:, -1].long() + 1) % 11], None
 
 
+def something_to_run() -> Tensor:
+    """Some operations, the same under any default."""
+    x = torch.ones(3, 4, dtype=torch.float32, device="cpu")
+    return x.exp().sum()
+
+
 SIX = {"q": of_six(4), "k": of_six(4), "v": of_six(3)}
 GRID: Recipe = {"grid": always((2, 3)), "window": always((2, 2))}
 TWO_HEADS: Recipe = {
@@ -220,7 +229,7 @@ TWO_HEADS: Recipe = {
 }
 EMBED: Recipe = {"embed": lambda sizes: embedding()}
 BLOCKS: Recipe = {"blocks": lambda sizes: encoder_blocks()}
-RUNS: Recipe = {"f": always(lambda: torch.ones(3, 4).exp().sum())}
+RUNS: Recipe = {"f": always(something_to_run)}
 TOKENS: Recipe = {"tokens": tokens}
 
 # By the end of a name, the first that fits.

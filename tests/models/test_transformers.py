@@ -200,8 +200,9 @@ def test_a_file_that_does_not_fit_is_refused(gpt2, tmp_path):
     refused(more, r"score.weight the model wants None and .* \(2, 24\)")
     bent = weights | {"transformer.ln_f.bias": torch.zeros(D + 1)}
     refused(bent, r"norm.shift the model wants \(24,\) and .* \(25,\)")
-    refused({"other": torch.zeros(1)}, "nothing for embed.tokens.weight")
-    refused(weights, "nothing for encoder.embed.tokens.weight", load_bert)
+    lacks = r"as a matrix, but for {}embed.tokens.weight .* has None"
+    refused({"other": torch.zeros(1)}, lacks.format(""))
+    refused(weights, lacks.format("encoder."), load_bert)
 
 
 def test_the_heads_are_of_64_features_unless_told(tmp_path):
@@ -408,7 +409,7 @@ def with_weights_of(theirs, ours, names, **changed):
     """Ours with the numbers of theirs, none left over."""
     weights = {n: w.clone() for n, w in theirs.state_dict().items()}
     weights.pop("shared.weight", None)
-    weights = renamed(weights, names)
+    weights = renamed(weights, names, "weights of theirs")
     for name, change in changed.items():
         weights[name] = change(weights[name])
     fill(ours, weights, "theirs")

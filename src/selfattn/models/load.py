@@ -95,7 +95,7 @@ def load_gpt2(
 
     Reference: Radford et al. (2019), section 2.3.
     """
-    weights = split_qkv(renamed(read(path), GPT2_NAMES))
+    weights = split_qkv(renamed(read(path), GPT2_NAMES, path), path)
     table = "embed.tokens.weight"
     shape_of(table, weights, path)
     weights.setdefault("head.weight", weights[table])
@@ -116,7 +116,7 @@ def gpt2_decoder(
     block = partial(
         EncoderBlock,
         d_model,
-        d_model // D_HEAD if n_heads is None else n_heads,
+        heads_for(d_model, n_heads, path),
         d_ff,
         pre=True,
         multihead=partial(
@@ -134,11 +134,15 @@ def gpt2_decoder(
     )
 
 
-def split_qkv(weights: Weights) -> Weights:
+def split_qkv(weights: Weights, path: str | Path) -> Weights:
     """GPT-2's matrices the way ours stand, and its c_attn cut into three.
 
     It stores them as they multiply a row, (d_in, d_out); `torch.nn.Linear`
-    the other way round.
+    the other way round. Each lies in memory of its own, row by row, else
+    safetensors would not save the model again.
+
+    Raises:
+        ValueError: if a c_attn cannot be cut into three.
     """
     ours = {}
     for name, weight in weights.items():
@@ -148,8 +152,14 @@ def split_qkv(weights: Weights) -> Weights:
         if not fused:
             ours[name] = weight.contiguous()
             continue
+        if weight.ndim == 0 or len(weight) % 3:
+            raise ValueError(
+                "c_attn must hold three matrices side by side, but for "
+                f"{name} {path} has {tuple(weight.shape)}"
+            )
         for letter, part in zip("qkv", weight.chunk(3), strict=True):
-            ours[f"{before}attention.W_{letter}.{after}"] = part.clone()
+            own = part.clone(memory_format=torch.contiguous_format)
+            ours[f"{before}attention.W_{letter}.{after}"] = own
     return ours
 
 
@@ -181,6 +191,21 @@ class Bert(nn.Module):
         self.words, self.next_sentence = words, next_sentence
 
 
+def heads_for(d_model: int, n_heads: int | None, path: str | Path) -> int:
+    """How many heads there are: as said, or as many as have 64 features.
+
+    Raises:
+        ValueError: if the model cannot be cut into so many.
+    """
+    n_heads = d_model // D_HEAD if n_heads is None else n_heads
+    if n_heads < 1 or d_model % n_heads:
+        raise ValueError(
+            "n_heads must divide the width of the model, but the model in "
+            f"{path} is {d_model} wide and n_heads={n_heads}"
+        )
+    return n_heads
+
+
 @checked
 def load_bert(
     path: str | Path,
@@ -204,7 +229,7 @@ def load_bert(
 
     Reference: Devlin et al. (2019), section 3.
     """
-    weights = renamed(read(path), BERT_NAMES)
+    weights = renamed(read(path), BERT_NAMES, path)
     table = "encoder.embed.tokens.weight"
     _, d_model = shape_of(table, weights, path)
     if has_words := "words.dense.weight" in weights:
@@ -247,7 +272,7 @@ def bert_encoder(
     block = partial(
         EncoderBlock,
         d_model,
-        d_model // D_HEAD if n_heads is None else n_heads,
+        heads_for(d_model, n_heads, path),
         d_ff,
         pre=False,
         norm=norm,
