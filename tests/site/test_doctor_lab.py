@@ -1,5 +1,6 @@
 """The lab on debugging on its page, driven in a real browser."""
 
+import pytest
 from guards.site_pages import control
 from playwright.sync_api import expect
 
@@ -65,6 +66,21 @@ def test_every_control_answers_to_the_keyboard(open_lab):
         assert_shows(lab, **now, mask="causal", mistake=mistake)
     lab.get_by_role("button", name="Back to the start").press("Enter")
     assert_shows(lab)
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_number_stays_with_its_minus_and_its_cross(open_lab, width):
+    """One line of text a cell, at the widest that the tables can be."""
+    lab = open_lab(
+        "#lab=doctor&mask=causal&n_q=4&d_v=3",
+        viewport={"width": width, "height": 900},
+    )
+    cells = lab.locator(".lab-outputs :is(th, td)")
+    assert cells.count() == 2 * 4 * 4
+    heights = cells.evaluate_all(
+        "(cells) => cells.map((cell) => cell.getBoundingClientRect().height)"
+    )
+    assert max(heights) < 1.5 * min(heights)
 
 
 def test_a_button_goes_to_its_probe(open_lab):

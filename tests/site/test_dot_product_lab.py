@@ -39,19 +39,6 @@ SHOWN = """(root) => {
 }"""
 
 
-# How long each of some moves takes, in milliseconds, its layout included.
-MOVE = """(root, moves) => {
-  const handle = root.querySelector(".lab-query");
-  return Array.from({ length: moves }, (_, move) => {
-    const key = move % 2 ? "ArrowLeft" : "ArrowRight";
-    const start = performance.now();
-    handle.dispatchEvent(new KeyboardEvent("keydown", { key }));
-    root.getBoundingClientRect();
-    return performance.now() - start;
-  });
-}"""
-
-
 def assert_shows(lab, **changed):
     """All that the lab shows is what torch computes for these settings."""
     values = START | changed
@@ -405,3 +392,67 @@ def test_dark_readers_get_lighter_colours(open_lab):
         ["rgb(246, 248, 250)", "rgb(0, 114, 178)"],
         ["rgb(29, 34, 40)", "rgb(86, 180, 233)"],
     ]
+
+
+def test_the_line_below_has_the_tables_numbers_after_a_drag(open_lab):
+    lab = open_lab()
+    drag(lab, lab.locator(".lab-query"), 40, -25)
+    said = lab.locator(".lab-detail").text_content()
+    numbers = re.findall(r"−?\d+\.\d{3}", said)
+    assert len(numbers) == 3 * 2 + 2  # a score and a weight a key, the output
+    for number in numbers:
+        expect(lab.locator(".lab-steps")).to_contain_text(number)
+
+
+def drag(lab, handle, right, down):
+    """With the mouse, as a hand does it."""
+    box = handle.locator(".lab-reach").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    mouse = lab.page.mouse
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(x + right, y + down, steps=4)
+    mouse.up()
+
+
+def test_what_is_dragged_has_no_box_around_it(open_lab):
+    """After a click elsewhere; a key's press draws the ring."""
+    lab = open_lab()
+    lab.locator(".lab-words label").nth(1).click()
+    query = lab.locator(".lab-query")
+    drag(lab, query, 30, 10)
+    ring = query.locator(".lab-reach")
+    assert query.evaluate("(e) => getComputedStyle(e).outlineStyle") == "none"
+    assert ring.evaluate("(e) => getComputedStyle(e).stroke") == "none"
+    query.press("ArrowLeft")
+    assert ring.evaluate("(e) => getComputedStyle(e).stroke") != "none"
+
+
+def test_a_changed_address_reaches_the_lab(open_lab):
+    """As when one follows a link within the page, or goes back."""
+    lab = open_lab()
+    page = lab.page
+    go = "(fragment) => { location.hash = fragment; }"
+    page.evaluate(go, "#lab=dot_product&query=4&n=5&mask=causal")
+    expect(lab.locator(".lab-words label:visible")).to_have_count(5)
+    assert_shows(lab, query=4, n=5, mask="causal")
+    expect(lab).to_be_in_viewport()
+    page.evaluate(go, "#lab=dot_product&n=99")
+    expect(lab.get_by_role("alert")).to_contain_text("n must lie between")
+    assert_shows(lab, n=10)
+    page.go_back()
+    expect(lab.locator(".lab-words label:visible")).to_have_count(5)
+    expect(lab.get_by_role("alert")).to_be_hidden()
+    page.evaluate(go, "#why-divide")  # an ordinary heading
+    assert_shows(lab, query=4, n=5, mask="causal")
+
+
+def test_a_deep_link_is_there_at_once(open_lab):
+    """Not after seconds of scrolling past what is above."""
+    lab = open_lab()
+    assert (
+        lab.page.evaluate(
+            "getComputedStyle(document.documentElement).scrollBehavior"
+        )
+        == "auto"
+    )

@@ -17,6 +17,13 @@
         data[name] = value;
         tell(`change:${name}`);
       },
+      // All at once: between two of them the settings might not fit.
+      setAll(values) {
+        const changed = Object.keys(values)
+          .filter((name) => data[name] !== values[name]);
+        Object.assign(data, values);
+        for (const name of changed) tell(`change:${name}`);
+      },
       save_changes: () => tell("saved"),
       on: (event, f) => (listeners[event] ??= new Set()).add(f),
       off: (event, f) => listeners[event]?.delete(f),
@@ -41,9 +48,7 @@
   function takeLink(model, lab, name) {
     const link = lab.readLink(location.hash, name, model.get("rules"));
     if (!link) return false;
-    for (const [key, value] of Object.entries(link.values))
-      model.set(key, value);
-    model.set("complaint", link.complaint);
+    model.setAll({ ...link.values, complaint: link.complaint });
     return true;
   }
 
@@ -70,6 +75,10 @@
     place.addEventListener("lab-failed", (event) =>
       giveUp(place, event.detail), { once: true });
     keepLink(model, lab, name);
+    // A link within the page, or a step back, changes no more than this.
+    addEventListener("hashchange", () => {
+      if (takeLink(model, lab, name)) place.scrollIntoView();
+    });
     return asked && place;
   }
 

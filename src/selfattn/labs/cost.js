@@ -1,8 +1,7 @@
 // What will one layer of attention cost, and on which GPU would it fit?
 
-import {
-  defineLab, drawn, element, set, write,
-} from "./machinery/controls.js";
+import { defineLab } from "./machinery/controls.js";
+import { drawn, element, set, write } from "./machinery/drawing.js";
 import { namedNumbers } from "./machinery/pictures.js";
 
 const LENGTHS = Array.from({ length: 14 }, (_, e) => 2 ** (e + 7));
@@ -64,14 +63,10 @@ function planOf({ n, d_model, n_heads, batch, dtype, mechanism }) {
 }
 
 function compute(values) {
-  const { d_model, n_heads } = values;
-  if (d_model % n_heads)
-    return { problem: "n_heads must divide d_model, but "
-      + `n_heads=${n_heads} and d_model=${d_model}` };
   const plan = planOf(values);
   const fits = Object.fromEntries(Object.entries(GPUS)
     .map(([name, gb]) => [name, plan.bytes <= gb * 1e9]));
-  return { problem: "", ...plan, fits };
+  return { ...plan, fits };
 }
 
 const grouped = (number) =>
@@ -97,21 +92,14 @@ function build(lab) {
       float32: "float32: 4 bytes", bfloat16: "bfloat16: 2 bytes" }),
     lab.select("mechanism", "Mechanism", MECHANISMS),
   );
-  const note = element("p", { class: "lab-note", role: "note" });
   const chart = byteChart(lab);
   const costs = namedNumbers("What it costs");
   const gpus = namedNumbers("Would it fit?");
   const pictures = element("div", { class: "lab-pair" }, chart.frame,
     element("div", {}, costs.frame, gpus.frame));
-  lab.root.append(note, pictures);
-  lab.detail("Point at a length in the chart, or move a slider.");
+  lab.root.append(pictures);
+  lab.hint(() => "Point at a length in the chart, or move a slider.");
   return (values, result) => {
-    write(note, result.problem && `${result.problem}.`);
-    pictures.hidden = result.problem !== "";
-    if (result.problem) {
-      lab.say(result.problem);
-      return;
-    }
     chart.show(values, result);
     costs.show([
       ["projections", scaled(result.projectionFlops, "FLOP")],
@@ -156,14 +144,13 @@ function byteChart(lab) {
   const lines = Object.fromEntries(Object.keys(MECHANISMS).map((name) =>
     [name, drawn("polyline", { fill: "none", stroke: "currentColor" })]));
   const mark = drawn("circle", { r: 4, fill: "currentColor" });
-  let current = lab.values();
   const reaches = LENGTHS.map((n) => {
     const reach = drawn("rect", { x: x(n) - 9, y: 0, width: 18,
       height: HIGH, class: "lab-reach" });
-    const bytes = (mechanism) =>
-      scaled(planOf({ ...current, n, mechanism }).bytes, "B");
-    lab.explain(reach, () => Object.keys(MECHANISMS)
-      .map((mechanism) => `${mechanism} ${bytes(mechanism)}`)
+    const bytes = (values, mechanism) =>
+      scaled(planOf({ ...values, n, mechanism }).bytes, "B");
+    lab.explain(reach, (values) => Object.keys(MECHANISMS)
+      .map((mechanism) => `${mechanism} ${bytes(values, mechanism)}`)
       .join(", ") + ` at ${grouped(n)} tokens.`);
     return reach;
   });
@@ -173,7 +160,6 @@ function byteChart(lab) {
   const frame = element("figure", { class: "lab-plane" }, caption, picture);
 
   function show(values, result) {
-    current = values;
     for (const [mechanism, line] of Object.entries(lines))
       set(line, {
         "stroke-width": mechanism === values.mechanism ? 2.5 : 0.8,

@@ -53,7 +53,7 @@ class CostLab(Lab):
     Attributes:
         n: tokens in a sequence.
         d_model: features of a token.
-        n_heads: how many heads; has to divide d_model.
+        n_heads: how many heads; they divide d_model.
         batch: sequences at a time.
         dtype: "float32" or "bfloat16".
         mechanism: "naive", "fused", "window" (of 256 keys to each side) or
@@ -62,26 +62,18 @@ class CostLab(Lab):
 
     n = Choice(2048, LENGTHS)
     d_model = Choice(768, [256, 512, 768, 1024, 4096])
-    n_heads = Choice(12, [1, 4, 8, 12, 16, 32])
+    n_heads = Choice(12, [1, 4, 8, 12, 16, 32], divides="d_model")
     batch = Choice(16, [1, 4, 16, 64, 256])
     dtype = Choice("float32", list(BYTES))
     mechanism = Choice("naive", list(MECHANISMS))
 
     def plan(self) -> Plan:
-        """What this layer costs.
-
-        Raises:
-            ValueError: if the heads do not divide evenly.
-        """
+        """What this layer costs."""
         return plan(**self.values())
 
     def fits(self) -> dict[str, bool]:
         """Which GPUs could hold the layer's bytes."""
         return fits(self.plan().bytes)
-
-    def problem(self) -> str:
-        """Why there is no such layer, or nothing."""
-        return problem(self.d_model, self.n_heads)
 
     def shown(self) -> dict[str, Any]:
         """All settings: each of them is a factor."""
@@ -89,8 +81,6 @@ class CostLab(Lab):
 
     def describe(self) -> str:
         """The numbers of the picture in words."""
-        if self.problem():
-            return f"No picture: {self.problem()}."
         made = self.plan()
         where = [name for name, does in self.fits().items() if does]
         return (
@@ -104,9 +94,6 @@ class CostLab(Lab):
         """The bytes of every mechanism, by length, and the present one."""
         figure = Figure(figsize=(6.4, 3.8), layout="constrained")
         ax = figure.subplots()
-        if self.problem():
-            figure.text(0.5, 0.5, self.problem(), ha="center")
-            return figure
         for mechanism, colour in LINES.items():
             each = self.values() | {"mechanism": mechanism}
             sizes = [plan(**(each | {"n": n})).bytes for n in LENGTHS]
@@ -139,13 +126,7 @@ def plan(
     dtype: str,
     mechanism: str,
 ) -> Plan:
-    """Operations and bytes of one layer, by the chapter's formulas.
-
-    Raises:
-        ValueError: if the heads do not divide evenly.
-    """
-    if problem(d_model, n_heads):
-        raise ValueError(problem(d_model, n_heads))
+    """Operations and bytes of one layer, by the chapter's formulas."""
     word, numbers = BYTES[dtype], batch * n * d_model
     rows = batch * n_heads * n
     pairs = pairs_seen(mechanism, n, d_model // n_heads)
@@ -190,14 +171,4 @@ def window_pairs(n: int) -> int:
     return sum(
         BLOCK * (min(n, start + BLOCK + WINDOW) - max(0, start - WINDOW))
         for start in range(0, n, BLOCK)
-    )
-
-
-def problem(d_model: int, n_heads: int) -> str:
-    """Why a layer cannot have so many heads, or nothing."""
-    if d_model % n_heads == 0:
-        return ""
-    return (
-        "n_heads must divide d_model, but "
-        f"n_heads={n_heads} and d_model={d_model}"
     )

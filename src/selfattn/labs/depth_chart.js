@@ -1,6 +1,6 @@
 // Powers of ten over the blocks of a stack, on one chart.
 
-import { drawn, element, set, write } from "./machinery/controls.js";
+import { drawn, element, set, write } from "./machinery/drawing.js";
 
 export const LEAST = 1e-12; // below that there is nothing but rounding
 const ACROSS = 260;
@@ -34,7 +34,7 @@ export function depthChart(lab, title, names) {
   const columns = Array.from({ length: 13 }, (_, i) => {
     const column = drawn("rect", { y: 0, height: DOWN - 14,
       class: "lab-depth-reach" });
-    lab.explain(column, () => blockSentence(i, lab.now));
+    lab.explain(column, (values, now) => blockSentence(i, now));
     return column;
   });
   picture.append(...ends, ...lines, ...dots.flat(), ...columns);

@@ -4,7 +4,8 @@ import {
   causalMask, dotProducts, fixedNumbers, fullMask, maskedSoftmax,
   paddingMask, product,
 } from "./machinery/core.js";
-import { decimal, defineLab, element, write } from "./machinery/controls.js";
+import { defineLab } from "./machinery/controls.js";
+import { decimal, element, write } from "./machinery/drawing.js";
 
 const TOKENS = 4;
 const FEATURES = 3;
@@ -147,6 +148,9 @@ function build(lab) {
       element("div", { class: "lab-scroll" }, given.frame)),
     note, element("div", { class: "lab-scroll" }, panel.frame));
 
+  lab.hint(({ mistake }, { probes }) =>
+    `${probes.filter(Boolean).length} of ${PROBES.length} other probes see `
+    + `“${mistake}”.`);
   return (values, now) => {
     right.show("The right output", now.right);
     given.show(now.given === null ? "It gives an error"
@@ -155,8 +159,6 @@ function build(lab) {
     panel.show(now.probes);
     write(note, verdict(values, now));
     note.className = now.seen ? "lab-complaint" : "lab-note";
-    lab.detail(`${now.probes.filter(Boolean).length} of ${PROBES.length} `
-      + `other probes see “${values.mistake}”.`);
     lab.say(verdict(values, now));
   };
 }
@@ -175,7 +177,7 @@ function verdict({ mistake }, { given, right, wrong, seen }) {
 function numberTable() {
   const caption = element("caption");
   const body = element("tbody");
-  const frame = element("table", {}, caption, body);
+  const frame = element("table", { class: "lab-outputs" }, caption, body);
 
   function show(title, numbers, wrong = null) {
     write(caption, title);

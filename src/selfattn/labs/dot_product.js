@@ -3,9 +3,10 @@
 import {
   attentionSteps, causalMask, fixedNumbers, fullMask, paddingMask, windowMask,
 } from "./machinery/core.js";
+import { defineLab } from "./machinery/controls.js";
 import {
-  decimal, defineLab, drawn, element, set, share, write,
-} from "./machinery/controls.js";
+  decimal, drawn, element, set, share, write,
+} from "./machinery/drawing.js";
 import {
   HeatMap, Plane, hull, makeHandle, sayHandle,
 } from "./machinery/pictures.js";
@@ -68,9 +69,8 @@ function build(lab) {
     element("div", { class: "lab-pair" }, looks.frame, mixes.frame),
     element("div", { class: "lab-pair" }, table.frame,
       element("div", { class: "lab-scroll" }, map.table)));
-  lab.detail("Drag the query or a key, or move it with the arrow keys.");
+  lab.hint(() => "Drag the query or a key, or move it with the arrow keys.");
   return (values, steps) => {
-    lab.steps = steps;
     const seen = steps.mask[values.query];
     chooser.labels.forEach((label, j) =>
       label.classList.toggle("lab-hidden", j < values.n && !seen[j]));
@@ -121,12 +121,12 @@ function lookPlane(lab) {
   keys.forEach((key, j) => {
     makeHandle(key, plane, lab.rules.k, `Key of ${WORDS[j]}`, {
       where: () => values().k[j], moved: (to) => replaced("k", j, to) });
-    lab.explain(key, () => `Key of ${keySentence(values(), lab.steps, j)}.`);
+    lab.explain(key, (now, steps) => `Key of ${keySentence(now, steps, j)}.`);
   });
   makeHandle(query, plane, lab.rules.q, "Query", {
     where: () => values().q[values().query],
     moved: (to) => replaced("q", values().query, to) });
-  lab.explain(query, () => summary(values(), lab.steps));
+  lab.explain(query, summary);
   const note = element("p", { class: "lab-note" });
   plane.frame.append(note);
   plane.picture.append(arrow, ...keys, query);
@@ -162,10 +162,10 @@ function valuePlane(lab) {
     drawn("circle")));
   const output = mark("lab-output", "output",
     drawn("path", { d: "M0 -7 L7 0 L0 7 L-7 0 Z" }));
-  values.forEach((value, j) => lab.explain(value, () =>
-    `Value of ${keySentence(lab.values(), lab.steps, j)}, `
+  values.forEach((value, j) => lab.explain(value, (now, steps) =>
+    `Value of ${keySentence(now, steps, j)}, `
     + `at ${pair(VALUES[j], 0)}.`));
-  lab.explain(output, () => summary(lab.values(), lab.steps));
+  lab.explain(output, summary);
   plane.picture.append(area, ...values, output);
 
   function show({ n, query }, { weights, mask, output: outputs }) {

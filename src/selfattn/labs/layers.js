@@ -3,9 +3,8 @@
 import {
   dotProducts, fixedNumbers, fullMask, maskedSoftmax, product,
 } from "./machinery/core.js";
-import {
-  decimal, defineLab, element, write,
-} from "./machinery/controls.js";
+import { defineLab } from "./machinery/controls.js";
+import { decimal, element, write } from "./machinery/drawing.js";
 import { depthChart, LEAST } from "./depth_chart.js";
 
 // Five tokens: the query of each, followed by its key. The first three are
@@ -168,9 +167,10 @@ function build(lab) {
     element("div", { class: "lab-pair" }, tokens.frame, gradients.frame),
     element("div", { class: "lab-scroll", tabindex: 0, role: "region",
       "aria-label": "The numbers, block by block" }, table.frame));
-  lab.detail("Switch the residual path on, and move the norm.");
+  lab.hint(({ residual }) => residual
+    ? "Move the norm, or switch the residual path off."
+    : "Switch the residual path on, and move the norm.");
   return (values, now) => {
-    lab.now = now;
     for (const part of [tokens, gradients, table]) part.show(values, now);
     lab.say(`${values.depth} blocks. After the last, the tokens have size `
       + `${tenPower(now.size.at(-1))} and are `

@@ -1,9 +1,8 @@
 // A mask, chosen or drawn: in four conventions, with its weights and calls.
 
 import { dotProducts, maskedSoftmax } from "./machinery/core.js";
-import {
-  decimal, defineLab, element, set, write,
-} from "./machinery/controls.js";
+import { defineLab } from "./machinery/controls.js";
+import { decimal, element, set, write } from "./machinery/drawing.js";
 import { Shades } from "./machinery/shades.js";
 import { inOrder } from "./machinery/settings.js";
 import { CALLS, writeCalls } from "./mask_calls.js";
@@ -141,11 +140,12 @@ function build(lab) {
     ...calls.map((one) => one.frame));
   draw(lab, mask);
   for (const part of [weights, ...four])
-    part.canvas.addEventListener("pointermove", (event) =>
-      lab.detail(sentence(lab.result, ...part.pointed(event, values()))));
+    part.canvas.addEventListener("pointermove", (event) => {
+      const [i, j] = part.pointed(event, values());
+      lab.detail((now, result) => sentence(result, i, j));
+    });
 
   return (now, result) => {
-    lab.result = result;
     const { n, n_q, i, j, kind, padded } = now;
     const { keep } = result;
     write(sizeName, SIZES[kind] ?? "");
@@ -167,7 +167,7 @@ function build(lab) {
       write(text, result.calls[Object.keys(CALLS)[c]]));
     write(note, emptyNote(result.empty));
     note.className = result.empty.length ? "lab-complaint" : "lab-note";
-    lab.detail(sentence(result, i, j));
+    lab.hint((at, shown) => sentence(shown, at.i, at.j));
     const allowed = keep.flat().filter(Boolean).length;
     set(mask.canvas, { "aria-label":
       `Mask of ${n_q} queries and ${n} keys; ${allowed} pairs may look` });
@@ -205,7 +205,7 @@ function draw(lab, mask) {
     const [i, j] = at(event);
     if (painting !== null && lab.result.keep[i][j] !== painting)
       flip(lab, i, j);
-    lab.detail(sentence(lab.result, i, j));
+    lab.detail((values, result) => sentence(result, i, j));
   });
   for (const end of ["pointerup", "pointercancel"])
     mask.canvas.addEventListener(end, () => { painting = null; });

@@ -3,9 +3,8 @@
 import {
   dotProducts, fixedNumbers, fullMask, maskedSoftmax, product,
 } from "./machinery/core.js";
-import {
-  decimal, defineLab, element, set, write,
-} from "./machinery/controls.js";
+import { defineLab } from "./machinery/controls.js";
+import { decimal, element, set, write } from "./machinery/drawing.js";
 import { HeatMap, namedNumbers } from "./machinery/pictures.js";
 
 const SENTENCE = "the cat sat on the mat because it was soft".split(" ");
@@ -50,20 +49,8 @@ function projected(sort, n, d_model, columns) {
   return kept.get(key);
 }
 
-function problemOf({ d_model, n_heads, n_kv_heads }) {
-  if (d_model % n_heads)
-    return "n_heads must divide d_model, but "
-      + `n_heads=${n_heads} and d_model=${d_model}`;
-  if (n_heads % n_kv_heads)
-    return "n_kv_heads must divide n_heads, but "
-      + `n_kv_heads=${n_kv_heads} and n_heads=${n_heads}`;
-  return "";
-}
-
 function compute(values) {
   const { d_model, n_heads, n_kv_heads, n } = values;
-  const problem = problemOf(values);
-  if (problem) return { problem };
   const d = d_model / n_heads;
   const d_kv = d * n_kv_heads;
   const group = n_heads / n_kv_heads;
@@ -74,7 +61,6 @@ function compute(values) {
     dotProducts(q, keys[Math.floor(h / group)]).map((row) =>
       maskedSoftmax(row.map((score) => score / Math.sqrt(d)), all)));
   return {
-    problem,
     weights,
     parameters: 2 * d_model * d_model + 2 * d_model * d_kv,
     biases: 2 * d_model + 2 * d_kv,
@@ -108,7 +94,6 @@ function build(lab) {
     lab.range("n_kv_heads", "Key and value heads"),
     lab.range("n", ["Words ", element("i", {}, "n")]),
   );
-  const note = element("p", { class: "lab-note", role: "note" });
   const maps = chooser.labels.map((label, h) => headMap(lab, label, h));
   const heat = new HeatMap(lab, "Weights of the chosen head", SENTENCE);
   const shapes = namedNumbers("Shapes on the way", ["tensor", "shape"]);
@@ -116,17 +101,9 @@ function build(lab) {
   const pictures = element("div", { class: "lab-pair" },
     element("div", { class: "lab-scroll" }, heat.table),
     element("div", {}, shapes.frame, counts.frame));
-  lab.root.append(note, chooser.choice, pictures);
-  lab.detail("Point at a cell, or choose another head.");
+  lab.root.append(chooser.choice, pictures);
+  lab.hint(() => "Point at a cell, or choose another head.");
   return (values, result) => {
-    lab.result = result;
-    write(note, result.problem && `${result.problem}.`);
-    for (const part of [chooser.choice, pictures])
-      part.hidden = result.problem !== "";
-    if (result.problem) {
-      lab.say(result.problem);
-      return;
-    }
     maps.forEach((map) => map(values, result));
     heat.show(result.weights[values.head], fullMask(values.n, values.n));
     shapes.show(Object.entries(result.shapes)
@@ -164,8 +141,7 @@ function headMap(lab, label, head) {
     { class: "lab-map", "aria-hidden": "true" });
   const keys = element("span", { class: "lab-map-keys" });
   label.querySelector("span").append(canvas, keys);
-  const tell = () =>
-    lab.result.problem || best({ ...lab.values(), head }, lab.result);
+  const tell = (values, result) => best({ ...values, head }, result);
   lab.explain(label, tell);
   lab.explain(label.querySelector("input"), tell);
   return ({ n, n_heads, n_kv_heads }, { weights }) => {

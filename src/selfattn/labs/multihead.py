@@ -20,6 +20,7 @@ from selfattn.multihead import MultiHeadAttention, merge_heads, split_heads
 KINDS = {"x": 3, "W_q": 4, "W_k": 5, "W_v": 6, "W_o": 7}
 CACHED = 2  # bytes of a cached number, in half precision
 MOST_HEADS = 12
+HEADS = list(range(1, MOST_HEADS + 1))
 
 
 class MultiheadLab(Lab):
@@ -27,25 +28,20 @@ class MultiheadLab(Lab):
 
     Attributes:
         d_model: features of a token.
-        n_heads: query heads. Need not divide d_model: then the lab says what
-            the package says.
-        n_kv_heads: key and value heads; never more than query heads.
+        n_heads: query heads; they divide d_model.
+        n_kv_heads: key and value heads; they divide the query heads.
         n: how many words of the sentence there are.
         head: whose weights are shown with their numbers, from 0.
     """
 
     d_model = Choice(48, [8, 12, 16, 24, 48, 64])
-    n_heads = Whole(4, 1, MOST_HEADS)
-    n_kv_heads = Whole(4, 1, MOST_HEADS, of="n_heads")
+    n_heads = Choice(4, HEADS, divides="d_model")
+    n_kv_heads = Choice(4, HEADS, divides="n_heads")
     n = Whole(6, 1, len(WORDS))
     head = Whole(0, 0, MOST_HEADS - 1, of="n_heads", plus=-1)
 
     def layer(self) -> MultiHeadAttention:
-        """The package's layer with the lab's numbers, in float64.
-
-        Raises:
-            ValueError: if the heads do not divide evenly.
-        """
+        """The package's layer with the lab's numbers, in float64."""
         return layer(self.d_model, self.n_heads, self.n_kv_heads)
 
     def weights(self) -> Tensor:
@@ -85,18 +81,8 @@ class MultiheadLab(Lab):
         made, x = self.layer(), self.x()
         return CACHED * (made.W_k(x).numel() + made.W_v(x).numel())
 
-    def problem(self) -> str:
-        """Why there is no such layer, or nothing."""
-        try:
-            self.layer()
-        except ValueError as error:
-            return str(error)
-        return ""
-
     def describe(self) -> str:
         """The numbers of the picture in words."""
-        if self.problem():
-            return f"No picture: {self.problem()}."
         best = [
             f"{head + 1}: {WORDS[int(i)]} → {WORDS[int(j)]} {table[i, j]:.3f}"
             for head, table in enumerate(self.weights())
@@ -116,9 +102,6 @@ class MultiheadLab(Lab):
         columns = min(heads, 6)
         rows = -(-heads // columns)
         figure = Figure(figsize=(7.2, 2.1 * rows), layout="constrained")
-        if self.problem():
-            figure.text(0.5, 0.5, self.problem(), ha="center")
-            return figure
         axes = figure.subplots(rows, columns, squeeze=False).flatten()
         group = heads // self.n_kv_heads
         for ax in axes[heads:]:

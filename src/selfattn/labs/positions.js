@@ -1,8 +1,7 @@
 // Where a token is: waves, turns and distances, and what they do to a score.
 
-import {
-  decimal, defineLab, drawn, element, set, write,
-} from "./machinery/controls.js";
+import { defineLab } from "./machinery/controls.js";
+import { decimal, drawn, element, set, write } from "./machinery/drawing.js";
 
 const MOST_PAIRS = 32;
 const MOST_HEADS = 12;
@@ -101,12 +100,11 @@ function build(lab) {
   );
   const parts = [mapOf(lab), chartOf(lab), dialsOf(lab)];
   lab.root.append(...parts.map(({ frame }) => frame));
-  lab.detail("Move the query and the key; point at the pictures.");
+  lab.hint(sentence);
   return (values, result) => {
-    lab.result = result;
     for (const part of parts) part.show(values, result);
     lab.say(sentence(values, result));
-    lab.detail(sentence(values, result));
+    lab.hint(sentence);
   };
 }
 
@@ -139,7 +137,7 @@ function mapOf(lab) {
       Math.min(count - 1, Math.max(0, Math.floor((x / size) * count)));
     const f = place(event.clientY - box.top, box.height, rows.length);
     const p = place(event.clientX - box.left, box.width, rows[0].length);
-    lab.detail(pixel(lab.values(), rows, f, p));
+    lab.detail((values, result) => pixel(values, result.rows, f, p));
   });
 
   function show({ encoding }, { rows }) {
@@ -186,7 +184,7 @@ function chartOf(lab) {
   const asked = drawn("circle", { r: 5, class: "lab-key-dot" });
   picture.append(zero, asks, ...lines, asked, ...ticks);
   const frame = element("figure", { class: "lab-plane" }, caption, picture);
-  lab.explain(picture, () => sentence(lab.values(), lab.result));
+  lab.explain(picture, sentence);
 
   function show({ encoding, n, d, query, key }, { curves }) {
     const top = encoding === "alibi" ? 0 : d / 2;
@@ -221,7 +219,7 @@ function dialsOf(lab) {
       drawn("line", { x1: 0, y1: 0, class: look }));
     const dial = drawn("svg", { viewBox: "-12 -12 24 24", role: "img",
       tabindex: 0 }, drawn("circle", { r: 11, class: "lab-dial" }), ...hands);
-    lab.explain(dial, () => dialSentence(lab.values(), lab.result, i));
+    lab.explain(dial, (values, result) => dialSentence(values, result, i));
     row.append(dial);
     return { dial, hands };
   });
@@ -234,7 +232,7 @@ function dialsOf(lab) {
       // An SVG has no `hidden` of its own.
       dial.classList.toggle("lab-absent", i >= turns.length);
       if (i >= turns.length) return;
-      set(dial, { "aria-label": dialSentence(values, lab.result, i) });
+      set(dial, { "aria-label": dialSentence(values, { turns }, i) });
       [key * turns[i] + ahead, query * turns[i]].forEach((angle, hand) =>
         set(hands[hand], { x2: (10 * Math.cos(angle)).toFixed(2),
           y2: (-10 * Math.sin(angle)).toFixed(2) }));

@@ -1,9 +1,8 @@
 // One query among 64 keys: how its scores spread, how its weights sharpen.
 
 import { dotProducts, fixedNumbers, maskedSoftmax } from "./machinery/core.js";
-import {
-  decimal, defineLab, drawn, element, set, write,
-} from "./machinery/controls.js";
+import { defineLab } from "./machinery/controls.js";
+import { decimal, drawn, element, set, write } from "./machinery/drawing.js";
 
 const N_QUERIES = 8;
 const N_KEYS = 64;
@@ -81,25 +80,25 @@ function build(lab) {
   const weights = barChart(lab, "Weights of the keys", N_KEYS, {
     level: 1 / N_KEYS,
     ticks: [[0.5, "key 1"], [31.5, "32"], [62.5, "64"]],
-    explain: (i) => `Key ${i + 1}: score ${decimal(lab.now.scaled[i], 2)}, `
-      + `weight ${decimal(lab.now.weights[i])}.`,
+    explain: (i, now) => `Key ${i + 1}: score ${decimal(now.scaled[i], 2)}, `
+      + `weight ${decimal(now.weights[i])}.`,
   });
   const table = numberTable();
   lab.root.append(
     element("div", { class: "lab-pair" }, scores.frame, weights.frame),
     element("div", { class: "lab-scroll" }, table.frame));
-  lab.detail("Widen the keys, and change what the scores are divided by.");
+  lab.hint(() =>
+    "Widen the keys, and change what the scores are divided by.");
 
-  function scoreSentence(i) {
+  function scoreSentence(i, now) {
     const low = i - LIMIT - 1;
     const where = i === 0 ? `below −${LIMIT}`
       : low === LIMIT ? `of ${LIMIT} and more`
         : `from ${decimal(low, 0)} to ${decimal(low + 1, 0)}`;
-    return `Scores ${where}: ${lab.now.counts[i]} of ${N_KEYS}.`;
+    return `Scores ${where}: ${now.counts[i]} of ${N_KEYS}.`;
   }
 
   return (values, now) => {
-    lab.now = now;
     scores.show(now.counts.map((n) => n / N_KEYS));
     weights.show(now.weights);
     table.show(values, now);
@@ -124,7 +123,7 @@ function barChart(lab, title, n, { level, ticks, explain }) {
       x: i * step + step * 0.1, width: step * 0.8, class: "lab-column" });
     const reach = drawn("rect", {
       x: i * step, y: 0, width: step, height: HIGH, class: "lab-reach" });
-    lab.explain(reach, () => explain(i));
+    lab.explain(reach, (values, now) => explain(i, now));
     picture.append(bar, reach);
     return bar;
   });

@@ -1,53 +1,10 @@
-// What the labs are built from: labelled native controls, a plane with points
-// to drag, a table of numbers, a heat map, the lines that say what is shown.
+// What a lab is on the screen: its settings, labelled native controls for
+// them, and the lines that say what is shown.
 
-import { highest, readLink, settle, startOf, writeLink } from "./settings.js";
-
-const SVG = "http://www.w3.org/2000/svg";
-
-// element("p", { class: "note" }, "text", child): an HTML element.
-export function element(tag, attributes = {}, ...children) {
-  return fill(document.createElement(tag), attributes, children);
-}
-
-// drawn("circle", { r: 3 }): an SVG element.
-export function drawn(tag, attributes = {}, ...children) {
-  return fill(document.createElementNS(SVG, tag), attributes, children);
-}
-
-function fill(node, attributes, children) {
-  set(node, attributes);
-  node.append(...children);
-  return node;
-}
-
-// Sets attributes that differ; null takes one away.
-export function set(node, attributes) {
-  for (const [name, value] of Object.entries(attributes))
-    if (value === null) node.removeAttribute(name);
-    else if (node.getAttribute(name) !== String(value))
-      node.setAttribute(name, value);
-}
-
-// Writes a text that differs: touching every cell of a table at every move
-// of the hand would make the browser lay it out anew.
-export function write(node, text) {
-  if (node.textContent !== text) node.textContent = text;
-}
-
-// How large a share is, for the style sheet: a bar's length, a cell's shade.
-export function share(node, weight) {
-  const text = weight.toFixed(3);
-  if (node.style.getPropertyValue("--share") !== text)
-    node.style.setProperty("--share", text);
-}
-
-// Three decimals, a real minus sign, and no minus before zero.
-export function decimal(x, digits = 3) {
-  const text = x.toFixed(digits);
-  const zero = Number(text) === 0;
-  return text.replace("-", zero ? "" : "−");
-}
+import {
+  highest, optionsOf, readLink, settle, startOf, writeLink,
+} from "./settings.js";
+import { element, set, write } from "./drawing.js";
 
 // Makes a lab's module out of two functions:
 //   compute(values) → result   the arithmetic, which the tests compare
@@ -107,22 +64,45 @@ class LabView {
     for (const node of this.root.querySelectorAll(
       "input, select, button, [tabindex]"))
       set(node, { "data-lm-suppress-shortcuts": true });
-    this.complain(this.model.get("complaint") ?? "");
+    this.complained = () => this.complain(this.model.get("complaint") ?? "");
+    this.model.on("change:complaint", this.complained);
+    this.complained();
     this.update();
     clearTimeout(this.speaking); // nobody has done anything yet
+    this.keepHeight();
+  }
+
+  // The page below does not jump up when a move leaves less to show.
+  keepHeight() {
+    let [width, tallest] = [0, 0];
+    this.sizes = new ResizeObserver(() => {
+      const { offsetWidth, style } = this.root;
+      if (offsetWidth !== width) {
+        [width, tallest] = [offsetWidth, 0];
+        style.minHeight = "";
+      }
+      tallest = Math.max(tallest, this.root.offsetHeight);
+      style.minHeight = `${tallest}px`;
+    });
+    this.sizes.observe(this.root);
   }
 
   stop() {
     clearTimeout(this.speaking);
+    this.sizes.disconnect();
+    this.model.off("change:complaint", this.complained);
     for (const name of Object.keys(this.rules))
       this.model.off(`change:${name}`, this.changed);
   }
 
+  // All that is shown is drawn from the settings and from `result`.
   update() {
     try {
       const values = this.values();
+      this.result = this.compute(values);
       for (const refresh of this.refreshers) refresh(values);
-      this.redraw(values, this.compute(values));
+      this.redraw(values, this.result);
+      this.tellDetail();
     } catch (error) {
       const failed = { bubbles: true, detail: error };
       if (!this.root.isConnected) throw error;
@@ -130,9 +110,22 @@ class LabView {
     }
   }
 
-  // The numbers behind the picture, where the pointer or the focus is.
-  detail(text) {
-    write(this.detailLine, text);
+  // The numbers behind the picture, where the pointer or the focus is: what
+  // `tell(values, result)` says of `part`, now and after every change.
+  detail(tell, part = null) {
+    this.told = { tell, part };
+    this.tellDetail();
+  }
+
+  // What the line says when nothing is pointed at.
+  hint(tell) {
+    this.resting = tell;
+    this.told = { tell, part: null };
+  }
+
+  tellDetail() {
+    if (this.told.part?.checkVisibility?.() === false) this.hint(this.resting);
+    write(this.detailLine, this.told.tell(this.values(), this.result));
   }
 
   // For screen readers: what has come out, once the hand rests.
@@ -157,11 +150,12 @@ class LabView {
   // The label is text, or a list of text and elements.
   range(name, label, { when = () => true, text = String } = {}) {
     const rule = this.rules[name];
-    const stops = rule.options;
+    const stopsNow = () => optionsOf(rule, this.values());
     const input = element("input", { type: "range", "data-setting": name });
     const shown = element("span", { class: "lab-value" });
     input.addEventListener("input", () => {
       const moved = Number(input.value);
+      const stops = stopsNow();
       this.set({ [name]: stops ? stops[moved] : moved });
     });
     const whole = element("label", {},
@@ -169,6 +163,7 @@ class LabView {
     set(shown, { "aria-hidden": "true" });
     this.refreshers.push((values) => {
       const value = values[name];
+      const stops = stopsNow();
       set(input, stops
         ? { min: 0, max: stops.length - 1, step: 1 }
         : { min: rule.low, max: highest(rule, values), step: rule.step ?? 1 });
@@ -221,9 +216,9 @@ class LabView {
     return { choice, labels };
   }
 
-  // Numbers of `node` are shown while it has the pointer or the focus.
-  explain(node, text) {
-    const show = () => this.detail(text());
+  // Numbers of `node` are shown once it has the pointer or the focus.
+  explain(node, tell) {
+    const show = () => this.detail(tell, node);
     node.addEventListener("pointerenter", show);
     node.addEventListener("focus", show);
   }

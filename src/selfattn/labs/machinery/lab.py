@@ -90,12 +90,10 @@ class Lab(anywidget.AnyWidget):
 
     @traitlets.observe(traitlets.All)
     def _follow(self, change: Any) -> None:
-        """Lower what another setting bounds, when that one has fallen."""
+        """Lower what another setting bounds, when that one has changed."""
         for name, trait in self.settings().items():
             if getattr(trait, "of", None) == change.name:
-                high = trait.highest(self)
-                if getattr(self, name) > high:
-                    setattr(self, name, high)
+                setattr(self, name, trait.settled(self))
 
     def __repr__(self) -> str:
         """The call that makes this lab, and nothing that changes by itself."""

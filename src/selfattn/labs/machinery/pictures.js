@@ -1,6 +1,6 @@
 // Pictures that several labs draw: a plane with points, and a heat map.
 
-import { decimal, drawn, element, set, share, write } from "./controls.js";
+import { decimal, drawn, element, set, share, write } from "./drawing.js";
 import { snap } from "./settings.js";
 
 const SIZE = 240; // of the plane, in its own units
@@ -83,8 +83,6 @@ export function makeHandle(group, plane, rule, name, { where, moved }) {
     const at = plane.pointed(event);
     held = where().map((x, axis) => x - at[axis]);
     group.setPointerCapture(event.pointerId);
-    group.focus();
-    event.preventDefault();
   });
   group.addEventListener("pointermove", (event) => {
     if (held) go(plane.pointed(event).map((x, axis) => x + held[axis]));

@@ -9,12 +9,21 @@ export function highest(rule, values) {
   return Math.min(rule.high, values[rule.of] + rule.plus);
 }
 
-// What another setting bounds is lowered when that one has fallen.
+// The options of a choice: some divide another setting, without rest.
+export function optionsOf(rule, values) {
+  return rule.options?.filter((option) =>
+    !rule.divides || values[rule.divides] % option === 0);
+}
+
+// What another setting bounds is lowered when that one has changed.
 export function settle(rules, values) {
   const settled = { ...values };
   for (const [name, rule] of Object.entries(rules))
     if (rule.of)
       settled[name] = Math.min(settled[name], highest(rule, settled));
+    else if (rule.divides)
+      settled[name] = optionsOf(rule, settled)
+        .findLast((option) => option <= settled[name]);
   return settled;
 }
 
@@ -34,12 +43,15 @@ const READ = {
   whole: (text, rule, name, values) =>
     readNumber(text, { ...rule, high: highest(rule, values), step: 1 }, name),
   number: readNumber,
-  choice(text, rule, name) {
-    const found = rule.options.find((option) => String(option) === text);
+  choice(text, rule, name, values) {
+    const options = optionsOf(rule, values);
+    const found = options.find((option) => String(option) === text);
     if (found !== undefined) return [found, ""];
-    return [rule.start,
-      `${name} must be one of ${rule.options.join(", ")}, but the link says `
-      + `“${text}”; it stays ${rule.start}.`];
+    const why = rule.divides
+      ? `, which divide ${rule.divides}=${values[rule.divides]}` : "";
+    return [values[name],
+      `${name} must be one of ${options.join(", ")}${why}, but the link says `
+      + `“${text}”; it stays ${values[name]}.`];
   },
   flag(text, rule, name) {
     if (text === "true" || text === "false") return [text === "true", ""];
@@ -104,7 +116,8 @@ export function readLink(fragment, name, rules) {
   let values = startOf(rules);
   // What bounds others comes first.
   for (const [key, rule] of Object.entries(rules).sort(
-    ([, a], [, b]) => Boolean(a.of) - Boolean(b.of))) {
+    ([, a], [, b]) => Boolean(a.of ?? a.divides)
+      - Boolean(b.of ?? b.divides))) {
     values = settle(rules, values);
     if (!asked.has(key)) continue;
     const [value, complaint] =

@@ -52,6 +52,10 @@ class Whole(traitlets.Int):
             return self.high
         return min(self.high, getattr(lab, self.of) + self.plus)
 
+    def settled(self, lab: traitlets.HasTraits) -> int:
+        """Its value, or the nearest that is allowed as things stand."""
+        return min(getattr(lab, self.name), self.highest(lab))
+
     def rule(self) -> dict[str, Any]:
         """What the page must know about the bounds."""
         rule = {"kind": self.kind, "low": self.low, "high": self.high}
@@ -95,14 +99,35 @@ class Number(traitlets.Float):
 
 
 class Choice(traitlets.TraitType):
-    """One of a few values, which are all words or all numbers."""
+    """One of a few values, which are all words or all numbers.
+
+    Args:
+        start: the value at the start.
+        options: the values; if they divide another setting, the least first.
+        divides: the name of a setting that this one divides without rest.
+            When that one changes, this falls to the next that does.
+    """
 
     kind = "choice"
 
-    def __init__(self, start: Any, options: list[Any]):
+    def __init__(
+        self, start: Any, options: list[Any], *, divides: str | None = None
+    ):
         super().__init__(start)
-        self.options = options
+        self.options, self.of = options, divides
         self.tag(sync=True)
+
+    def allowed(self, lab: traitlets.HasTraits) -> list[Any]:
+        """The options as things stand in ``lab``."""
+        if self.of is None:
+            return self.options
+        whole = getattr(lab, self.of)
+        return [option for option in self.options if whole % option == 0]
+
+    def settled(self, lab: traitlets.HasTraits) -> Any:
+        """Its value, or the next below that is allowed as things stand."""
+        value = getattr(lab, self.name)
+        return max(x for x in self.allowed(lab) if x <= value)
 
     def validate(self, lab: Any, value: Any) -> Any:
         """The option that is meant, or a `SettingError`."""
@@ -113,9 +138,18 @@ class Choice(traitlets.TraitType):
             )
         return self.options[self.options.index(value)]
 
+    def _cross_validate(self, lab: traitlets.HasTraits, value: Any) -> Any:
+        if value not in self.allowed(lab):
+            raise SettingError(
+                f"{self.name} must divide {self.of}, but {self.name}={value} "
+                f"and {self.of}={getattr(lab, str(self.of))}"
+            )
+        return super()._cross_validate(lab, value)
+
     def rule(self) -> dict[str, Any]:
         """What the page must know about the options."""
-        return {"kind": self.kind, "options": self.options}
+        rule = {"kind": self.kind, "options": self.options}
+        return rule | ({"divides": self.of} if self.of else {})
 
 
 class Flag(traitlets.Bool):

@@ -1,7 +1,7 @@
 // A table of shades on a canvas, for tables of a hundred rows and more. It is
 // drawn in black, which a dark page turns round.
 
-import { element } from "./controls.js";
+import { element } from "./drawing.js";
 
 export class Shades {
   constructor(title, look, textsUpTo) {
