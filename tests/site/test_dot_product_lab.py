@@ -406,6 +406,7 @@ def test_the_line_below_has_the_tables_numbers_after_a_drag(open_lab):
 
 def drag(lab, handle, right, down):
     """With the mouse, as a hand does it."""
+    handle.scroll_into_view_if_needed()
     box = handle.locator(".lab-reach").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     mouse = lab.page.mouse

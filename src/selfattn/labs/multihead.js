@@ -97,7 +97,7 @@ function build(lab) {
   const maps = chooser.labels.map((label, h) => headMap(lab, label, h));
   const heat = new HeatMap(lab, "Weights of the chosen head", SENTENCE);
   const shapes = namedNumbers("Shapes on the way", ["tensor", "shape"]);
-  const counts = namedNumbers("What it costs", ["", "number"]);
+  const counts = namedNumbers("What it costs");
   const pictures = element("div", { class: "lab-pair" },
     element("div", { class: "lab-scroll" }, heat.table),
     element("div", {}, shapes.frame, counts.frame));
