@@ -17,11 +17,11 @@ import json
 import time
 import warnings
 from collections.abc import Iterator
+from random import Random
 
 import torch
 
 from tools.measure.clinic.drawing import (
-    HERE,
     STORE,
     Case,
     fingerprint,
@@ -29,50 +29,49 @@ from tools.measure.clinic.drawing import (
     sound,
 )
 from tools.measure.clinic.examining import Visit, visit, ways
-from tools.measure.clinic.patients import HEALTHY, ROOT, patient
+from tools.measure.clinic.patients import ROOT, patient
 from tools.measure.clinic.tables import tables
 from tools.measure.provenance import RESULTS, provenance
 
 PATH = RESULTS / "clinic.json"
+EACH = 2  # visits of the ill before one of a sound one
 DOCTOR = ROOT / "src" / "selfattn" / "doctor"
 
 
 def planned(chosen: argparse.Namespace) -> Iterator[tuple[Case, str]]:
     """All visits, in the order in which they are made.
 
-    The sound ones are spread among the ill, so that a run that is cut short
-    has seen some of each.
+    The sound ones stand among the ill, so that a run that is cut short has
+    seen some of each; those of which one fact is not told come last.
     """
     well = [
         (case, way)
         for case in sound(chosen.half)
         for way in ways(case, patient(case.text))
     ]
-    torch.manual_seed(chosen.seed)
-    order = torch.randperm(len(well)).tolist()
-    each = max(1, round(chosen.visits / max(1, len(well))))
+    draw = Random(chosen.seed)
+    draw.shuffle(well)
+    well.sort(key=lambda one: one[1].startswith("all but"), reverse=True)
     n = 0
     for case in ill(chosen.half, chosen.seed, chosen.twice):
         for way in ways(case, patient(case.style.text)):
-            n += 1
             yield case, way
-            if n % each == 0 and order:
-                yield well[order.pop()]
-    for i in order:
-        yield well[i]
+            n += 1
+            if n % EACH == 0 and well:
+                yield well.pop()
+    yield from reversed(well)
 
 
 def examined(chosen: argparse.Namespace) -> list[Visit]:
     """Make all visits, or those for which there is time."""
-    sources = [*DOCTOR.rglob("*.py"), *HERE.rglob("*.py")]
-    path = STORE / f"visits-{fingerprint([*sources, *HEALTHY.rglob('*.py')])}"
+    path = STORE / f"visits-{fingerprint([*DOCTOR.rglob('*.py')])}"
     done = read(path)
     end = time.monotonic() + 60 * chosen.minutes
     visits = []
     for case, way in planned(chosen):
         if len(visits) >= chosen.visits or time.monotonic() > end:
             break
-        key = f"{case.name} | {way}"
+        key = f"{case.name} | {way} | {case.mark}"
         if key not in done:
             done[key] = visit(case, way)
             write(path, key, done[key])

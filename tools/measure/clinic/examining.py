@@ -27,10 +27,14 @@ class Visit(NamedTuple):
     outcome: str  # healthy, ill, asks, trouble
     name: str  # of the mistake; "" if none was named
     sure: bool  # whether it is the mistake, and not just like it
-    right: bool  # whether that is a name of what was planted
     wordless: tuple[str, ...]  # facts that the doctor has no word for
     seconds: float
     words: str  # the report's beginning
+
+    @property
+    def right(self) -> bool:
+        """Whether it was given a name of what was planted."""
+        return any(self.name in NAMES.get(o, ()) for o in self.operators)
 
 
 def ways(case: Case, made: Patient) -> list[str]:
@@ -84,7 +88,6 @@ def visit(case: Case, way: str) -> Visit:
         outcome(report),
         name,
         report.mistake is not None,
-        any(name in NAMES.get(one, ()) for one in case.operators),
         tuple(wordless),
         round(seconds, 2),
         " ".join(str(report).split())[:300],

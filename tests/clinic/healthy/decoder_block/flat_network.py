@@ -43,7 +43,7 @@ FACTS = {
     "layout": "BND",
     "self_attention": "masked_attention",
     "cross_attention": "encoder_attention",
-    "feed_forward": ("linear_in", "relu", "linear_out"),
+    "flat_feed_forward": ("linear_in", "relu", "linear_out"),
     "dropout": 0.1,
 }
 INPUTS = {"x": "b n 12", "enc": "b m 12", "src_padding?": "padding b m"}

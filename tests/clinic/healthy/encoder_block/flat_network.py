@@ -30,7 +30,7 @@ FACTS = {
     "order": "pre",
     "mask": "block",
     "layout": "BND",
-    "feed_forward": ("fc1", "relu", "fc2"),
+    "flat_feed_forward": ("fc1", "relu", "fc2"),
     "dropout": 0.1,
 }
 INPUTS = {"src": "b n 12", "src_mask?": "block n n"}

@@ -34,8 +34,8 @@ PATIENT = Block(12, 2, 18)
 FACTS = {
     "order": "post",
     "layout": "BND",
-    "attention": ("q", "k", "v", "o"),
-    "feed_forward": ("up", "relu", "down"),
+    "flat_attention": ("q", "k", "v", "o"),
+    "flat_feed_forward": ("up", "relu", "down"),
     "norms": ["norm_a", "norm_b"],
     "n_heads": 2,
 }

@@ -1,0 +1,45 @@
+"""Decoders are ill if they are not one with themselves, and else healthy."""
+
+import pytest
+
+from tools.measure.clinic.chunks import judged
+from tools.measure.clinic.patients import patient, styles
+
+STYLES = {s.name: s for s in styles() if s.kind == "cached-decoder"}
+
+
+def verdict(name, was, becomes):
+    """What is said of a decoder in which something was replaced."""
+    text = STYLES[name].text
+    assert was in text
+    mutant = patient(text.replace(was, becomes), "mutant")
+    return judged(patient(text), mutant)
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_each_is_one_with_itself(name):
+    text = STYLES[name].text
+    assert judged(patient(text), patient(text, "again")).is_ == "equivalent"
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "why"),
+    [
+        ("(past_k, k)", "(k, past_k)", "in chunks it says something else"),
+        (".tril(total - n)", ".tril(total - n + 1)", "in chunks"),
+        ("k.transpose(2, 3)", "k[:1].transpose(2, 3)", "another text is seen"),
+        ("return out, (k, v)", "return out, cache", "in chunks"),
+        ("@ v\n", "@ v.float().double()\n", ""),
+        ("-inf", "nan", "NaN or infinity"),
+    ],
+)
+def test_one_that_is_not_is_ill(was, becomes, why):
+    found = verdict("joined_pairs", was, becomes)
+    healthy = not why
+    assert found.is_ == ("equivalent" if healthy else "ill")
+    assert found.why.startswith(why)
+
+
+def test_another_scale_makes_another_decoder():
+    found = verdict("joined_pairs", "/ q.size(-1) ** 0.5", "")
+    assert found.is_ == "equivalent"
