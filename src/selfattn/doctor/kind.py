@@ -96,6 +96,14 @@ def by_its_name(thing: Any, facts: Facts) -> tuple[str, ...]:
     return (name if name.isidentifier() else "answer",)
 
 
+def among(value: object, options: Mapping[Any, str]) -> bool:
+    """Whether a value is one of the options; a list, say, is never one."""
+    try:
+        return value in options
+    except TypeError:  # it cannot be a key
+        return False
+
+
 @dataclass(frozen=True, eq=False)
 class Kind:
     """One kind of thing that can be examined.
@@ -141,7 +149,7 @@ class Kind:
                     f"{', '.join(known)}"
                 )
             options = known[name].options
-            if options and value not in options:
+            if options and not among(value, options):
                 raise ValueError(
                     f"{name} must be one of "
                     f"{', '.join(map(repr, options))}, but it is {value!r}"

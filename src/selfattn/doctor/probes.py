@@ -50,6 +50,7 @@ class Probe:
     fixed: tuple[str, ...] = ()  # axes that are never made shorter
     needs: tuple[str, ...] = ()  # what not every right answer can do
     convention: str = ""  # the fact that more than one outcome is right by
+    refused: bool = False  # a right answer raises, in whatever words
     experiment: Callable[[Callable[..., Any], Inputs], object] | None = None
 
     def axes(self) -> dict[str, int]:

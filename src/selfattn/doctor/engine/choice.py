@@ -42,6 +42,8 @@ def likelihood(report: Report) -> tuple[int, ...]:
     Under a wrong reading, shapes seldom fit. So wrong numbers of the right
     shape speak for a reading, too.
     """
+    if report.trouble:
+        return (-1,)
     kinds = [finding.difference.kind for finding in report.findings]
     near = sum(kind in {*NUMERIC, "modifies"} for kind in kinds)
     verdict = 2 * report.passed + (report.mistake is not None)

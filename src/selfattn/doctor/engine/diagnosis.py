@@ -9,7 +9,13 @@ from selfattn.doctor.engine.allowances import (
     refusals,
     without_conventions,
 )
-from selfattn.doctor.engine.matching import Seen, most_alike, named, wrong
+from selfattn.doctor.engine.matching import (
+    Seen,
+    most_alike,
+    named,
+    observe_known,
+    wrong,
+)
 from selfattn.doctor.engine.outcome import Outcome, observe
 from selfattn.doctor.engine.shrinking import smallest_failure
 from selfattn.doctor.exercise import Exercise
@@ -57,6 +63,9 @@ def judge(
     """
     lacks, known = dict(lacks or {}), known or {}
     asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
+    if failure := without_reference(exercise, asked):
+        report = Report(exercise.name, 0, trouble=failure)
+        return Case(answer, exercise, [], report, {})
     outcomes = {p: known.get(p) or observe(exercise, answer, p) for p in asked}
     seen = [Seen(*pair) for pair in outcomes.items()]
     report = Report(exercise.name, len(seen), not_asked=lacks)
@@ -72,6 +81,23 @@ def judge(
         case = with_name(case, takes)
     findings = tuple(wrong(exercise, case.seen))
     return case._replace(report=case.report.with_(findings=findings))
+
+
+def without_reference(exercise: Exercise, asked: Sequence[Probe]) -> str:
+    """Why there is nothing to compare an answer with; nothing if there is.
+
+    Whoever fails would be like a reference that fails as well, and healthy.
+    """
+    for probe in asked:
+        expected = observe_known(exercise, None, probe)
+        raised = expected.error or expected.gradient_error
+        if raised and not probe.refused:
+            return (
+                f"The trouble is the doctor's own: its reference raises "
+                f"{raised}, where it asks whether this holds: "
+                f"{probe.claim}. Of the patient, that says nothing."
+            )
+    return ""
 
 
 def with_name(case: Case, takes: Sequence[str]) -> Case:

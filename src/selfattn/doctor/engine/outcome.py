@@ -15,6 +15,18 @@ from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs, Probe, numbers
 
 
+class OwnTroubleError(Exception):
+    """The doctor cannot make what it examines with."""
+
+    def __init__(self, what: str, error: Exception):
+        """Say what it is, and what is raised instead."""
+        super().__init__(
+            f"The trouble is the doctor's own: to make {what} raises "
+            f"{in_words(error)}. Is a fact, or the thing, not what its kind "
+            "takes?"
+        )
+
+
 @dataclass
 class Outcome:
     """All that an answer did on one probe."""
@@ -31,8 +43,15 @@ class Outcome:
 def observe(
     exercise: Exercise, answer: Any, probe: Probe, **smaller: int
 ) -> Outcome:
-    """Run an answer on a probe. Whatever it does, this does not raise."""
-    inputs, untouched = probe.make(**smaller), probe.make(**smaller)
+    """Run an answer on a probe. Whatever it does, this does not raise.
+
+    Raises:
+        OwnTroubleError: if there is no such input to run it on.
+    """
+    try:
+        inputs, untouched = probe.make(**smaller), probe.make(**smaller)
+    except Exception as error:
+        raise OwnTroubleError("an input", error) from error
     outcome = Outcome()
     try:
         with undisturbed():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from selfattn.doctor.engine.choice import decide, likelihood
 from selfattn.doctor.engine.diagnosis import Case, explain, judge
 from selfattn.doctor.engine.isolation import RefusedError, Watch
-from selfattn.doctor.engine.outcome import in_words
+from selfattn.doctor.engine.outcome import OwnTroubleError, in_words
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Kind, Reading, UnclearError
 from selfattn.doctor.patient import Facts, Patient, unseen
@@ -39,6 +39,8 @@ def examine_here(
         raise
     except UnclearError as unclear:
         return nothing_found.with_(question=str(unclear))
+    except OwnTroubleError as own:
+        return nothing_found.with_(trouble=str(own))
     except (Exception, SystemExit) as error:
         return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
 
@@ -51,6 +53,19 @@ class Visit(NamedTuple):
     kind: Kind
     said: Facts
     watch: Watch
+
+    def exercise(self, facts: Facts) -> Exercise:
+        """What the thing is held to in one reading.
+
+        Raises:
+            OwnTroubleError: if that cannot be made.
+        """
+        try:
+            return self.kind.exercise(self.prepared, facts)
+        except UnclearError:
+            raise
+        except Exception as error:
+            raise OwnTroubleError("its reference", error) from error
 
     def case(
         self,
@@ -70,7 +85,7 @@ class Visit(NamedTuple):
             names: whether to look for the name of its mistake.
         """
         kind, said, facts = self.kind, self.said, reading.facts
-        exercise = kind.exercise(self.prepared, facts)
+        exercise = self.exercise(facts)
         code = kind.code(self.thing, facts)
         later = dict.fromkeys(kind.late() if early else (), "")
         case = judge(
@@ -142,6 +157,7 @@ def as_read(
         name: reading.facts[name]
         for name, fact in kind.facts.items()
         if fact.options
+        and not report.trouble
         and name in reading.facts
         and name not in said
         and (fact.need or name) not in reading.lacks
@@ -167,7 +183,7 @@ def check_takes(visit: Visit, seen: Reading) -> None:
     known = {
         need: None
         for reading in kind.readings(visit.said, seen)
-        for need in kind.exercise(visit.prepared, reading.facts).optional
+        for need in visit.exercise(reading.facts).optional
     }
     for name in visit.said["takes"]:
         if name not in known:

@@ -46,12 +46,14 @@ BATCH_AXIS = Exercise(
             BATCH,
             {"rows": 3},
             needs=("short table",),
+            refused=True,
         ),
         Probe(
             "even if it has but one row",
             BATCH,
             {"rows": 1},
             needs=("short table",),
+            refused=True,
         ),
         Probe(
             "the order in memory does not matter",

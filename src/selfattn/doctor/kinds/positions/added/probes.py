@@ -34,5 +34,6 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
         {"n": rows + 1, "d": d},
         table.dtype,
         fixed=("d", "n"),
+        refused=True,
     )
     return (*kept, beyond)

@@ -1,0 +1,93 @@
+"""The door: what is asked is checked, and a thing is not asked its name."""
+
+import functools
+import time
+
+import pytest
+import torch
+
+from selfattn import attention
+from selfattn.doctor import examine
+from selfattn.doctor.engine.readings import title
+
+ATTENTION = {"kind": "attention", "layout": "any"}
+
+
+@pytest.mark.parametrize("limit", [30.0, None])
+@pytest.mark.parametrize("takes", [["masks"], ["mask", "cusal"], "masks"])
+def test_a_name_that_is_misspelt_is_refused(takes, limit):
+    """`takes=["masks"]` was healthy, on the one probe that needs nothing."""
+    with pytest.raises(ValueError, match="takes must list what 'attention'"):
+        examine(attention, takes=takes, time_limit=limit, **ATTENTION)
+
+
+@pytest.mark.parametrize("takes", [3, {"mask": True}, torch.ones(2), b"mask"])
+def test_names_are_listed(takes):
+    with pytest.raises(ValueError, match="takes must list names, but it is"):
+        examine(attention, takes=takes, **ATTENTION)
+
+
+def test_one_name_needs_no_list():
+    reports = [
+        examine(attention, takes=takes, time_limit=None, **ATTENTION)
+        for takes in ("mask", ["mask"], ("mask",), {"mask"})
+    ]
+    assert {report.probes for report in reports} == {reports[0].probes}
+    assert reports[0].passed and "a causal flag" in str(reports[0])
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"kind": "attention", "exercise": "dot_product/attention"},
+        {"kind": "attention", "mask": "keeps"},
+        {"kind": "attention", "mask": ["keep"]},
+        {"kind": "attention", "mask": {"keep": 1}},
+        {"kind": "attention", "masks": "keep"},
+    ],
+)
+def test_what_cannot_be_asked_is_refused(facts):
+    with pytest.raises(ValueError, match=r"must be|is examined as one"):
+        examine(attention, **facts)
+
+
+class Shy:
+    """It has no attribute that one could ask for."""
+
+    def __call__(self, q, k, v):
+        return attention(q, k, v)
+
+    def __getattr__(self, name):
+        raise RuntimeError(f"do not ask for {name}")
+
+
+class Slow(Shy):
+    def __getattr__(self, name):
+        time.sleep(600)
+
+
+class Loose(Shy):
+    __name__ = property(lambda self: 1 / 0)
+
+
+@pytest.mark.parametrize("shy", [Shy, Slow, Loose])
+def test_a_thing_that_may_not_be_asked_is_examined_all_the_same(shy):
+    """What it raises came out of `examine`, and what hangs hung it."""
+    start = time.monotonic()
+    report = examine(shy(), time_limit=3.0, **ATTENTION)
+    assert report.patient == shy.__name__
+    assert report.passed or report.exit_code == 2, report
+    assert time.monotonic() - start < 60
+
+
+def test_a_thing_has_a_title():
+    class Named:
+        def __init__(self):
+            self.__name__ = "mine"
+
+    assert title(attention) == title(functools.partial(attention))
+    assert title(attention) == "attention" and title(Named) == "Named"
+    assert title(Named()) == "mine" and title([].append) == "append"
+    assert title(torch.nn.Linear(1, 1)) == "Linear"
+    assert title(functools.partial(Shy())) == "Shy" and title(3) == "int"
