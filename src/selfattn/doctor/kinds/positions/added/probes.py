@@ -24,6 +24,7 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
             probe.change,
             probe.gradient,
             fixed=("d",),
+            refused=probe.sizes.get("n", 0) > rows,
         )
         for probe in BATCH_AXIS.probes
         if not ELSEWHERE & {*probe.needs}
