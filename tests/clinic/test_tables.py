@@ -38,6 +38,7 @@ def test_each_outcome_is_counted_in_its_place():
     counts = {name: x["n"] for name, x in whole.items() if name != "seconds"}
     assert counts == {
         "found": 3,
+        "told apart": 3,
         "named right": 1,
         "surely named wrong": 1,
         "called healthy": 1,
@@ -49,6 +50,15 @@ def test_each_outcome_is_counted_in_its_place():
 def test_one_without_a_name_is_not_named_wrong():
     (row,) = tables([VISITS[2]])["told the facts"]["by kind"].values()
     assert row["surely named wrong"]["n"] == 0
+
+
+def test_to_call_all_ill_is_to_tell_none_apart():
+    for outcome, apart in (("healthy", 1), ("asks", 1), ("ill", 0)):
+        both = [VISITS[0], seen(outcome)]
+        row = tables(both)["told the facts"]["all"]
+        assert (row["found"]["n"], row["told apart"]["n"]) == (1, apart)
+    alone = tables([VISITS[0]])["told the facts"]["all"]["told apart"]
+    assert (alone["n"], alone["of"]) == (0, 0)
 
 
 def test_two_mistakes_are_right_by_either_name():

@@ -35,10 +35,31 @@ def share(visits: Sequence[Visit], what: Callable[[Visit], bool]) -> dict:
     return {"n": hits, "of": of, "interval": wilson(hits, of)}
 
 
-def of_the_ill(visits: Sequence[Visit]) -> dict[str, Any]:
-    """What became of those with a mistake."""
+Sound = dict[tuple[str, str, str], str]
+
+
+def sound(visits: Sequence[Visit]) -> Sound:
+    """What was said of each sound style, by what was told of it."""
+    return {
+        (v.kind, v.style, v.told): v.outcome for v in visits if not v.operators
+    }
+
+
+def of_the_ill(visits: Sequence[Visit], said: Sound) -> dict[str, Any]:
+    """What became of those with a mistake.
+
+    To call all patients ill is no art: told apart is one whose sound style,
+    asked after in the same way, was not called ill.
+    """
+    known = [v for v in visits if (v.kind, v.style, v.told) in said]
     return {
         "found": share(visits, lambda v: v.outcome == "ill"),
+        "told apart": share(
+            known,
+            lambda v: (
+                v.outcome == "ill" and said[v.kind, v.style, v.told] != "ill"
+            ),
+        ),
         "named right": share(visits, lambda v: v.right),
         "surely named wrong": share(visits, lambda v: v.sure and not v.right),
         "called healthy": share(visits, lambda v: v.outcome == "healthy"),
@@ -63,15 +84,18 @@ def seconds(visits: Sequence[Visit]) -> dict[str, float]:
 def tables(visits: Sequence[Visit]) -> dict[str, Any]:
     """All tables: in all, and by kind, style and operator."""
     whole: dict[str, Any] = {}
+    said = sound(visits)
     for condition, chosen in conditions(visits).items():
         with_one = [v for v in chosen if v.operators]
         without = [v for v in chosen if not v.operators]
         whole[condition] = {
-            "all": row(chosen),
-            "by kind": grouped(chosen, lambda v: [v.kind]),
-            "by style": grouped(chosen, lambda v: [f"{v.kind}/{v.style}"]),
+            "all": row(chosen, said),
+            "by kind": grouped(chosen, lambda v: [v.kind], said),
+            "by style": grouped(
+                chosen, lambda v: [f"{v.kind}/{v.style}"], said
+            ),
             "by operator": {
-                name: of_the_ill(group)
+                name: of_the_ill(group, said)
                 for name, group in groups(with_one, by_operator).items()
             },
             "visits": len(with_one) + len(without),
@@ -96,13 +120,13 @@ def conditions(visits: Sequence[Visit]) -> dict[str, list[Visit]]:
     return found
 
 
-def row(visits: Sequence[Visit]) -> dict[str, Any]:
+def row(visits: Sequence[Visit], said: Sound) -> dict[str, Any]:
     """One row of a table."""
     made: dict[str, Any] = {}
     with_one = [v for v in visits if v.operators]
     without = [v for v in visits if not v.operators]
     if with_one:
-        made |= of_the_ill(with_one)
+        made |= of_the_ill(with_one, said)
     if without:
         made |= of_the_sound(without)
     return made | {"seconds": seconds(visits)}
@@ -120,7 +144,8 @@ def groups(
 
 
 def grouped(
-    visits: Sequence[Visit], of: Callable[[Visit], list[str]]
+    visits: Sequence[Visit], of: Callable[[Visit], list[str]], said: Sound
 ) -> dict[str, Any]:
     """Rows by a word each."""
-    return {name: row(group) for name, group in groups(visits, of).items()}
+    found = groups(visits, of)
+    return {name: row(group, said) for name, group in found.items()}
