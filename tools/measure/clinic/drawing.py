@@ -118,6 +118,8 @@ def known(style: Style, text: str) -> Verdict:
         verdict = judge(healthy, other, style.kind)
     except Exception as error:  # whatever a mutant does when it is made
         verdict = Verdict("broken", f"{type(error).__name__}: {error}"[:120])
+    if "NameError" in verdict.why:  # nobody would take that to a doctor
+        verdict = verdict._replace(is_="broken")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(verdict), "utf-8")
     return verdict

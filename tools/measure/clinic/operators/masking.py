@@ -81,8 +81,8 @@ def filled_with_too_little(node: ast.AST) -> Iterator[str]:
 def filled_with_a_tiny_number(node: ast.AST) -> Iterator[str]:
     """A number that is small, and not low, as float.min of C."""
     if is_fill(node) and re.search(LOW, text(options(node)[1])):
-        mask, x = text(options(node)[0]), operand(node)
-        yield f"({x}).masked_fill({mask}, torch.finfo(({x}).dtype).tiny)"
+        mask = text(options(node)[0])
+        yield f"({operand(node)}).masked_fill({mask}, 1e-37)"
 
 
 @operator(MASKED)
@@ -130,11 +130,14 @@ def masks(statement: ast.stmt) -> str:
 
 def weights_of(statement: ast.stmt, scores: str) -> str:
     """The name that a softmax of the scores gets; "" if it gets none."""
-    if scores and isinstance(statement, ast.Assign):
-        value = text(statement.value)
-        target = statement.targets[0]
-        if "softmax" in value and scores in value and type(target) is ast.Name:
-            return target.id
+    if (
+        scores
+        and isinstance(statement, ast.Assign)
+        and call(statement.value, "softmax")
+        and operand(statement.value) == scores
+        and isinstance(statement.targets[0], ast.Name)
+    ):
+        return statement.targets[0].id
     return ""
 
 
