@@ -5,10 +5,15 @@ two digits for every token, with one head or several, all else equal; with one
 head twice as wide; with one head and a nonlinear read-out; and with two heads
 whose features are taken by `view` where they should be transposed. *Repeats*
 (`selfattn.data.repeats`): two layers of four heads learn to continue a text
-that repeats itself, and we measure where each of the heads looks.
+that repeats itself, and we measure where each of the heads looks; then heads
+are taken out of the trained model, and kinds of key hidden from a layer, to
+see what the model needs.
 """
 
+import copy
 import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -50,6 +55,10 @@ SMALLEST = {"task": "two look-ups", "arm": "2 heads"}
 TOLERANCE = 0.02
 
 BATCH, RATE, STEPS = 64, 0.01, 600
+
+# How far back each kind of key stands, or a whole number of periods more.
+BACK = {"own": 0, "before": 1, "earlier": 2, "same": 0, "after": -1}
+Predict = Callable[[Tensor, int], Tensor]  # tokens and period to scores
 
 
 class ByView(MultiHeadAttention):
@@ -103,16 +112,24 @@ class Continuer(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
         self.read = nn.Linear(width, N_TOKENS)
 
-    def forward(self, tokens: Tensor) -> tuple[Tensor, list[Tensor]]:
+    def forward(
+        self, tokens: Tensor, masks: Sequence[Tensor | None] = (None, None)
+    ) -> tuple[Tensor, list[Tensor]]:
         """Scores for each next token, and the weights of both layers."""
         x = self.embed(tokens) + self.place.weight[: tokens.shape[1]]
         weights = []
-        for layer, norm in zip(self.layers, self.norms[:2], strict=True):
+        for layer, norm, mask in zip(
+            self.layers, self.norms[:2], masks, strict=True
+        ):
             y = norm(x)
             if not self.training:
-                weights.append(layer.weights(y, causal=True))
-            x = x + layer(y, causal=True)
+                weights.append(layer.weights(y, mask=mask, causal=True))
+            x = x + layer(y, mask=mask, causal=True)
         return self.read(self.norms[2](x)), weights
+
+    def scores(self, tokens: Tensor, period: int) -> Tensor:
+        """The scores alone; in what rounds the text goes does not matter."""
+        return self(tokens)[0]
 
 
 def run(seed: int, *, task: str, arm: str) -> dict[str, float]:
@@ -167,11 +184,64 @@ def run_repeats(seed: int) -> dict[str, float]:
         loss.backward()
         optimizer.step()
     tests = itertools.islice(repeat_batches(100, seed=10_000 + seed), 24)
+    tests = list(tests)
     with torch.no_grad():
-        every = [looks(model.eval(), *test) for test in tests]
-    return {
-        name: sum(one[name] for one in every) / len(every) for name in every[0]
-    }
+        model.eval()
+        found = means([looks(model, *test) for test in tests])
+        for name, changed in interventions(model):
+            shares = [share_right(changed, *test) for test in tests]
+            found[name] = sum(shares) / len(shares)
+    return found
+
+
+def means(every: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of each number."""
+    return {x: sum(one[x] for one in every) / len(every) for x in every[0]}
+
+
+def interventions(model: Continuer) -> Iterator[tuple[str, Predict]]:
+    """The trained model with something taken out, and what that is."""
+    heads = range(model.layers[0].n_heads)
+    for layer in (1, 2):
+        for head in heads:
+            cut = without(model, layer, [head])
+            yield f"right without {layer}.{head + 1}", cut
+        yield f"right without layer {layer}", without(model, layer, [*heads])
+        for kind in BACK:
+            blind = partial(blind_scores, model, layer, kind)
+            yield f"right, layer {layer} blind to {kind}", blind
+
+
+def without(model: Continuer, layer: int, heads: list[int]) -> Predict:
+    """A copy of the model in which some heads of a layer add nothing."""
+    changed = copy.deepcopy(model)
+    W_o = changed.layers[layer - 1].W_o.weight
+    by_head = W_o.unflatten(1, (model.layers[0].n_heads, -1))
+    by_head[:, heads] = 0.0  # a view: the matrix itself changes
+    return changed.scores
+
+
+def blind_scores(
+    model: Continuer, layer: int, kind: str, tokens: Tensor, period: int
+) -> Tensor:
+    """Scores, with one kind of key hidden from a whole layer.
+
+    It is hidden in every round: the token before stands in the last one, too.
+    """
+    i = torch.arange(tokens.shape[1])
+    back = i[:, None] - i
+    hidden = (back - BACK[kind]) % period == 0
+    if BACK[kind] == 0:
+        hidden = hidden & ((back == 0) == (kind == "own"))
+    mask = ~hidden | (i[:, None] == 0)  # the first sees but itself
+    return model(tokens, [mask if x == layer else None for x in (1, 2)])[0]
+
+
+def share_right(predict: Predict, tokens: Tensor, period: int) -> float:
+    """Share of right tokens, from the second round on."""
+    scores = predict(tokens, period)
+    right = scores[:, period - 1 : -1].argmax(-1) == tokens[:, period:]
+    return right.float().mean().item()
 
 
 def looks(model: Continuer, tokens: Tensor, period: int) -> dict[str, float]:
