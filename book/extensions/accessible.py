@@ -45,11 +45,31 @@ def depart_citation(self, node):
 
 
 def visit_entry(self, node):
-    """A table's empty corner is a cell, but the head of nothing."""
+    """A table's empty corner is a cell, but the head of nothing.
+
+    In a table of the class ``stacked`` a cell names its column's head, for
+    phones, where the columns stand under each other.
+    """
     type(self).visit_entry(self, node)
+    if "stacked" in table_of(node)["classes"] and self.body[-1][:3] == "<td":
+        head = escape(head_of(node))
+        self.body[-1] = f'<td data-head="{head}"' + self.body[-1][3:]
     if not node.astext().strip() and self.body[-1].startswith("<th"):
         self.body[-1] = "<td" + self.body[-1].removeprefix("<th")
         self.context[-1] = "</td>\n"
+
+
+def table_of(node):
+    """The table that holds a cell."""
+    while not isinstance(node, nodes.table):
+        node = node.parent
+    return node
+
+
+def head_of(entry):
+    """What stands at the head of a cell's column."""
+    (head,) = table_of(entry).findall(nodes.thead)
+    return head[0][entry.parent.index(entry)].astext()
 
 
 def depart_entry(self, node):

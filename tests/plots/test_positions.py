@@ -60,4 +60,5 @@ def test_every_run_is_a_point_in_its_row(ax):
         assert list(twice.get_xdata()) == [0.5] * 5
         assert list(four.get_xdata()) == [place / 10] * 5
         assert list(twice.get_ydata()) == [place] * 5
-        assert ax.get_yticklabels()[place].get_text() == arm
+        assert ax.texts[place].get_text() == arm
+        assert place - 1 < ax.texts[place].get_position()[1] < place

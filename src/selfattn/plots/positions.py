@@ -115,6 +115,8 @@ def turned(
 def reach(ax: Axes, runs: Sequence[Mapping[str, Any]]) -> Axes:
     """Share of right answers by encoding, within and beyond the length.
 
+    Each name stands above its row, so that a phone shows all of it.
+
     Args:
         ax: where to draw.
         runs: rows of the measurement, with arm, seed and the three shares.
@@ -131,16 +133,15 @@ def reach(ax: Axes, runs: Sequence[Mapping[str, Any]]) -> Axes:
                 markersize=5,
             )
             points.set_label(NAMES[band] if place == 0 else "_")
+        ax.text(0, place - 0.48, arm, va="center")
     ax.axvline(CHANCE, color=NEUTRAL, lw=1, ls="--", label="guessing")
-    ax.set_yticks(range(len(ARMS)), list(ARMS))
+    borders = [place - 0.75 for place in range(len(ARMS) + 1)]
+    ax.set_yticks(borders, [""] * len(borders))
+    ax.tick_params(axis="y", length=0)
     ax.set(xlabel="share of right answers", xlim=(-0.03, 1.03))
-    ax.invert_yaxis()
-    ax.grid(axis="y", color="0.92")
+    ax.set_ylim(borders[-1], borders[0])
+    ax.grid(axis="y", color="0.85")
     ax.legend(
-        frameon=False,
-        loc="upper center",
-        bbox_to_anchor=(0.45, -0.12),
-        ncols=4,
-        fontsize="small",
+        frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.09), ncols=2
     )
     return ax

@@ -1,0 +1,55 @@
+"""Chapters have one name each, and phones show what stands on them."""
+
+import re
+
+from bs4 import BeautifulSoup
+
+
+def test_a_chapter_is_called_the_same_wherever_it_is_named(site):
+    titles = {}
+    for path in (site / "book").glob("*.html"):
+        page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+        heading = page.select_one("article h1")
+        heading.select_one("a.headerlink").extract()
+        titles[path.name] = heading.get_text()
+        assert page.title.get_text().startswith(titles[path.name])
+        # A title is plain text: tabs and menus show neither TeX nor code.
+        assert not re.search(r"[_^$\\`{}]", titles[path.name])
+    home = BeautifulSoup(
+        (site / "book" / "intro.html").read_text("utf-8"), "html.parser"
+    )
+    listed = home.select("#what-there-is li > p > a:first-child")
+    assert len(listed) > 10
+    for link in listed:
+        assert link.get_text() == titles[link["href"]]
+
+
+def test_a_phone_shows_every_column_of_the_notation(site_url, new_page):
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/notation.html")
+    tables = page.locator("table.stacked")
+    assert tables.count() == 2
+    cells = tables.first.locator("tbody tr").first.locator("td")
+    assert cells.count() == 5
+    for cell in cells.all():
+        box = cell.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 360
+    head = "getComputedStyle(e, '::before').content"
+    heads = cells.evaluate_all(f"(all) => all.map((e) => {head})")
+    assert heads[1:] == [
+        '"in the code: "',
+        '"what it is: "',
+        '"in the papers: "',
+        '"elsewhere: "',
+    ] or heads[1].startswith("attr(")
+
+
+def test_a_phone_shows_all_of_the_result_on_positions(site_url, new_page):
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/positions.html")
+    figure = page.locator("img[alt^='Share of right answers for ten']")
+    box = figure.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 360
+    # Its letters are ten points of 1/72 inch, at a hundred pixels an inch.
+    drawn = figure.evaluate("(e) => e.clientWidth / e.naturalWidth")
+    assert drawn * 100 * 10 / 72 >= 9.5
