@@ -4,6 +4,7 @@ import re
 
 import pytest
 from contrast import contrast
+from playwright.sync_api import expect
 
 # The colours of each text that is seen, and of what is behind it.
 TEXTS = """() => {
@@ -34,6 +35,7 @@ def test_paper_is_light(site_url, new_page, scheme):
     page = new_page(color_scheme=scheme)
     page.goto(f"{site_url}book/scaling.html")
     page.emulate_media(media="print", color_scheme=scheme)
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
     pairs = [pair.split(" on ") for pair in page.evaluate(TEXTS)]
     assert len(pairs) > 5  # text, links, code in several colours
     for text, ground in pairs:
@@ -41,7 +43,7 @@ def test_paper_is_light(site_url, new_page, scheme):
         assert contrast(text, ground) >= 4.5
         assert contrast(text, "#ffffff") >= 4.5
     page.emulate_media(media="screen", color_scheme=scheme)
-    assert page.evaluate("document.documentElement.dataset.theme") == scheme
+    expect(page.locator("html")).to_have_attribute("data-theme", scheme)
 
 
 def test_solutions_stand_last_on_paper_and_back_on_the_screen(site_url, page):
@@ -49,6 +51,7 @@ def test_solutions_stand_last_on_paper_and_back_on_the_screen(site_url, page):
     article = page.locator("article.bd-article")
     before = article.inner_html()
     page.emulate_media(media="print")
+    article.locator(".solutions-on-paper").wait_for()
     heads = article.locator("h2, h3, h4")
     texts = [text.strip("#") for text in heads.all_text_contents()]
     first = texts.index("Solutions")
@@ -56,6 +59,7 @@ def test_solutions_stand_last_on_paper_and_back_on_the_screen(site_url, page):
     exercises = texts[first + 1 :: 2]
     assert exercises == [text for text in texts[:first] if text in exercises]
     page.emulate_media(media="screen")
+    expect(article.locator(".solutions-on-paper")).to_have_count(0)
     assert article.inner_html() == before
 
 

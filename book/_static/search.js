@@ -1,0 +1,119 @@
+// Finds sections by their words: first where a thing is explained, then where
+// it is mentioned. All texts are in the page, so that it works from disk.
+(() => {
+  const SHOWN = 40; // sections
+  const QUOTED = 220; // characters
+  // Words that are one: as people type them, and as the book writes them.
+  const SAME = [
+    [/[-−]\s?(?:inf(?:inity)?\b|∞)/g, " minus infinity "],
+    [/√|\bsqrt\b/g, " root "],
+    [/\bgqa\b/g, " gqa grouped "],
+    [/dₖ/g, "d_k"],
+  ];
+  // Where a thing is asked, repeated or argued about is not where it is told.
+  const ASIDE = /^(predict|fix|build|summary|exercises|try it|what it costs)\b/i;
+  const LAST = /\/(claims|bibliography|bench|notation)\.html/;
+
+  // A plural is found by its singular, "masked" by "mask".
+  const stem = (word) => word.length > 4
+    ? word.replace(/(?<=[^s])s$|(?<=[^e])ed$|ing$/, "") : word;
+
+  function wordsOf(text) {
+    const plain = SAME.reduce((changed, [from, to]) =>
+      changed.replace(from, to), text.toLowerCase());
+    return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).map(stem);
+  }
+
+  const sections = (window.searchSections ?? []).map((section, place) => {
+    const words = wordsOf(section.text);
+    const count = new Map();
+    for (const word of words) count.set(word, (count.get(word) ?? 0) + 1);
+    const title = wordsOf(section.title);
+    const [first, second] = title;
+    return { ...section, place, count, length: words.length,
+      titleWords: new Set(title),
+      // "The softmax, and how it breaks"; "Turn instead of add: RoPE".
+      subjects: new Set([/^(the|a|an)$/.test(first) ? second : first,
+        ...wordsOf(section.title.split(": ")[1] ?? "")]),
+      chapterWords: new Set(wordsOf(section.chapter)),
+      strongWords: new Set(wordsOf(section.strong)) };
+  });
+
+  // A word counts by how often it comes in a section of this length (k and b
+  // as in Okapi BM25), more where it is rare, most where it is in the title.
+  function worth(section, word, rare) {
+    const often = section.count.get(word) ?? 0;
+    const length = 1.5 * (0.4 + 0.6 * section.length / 120);
+    return 4 * rare * often / (often + length || 1)
+      + 9 * section.titleWords.has(word) + 3 * section.subjects.has(word)
+      + 2 * section.strongWords.has(word)
+      + 1.5 * section.chapterWords.has(word);
+  }
+
+  function find(query) {
+    const words = [...new Set(wordsOf(query))];
+    const rare = words.map((word) => Math.log(1 + sections.length
+      / (1 + sections.filter(({ count }) => count.has(word)).length)));
+    const rated = sections.map((section) => {
+      const worths = words.map((word, i) => worth(section, word, rare[i]));
+      const all = worths.every(Boolean);
+      const score = worths.reduce((sum, x) => sum + x, 0)
+        - 5 * ASIDE.test(section.title) - 4 * LAST.test(`/${section.address}`)
+        - 0.01 * section.place; // what comes first is told first
+      return { section, score, all, some: worths.some(Boolean) };
+    });
+    const whole = rated.filter(({ all }) => all);
+    return (whole.length ? whole : rated.filter(({ some }) => some))
+      .sort((a, b) => b.score - a.score).map(({ section }) => section);
+  }
+
+  function element(tag, text, look = "") {
+    const node = document.createElement(tag);
+    node.textContent = text;
+    if (look) node.className = look;
+    return node;
+  }
+
+  // From just before the first of the words, each of them marked. A section
+  // that only holds others is quoted by the first of them.
+  function quote({ text, place }, words) {
+    const quoted = text || (sections[place + 1]?.text ?? "");
+    const pieces = quoted.split(/(?<=\s)/);
+    const hits = pieces.map((piece) =>
+      wordsOf(piece).some((word) => words.includes(word)));
+    const first = Math.max(0, hits.indexOf(true) - 8);
+    const line = element("p", first ? "… " : "", "context");
+    let length = 0;
+    for (let i = first; i < pieces.length && length < QUOTED; i += 1) {
+      line.append(hits[i] ? element("mark", pieces[i].trimEnd()) : pieces[i]);
+      if (hits[i]) line.append(" ");
+      length += pieces[i].length;
+    }
+    if (length >= QUOTED) line.append("…");
+    return line;
+  }
+
+  const query = new URLSearchParams(location.search).get("q") ?? "";
+  for (const field of document.querySelectorAll("input[name=q]"))
+    field.value = query;
+  if (!query.trim()) return;
+  const found = find(query);
+  const out = document.getElementById("search-results");
+  const said = found.length === 0 ? `Nothing says “${query}”.`
+    : `${found.length} ${found.length === 1 ? "section" : "sections"}`
+      + (found.length > SHOWN ? `, the first ${SHOWN} of them` : "");
+  const list = element("ul", "", "search");
+  for (const section of found.slice(0, SHOWN)) {
+    const link = element("a", section.title);
+    link.href = section.address;
+    const item = element("li", "");
+    item.append(link);
+    if (section.chapter !== section.title)
+      item.append(element("span", ` in ${section.chapter}`));
+    item.append(quote(section, wordsOf(query)));
+    list.append(item);
+  }
+  const status = element("p", said, "search-summary");
+  status.setAttribute("role", "status");
+  out.append(status, list);
+})();

@@ -1,0 +1,76 @@
+"""Search by section: what each section says, in one script for search.js.
+
+The theme's search knows pages, and quotes them by fetching them, which a page
+opened from disk may not. Here the text of every section is written beside the
+search page when the site is built, in the order in which the book is read.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+from sphinx.application import Sphinx
+
+# Formulas once, no badges, no buttons; code is found by what is said of it.
+UNREAD = ".katex-html, annotation, .claim-test, summary, .headerlink, script"
+UNREAD += ", style, div.highlight, .lab-place, table.claims"
+HEADING = re.compile("^h[1-6]$")
+THEMES_OWN = ["searchindex.js", "_static/searchtools.js"]
+
+
+def sections(html: str, page: str) -> Iterator[dict[str, str]]:
+    """Each section of a page but the solutions: address, titles and text."""
+    article = BeautifulSoup(html, "html.parser").select_one("article")
+    if article is None or article.h1 is None:
+        return
+    for part in article.select(UNREAD):
+        part.extract()
+    chapter = words(article.h1)
+    for section in article.select("section"):
+        heading = section.find(HEADING, recursive=False)
+        if heading is None or words(heading) == "Solution":
+            continue
+        own = [
+            child
+            for child in section.children
+            if isinstance(child, Tag)
+            and child.name != "section"
+            and child is not heading
+        ]
+        yield {
+            "address": f"{page}#{section['id']}",
+            "chapter": chapter,
+            "title": words(heading),
+            "text": " ".join(filter(None, map(words, own))),
+            "strong": " ".join(
+                words(strong) for one in own for strong in one.select("strong")
+            ),
+        }
+
+
+def words(element: Tag) -> str:
+    """The text of an element, its white space folded."""
+    return re.sub(r"\s+", " ", element.get_text()).strip()
+
+
+def write_sections(app: Sphinx, exception: Exception | None) -> None:
+    """Write the script, in the order of the table of contents."""
+    if exception or app.builder.format != "html":
+        return
+    site, found = Path(app.outdir), []
+    for document in app.env.collect_relations():
+        page = app.builder.get_target_uri(document)
+        found += sections((site / page).read_text("utf-8"), page)
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    script = site / "_static" / "search-sections.js"
+    script.write_text(f"window.searchSections = {text};\n", encoding="utf-8")
+    for name in THEMES_OWN:
+        (site / name).unlink(missing_ok=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the hook; pages are complete by then."""
+    app.connect("build-finished", write_sections, priority=950)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,73 @@
+"""Search as a newcomer types: the first hit is where it is explained."""
+
+import pytest
+
+RESULTS = "#search-results li"
+EXPLAINED = {
+    "softmax": "dot_product.html#the-softmax-and-how-it-breaks",
+    "RoPE": "positions.html#turn-instead-of-add-rope",
+    "NaN": "doctor.html#where-the-nan-begins",
+    "GQA": "multihead.html#heads-that-share-keys",
+    "kv cache": "multihead.html#heads-that-share-keys",
+    "-inf": "masks.html#",
+    "residual path": "layers.html#add-a-path-past-the-layer",
+    "ALiBi": "positions.html#",
+    "flash attention": "cost.html#",
+}
+
+
+@pytest.mark.parametrize("how", ["served", "from disk"])
+def test_the_first_hit_is_where_it_is_explained(site, site_url, page, how):
+    home = site_url if how == "served" else f"{site.as_uri()}/"
+    wrong = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda it: it.type == "error" and wrong.append(it.text))
+    first = {}
+    for query in EXPLAINED:
+        page.goto(f"{home}search.html?q={query}")
+        hit = page.locator(f"{RESULTS} a").first
+        first[query] = hit.get_attribute("href").removeprefix("book/")
+    assert {
+        query: hit
+        for query, hit in first.items()
+        if not hit.startswith(EXPLAINED[query])
+    } == {}
+    assert wrong == []
+
+
+def test_every_hit_leads_to_its_section_and_quotes_it(site, site_url, page):
+    page.goto(f"{site_url}search.html?q=softmax")
+    hits = page.locator(f"{RESULTS} a")
+    assert hits.count() > 10
+    for href in hits.evaluate_all("(all) => all.map((a) => a.href)"):
+        path, _, anchor = href.removeprefix(site_url).partition("#")
+        assert f'id="{anchor}"' in (site / path).read_text("utf-8")
+    quotes = page.locator(f"{RESULTS} p.context mark").all_text_contents()
+    assert {"softmax"} <= {quote.strip(".,:;").lower() for quote in quotes}
+
+
+def test_no_solution_is_found_before_one_has_looked(site_url, page):
+    page.goto(f"{site_url}search.html?q=solution")
+    titles = page.locator(f"{RESULTS} a").all_text_contents()
+    assert "Solution" not in titles
+
+
+def test_what_was_searched_for_marks_nothing_elsewhere(site_url, page):
+    """The words of one search do not reappear on an unrelated page."""
+    page.goto(f"{site_url}search.html?q=softmax")
+    page.locator(f"{RESULTS} a").first.wait_for()
+    page.goto(f"{site_url}book/notation.html")
+    page.wait_for_timeout(500)
+    assert page.locator(".highlighted").count() == 0
+
+
+def test_nothing_found_is_said(site_url, page):
+    page.goto(f"{site_url}search.html?q=xyzzy")
+    assert (
+        page.locator("[role=status]").inner_text() == "Nothing says “xyzzy”."
+    )
+
+
+def test_words_that_are_markup_stay_words(site_url, page):
+    page.goto(f"{site_url}search.html?q=%3Cb%3Exyzzy%3C/b%3E")
+    assert page.locator("#search-results b").count() == 0
