@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from tools.measure.clinic import __main__ as clinic
+from tools.measure.clinic import drawing
 from tools.measure.clinic.drawing import ill, sound
 from tools.measure.clinic.examining import Visit, told, ways
 from tools.measure.clinic.patients import patient
@@ -104,12 +105,16 @@ def test_the_halves_have_no_style_in_common():
     assert {case.style.kind for case in sound("measure")} == kinds
 
 
-def test_a_seed_draws_the_same_patients_again():
+def test_a_seed_draws_the_same_patients_again(monkeypatch, tmp_path):
+    few = [case.style for case in sound("tune")[:2]]
+    monkeypatch.setattr(drawing, "styles", lambda: few)
+    monkeypatch.setattr(drawing, "STORE", tmp_path)
     first, again = (
         [case.name for case in itertools.islice(ill("tune", 3), 3)]
         for _ in range(2)
     )
     assert first == again
+    assert len(list((tmp_path / "oracle").iterdir())) >= 3
 
 
 def test_a_sound_one_comes_with_each_fact_left_out():
