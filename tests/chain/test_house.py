@@ -23,6 +23,8 @@ FILES = {
     "src/selfattn/__init__.py": "from selfattn.doctor.kinds import a\n",
     "src/selfattn/doctor/kinds/a.py": "from selfattn.masks import f\n",
     "src/selfattn/doctor/b.py": "import selfattn.doctor.kinds.a\n",
+    "src/selfattn/doctor/kinds/softmax/kind.py": "",
+    "src/selfattn/doctor/kinds/norms/kind.py": "",
     "tools/setup/prepare.py": "def f():\n    import tools.run\n",
     "tools/run.py": "from selfattn.doctor import b\n",
 }
@@ -35,6 +37,7 @@ def red(root):
         house.stale,
         house.imports_of_later_lines,
         house.circles,
+        house.families_apart,
     )
     return {g.__name__: found for g in guards if (found := g(root))}
 
@@ -82,6 +85,13 @@ def test_a_room_that_stands_there_twice_is_red(tree):
 )
 def test_an_import_of_a_later_line_is_red(tree, name, text):
     (found,) = tree(name, text)["imports_of_later_lines"]
+    assert found.startswith(f"{name}: imports ")
+
+
+def test_a_kind_that_imports_another_familys_is_red(tree):
+    name = "src/selfattn/doctor/kinds/norms/kind.py"
+    text = "from selfattn.doctor.kinds.softmax import kind\n"
+    (found,) = tree(name, text)["families_apart"]
     assert found.startswith(f"{name}: imports ")
 
 

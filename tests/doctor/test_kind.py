@@ -41,5 +41,5 @@ def test_facts_are_checked_and_those_tried_late_are_known():
         kind.check({"a": 3})
     with pytest.raises(ValueError, match="'x' has no 'c'; it has a, b, takes"):
         kind.check({"c": 1})
-    assert kind.late() == {"mask"}
-    assert kind.early({"a": 1, "b": 2}) == ("1",)
+    assert kind.needs_tried_last() == {"mask"}
+    assert kind.tried_first({"a": 1, "b": 2}) == ("1",)

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from selfattn.doctor.exercises import find, names
 from selfattn.doctor.probes import (
     SIZES,
     Probe,
@@ -28,6 +29,15 @@ def test_every_input_has_numbers_of_its_own_and_they_come_again():
     assert probe.axes() == {"n": SIZES["n"], "d": SIZES["d"]}
     assert probe.make(d=2)["a"].shape == (SIZES["n"], 2)
     assert dataclasses.replace(probe, sizes={"d": 3}).axes()["d"] == 3
+
+
+def test_no_input_can_mix_up_two_axes():
+    """Those of one size, n and n_q, are never in the same input."""
+    twins = {a for a in SIZES for b in SIZES if a < b and SIZES[a] == SIZES[b]}
+    assert twins == {"n"}
+    for name in names():
+        for probe in find(name).probes:
+            assert not {"n", "n_q"} <= probe.axes().keys(), probe.claim
 
 
 def test_masks_of_probes_are_what_they_say():

@@ -16,6 +16,7 @@ TOPS = (".ci", ".github", "book", "src", "tests", "tools")
 # Where Python looks for modules, with what stands before the module's name.
 ROOTS = ("src", "book/extensions", "tests/assertions", "tests", ".")
 BUILT = {"__pycache__", ".ipynb_checkpoints"}
+FAMILIES = "src/selfattn/doctor/kinds/"
 
 Room = list[str]
 
@@ -40,7 +41,7 @@ def fits(name: str, path: str) -> bool:
 def place(path: str, house: list[Room]) -> int | None:
     """The number of the room that names a file most exactly, if one does."""
     found = [
-        (not name.endswith("/"), len(name), number)
+        (len(name.removesuffix("**/")), not name.endswith("**/"), number)
         for number, room in enumerate(house)
         for name in room
         if fits(name, path)
@@ -122,6 +123,23 @@ def imports_of_later_lines(root: Path) -> list[str]:
         here, there = place(one, house), place(other, house)
         if here is not None and there is not None and here < there:
             found.append(f"{one}: imports {other}, of a later line")
+    return found
+
+
+def families_apart(root: Path) -> list[str]:
+    """No family of kinds imports another, unless that has an earlier line."""
+    house = rooms(root)
+    found = []
+    for one, other in arrows(root):
+        inner = [p.removeprefix(FAMILIES) for p in (one, other)]
+        mine, theirs = (path.partition("/")[0] for path in inner)
+        within = one.startswith(FAMILIES) and other.startswith(FAMILIES)
+        if (
+            within
+            and mine != theirs
+            and place(one, house) == place(other, house)
+        ):
+            found.append(f"{one}: imports {other}, of another family")
     return found
 
 

@@ -151,7 +151,11 @@ class Exercise:
 def prediction(
     name: str, asks: str, solution: Any, tolerance: float = 0.005
 ) -> Exercise:
-    """An exercise whose answer is a number, a list of numbers or a word."""
+    """An exercise whose answer is a number, a list of numbers or a word.
+
+    ``tolerance`` is absolute: by default half of the second decimal, as who
+    computes on paper rounds.
+    """
     return Exercise(
         name,
         asks,

@@ -181,12 +181,15 @@ class Kind:
                 takes=None if takes is None else tuple(takes),
             )
 
-    def late(self) -> set[str]:
-        """The needs of which some facts tell: those are tried last."""
+    def needs_tried_last(self) -> set[str]:
+        """The needs of which some facts tell: see `Fact.need`."""
         return {fact.need for fact in self.facts.values() if fact.need}
 
-    def early(self, facts: Facts) -> tuple[Any, ...]:
-        """What is known besides the facts that are tried last."""
+    def tried_first(self, facts: Facts) -> tuple[Any, ...]:
+        """The values of the facts that tell of no need, to be compared.
+
+        Readings for which they are the same differ on few probes.
+        """
         return tuple(
             repr(facts.get(name))
             for name, fact in self.facts.items()

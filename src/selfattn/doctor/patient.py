@@ -25,7 +25,7 @@ def directly(thing: Any, facts: Facts) -> Callable[..., object]:
     return called
 
 
-def unseen(claim: str) -> None:
+def unseen(claim: object) -> None:
     """Nobody looks on."""
 
 
@@ -41,7 +41,7 @@ class Patient:
     thing: Any
     facts: Facts
     adapt: Callable[[Any, Facts], Callable[..., object]] = directly
-    watch: Callable[[str], object] = unseen  # is told each probe beforehand
+    watch: Callable[[str], object] = unseen  # is told each probe's claim
     code: tuple[str, ...] = ()  # lines that make it, then its name in them
 
     def __call__(self, *arguments: Any, **named: Any) -> object:

@@ -1,8 +1,9 @@
 """Probes: inputs on which a wrong answer cannot look right.
 
-Every axis has another prime for its size, so that no two can be mixed up
-unnoticed; values are small, so that softmax does not saturate; and they are
-multiples of a quarter, so that what a report prints is exactly what ran.
+Every axis of an input has another prime for its size, so that no two can be
+mixed up unnoticed; values are small, so that softmax does not saturate; and
+they are multiples of a quarter, so that what a report prints is exactly what
+ran.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,8 +21,8 @@ Inputs = dict[str, Any]
 SIZES = {
     "batch": 2,
     "heads": 3,
+    "n": 5,  # of one sequence, in inputs that have neither n_q nor n_k
     "n_q": 5,
-    "n": 5,
     "n_k": 7,
     "d": 11,
     "d_v": 13,
@@ -37,7 +38,10 @@ class Probe:
 
     An ``experiment`` calls the answer as often as it likes and returns what
     it saw, such as which outputs move with which inputs. Without one, the
-    answer is called once, and its output is what is compared.
+    answer is called once, and its output is what is compared: to within the
+    ``tolerance``, beside what numbers of its type may be off relatively, in
+    either case (`engine.comparison`). Where what an experiment saw is yes or
+    no, its own threshold decides instead.
     """
 
     claim: str  # a sentence true of right answers, without its full stop
@@ -46,7 +50,7 @@ class Probe:
     dtype: torch.dtype = torch.float32
     change: Callable[[Inputs], object] | None = None  # a last touch, in place
     gradient: bool = False  # compare gradients, too
-    tolerance: float | None = None  # that of the number type when None
+    tolerance: float | None = None  # absolute; the number type's when None
     fixed: tuple[str, ...] = ()  # axes that are never made shorter
     needs: tuple[str, ...] = ()  # what not every right answer can do
     convention: str = ""  # the fact that more than one outcome is right by

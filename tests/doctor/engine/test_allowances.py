@@ -25,7 +25,9 @@ def test_what_is_refused_is_no_fault_unless_it_was_said_to_be_taken(several):
     assert case.report.passed and case.report.refused == ("float64",)
     assert case.report.probes == 1
     assert "is refused" in case.report.not_asked["float64"]
-    held = diagnosis.judge(only(torch.float32), several(), takes=["float64"])
+    held = diagnosis.judge(
+        only(torch.float32), several(), required=["float64"]
+    )
     assert not held.report.passed and held.report.refused == ()
     less = diagnosis.judge(
         only(torch.float32), several(), lacks={"float64": "not today"}

@@ -33,9 +33,9 @@ def test_one_probe_that_is_not_answered_makes_no_stub(an_exercise):
 
 
 def test_without_names_it_is_only_told_whether_it_passes(several):
-    quick = diagnosis.judge(lambda x: 3 * x, several(), names=False).report
+    quick = diagnosis.judge(lambda x: 3 * x, several(), name=False).report
     assert not quick.passed and quick.mistake is None
-    refusing = diagnosis.judge(only(torch.float32), several(), names=False)
+    refusing = diagnosis.judge(only(torch.float32), several(), name=False)
     assert not refusing.report.passed  # it must be looked into
 
     def cannot(x):
@@ -43,7 +43,7 @@ def test_without_names_it_is_only_told_whether_it_passes(several):
             raise UnusableError("there is no way to")
         return 2 * x
 
-    plain = diagnosis.judge(cannot, several(), names=False).report
+    plain = diagnosis.judge(cannot, several(), name=False).report
     assert plain.passed and plain.refused == ("float64",)
     assert plain.not_asked == {"float64": "there is no way to"}
 
@@ -56,7 +56,7 @@ def test_what_is_known_is_not_run_again(several):
         return 3 * x
 
     exercise = several()
-    case = diagnosis.judge(counted, exercise, names=False)
+    case = diagnosis.judge(counted, exercise, name=False)
     before = len(calls)
     named = diagnosis.judge(counted, exercise, known=case.outcomes)
     assert named.report.mistake.name == "three times"

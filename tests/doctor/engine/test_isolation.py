@@ -299,7 +299,7 @@ def test_what_a_child_says_is_heard(monkeypatch):
     assert heard("a", "b", EOFError()).trouble == (
         "It crashed the process (SIGSEGV) at the probe “b”."
     )
-    assert heard("a", Stage(" on its way"), EOFError()).trouble.endswith(
+    assert heard("a", Stage("on its way"), EOFError()).trouble.endswith(
         "(SIGSEGV) on its way."
     )
     with pytest.raises(RefusedError, match="not so"):

@@ -22,7 +22,7 @@ def test_a_name_needs_agreement_on_every_probe(an_exercise):
 
     report = diagnosis.diagnose(often, exercise)
     assert report.mistake is None and report.likeness.name == "three times"
-    assert report.agrees == 1
+    assert report.alike_on == 1
     assert report.findings[0].probe is probes[0]  # what it does not explain
 
     def seldom(x):

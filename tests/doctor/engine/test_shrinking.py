@@ -32,7 +32,7 @@ def test_axes_are_made_shorter_as_long_as_it_fails_alike(an_exercise):
     exercise = an_exercise(Probe("x", ROWS))
     probe = exercise.probes[0]
     sizes, how = shrink(wrong_if_long, exercise, found(probe), Patience())
-    assert sizes == {"n": 3, "d": 1} and how.kind == "value"
+    assert sizes == {"n": 3, "d": 1} and how.sort == "value"
     fixed = dataclasses.replace(probe, fixed=("d",))
     sizes, _ = shrink(wrong_if_long, exercise, found(fixed), Patience())
     assert sizes == {"n": 3, "d": SIZES["d"]}
@@ -41,7 +41,7 @@ def test_axes_are_made_shorter_as_long_as_it_fails_alike(an_exercise):
         return x if x.shape[-1] > 4 else x[0]
 
     sizes, how = shrink(shaped, exercise, found(probe), Patience())
-    assert sizes == {"n": 1, "d": 5} and how.kind == "value"
+    assert sizes == {"n": 1, "d": 5} and how.sort == "value"
 
 
 def test_the_smallest_of_all_failures_is_shown(an_exercise):

@@ -45,7 +45,7 @@ def test_a_report_in_words():
     text = as_text(ill)
     assert text.startswith("✗ mine (x): wrong on 2 of 7 probes\n")
     assert "This does not hold: it is so.\n" in text and "It is not." in text
-    like = as_text(ill.with_(likeness=KNOWN, agrees=1))
+    like = as_text(ill.with_(likeness=KNOWN, alike_on=1))
     assert "On 1 of them it looks like “no luck”." in " ".join(like.split())
     named = ill.with_(mistake=dataclasses.replace(KNOWN, chapter="a#b-c"))
     assert "The chapter “a” (“b c”) explains it." in as_text(named)

@@ -1,4 +1,7 @@
-"""LSH attention, of Reformer."""
+"""LSH attention, of Reformer: what is raced, and against what.
+
+Declared here, run and timed by `tools.measure.bench` as all races are.
+"""
 
 import copy
 from collections.abc import Callable, Iterator

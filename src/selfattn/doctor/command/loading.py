@@ -17,7 +17,7 @@ def load(name: str, watch: Watch) -> Any:
             else comes of the import is its own, and is not caught.
     """
     where, _, inside = name.rpartition(":")
-    watch(Stage(" while it was imported"))
+    watch(Stage("while it was imported"))
     found = from_file(where) if where.endswith(".py") else from_module(where)
     for part in inside.split("."):
         try:

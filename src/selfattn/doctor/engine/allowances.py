@@ -6,7 +6,7 @@ exercise calls optional. Probes that ask about either are set aside.
 
 from collections.abc import Mapping, Sequence
 
-from selfattn.doctor.engine.matching import Seen, agrees_on, wrong
+from selfattn.doctor.engine.matching import Seen, agrees_on, wrong_on
 from selfattn.doctor.engine.outcome import Outcome
 from selfattn.doctor.exercise import Exercise, Mistake
 
@@ -33,7 +33,7 @@ def without_conventions(
             rule = outcomes[said[fact]]
             held = {one.probe: one._replace(rule=rule) for one in asked}
             left = [held.get(one.probe, one) for one in left]
-        elif wrong(exercise, asked):
+        elif wrong_on(exercise, asked):
             found = [m for m in known if agrees_on(exercise, m, asked)]
             if found:
                 kept.append(found[0])
@@ -44,11 +44,12 @@ def without_conventions(
 def refusals(
     exercise: Exercise,
     seen: Sequence[Seen],
-    takes: Sequence[str],
+    required: Sequence[str],
     plainly: bool = False,
 ) -> dict[str, str]:
     """What an answer refuses: it raises wherever a probe needs it.
 
+    What is ``required`` cannot be refused: to raise there is to be wrong.
     ``plainly``: it cannot even be called that way, as no mistake would say.
     """
     refused: dict[str, str] = {}
@@ -57,7 +58,7 @@ def refusals(
         raised = [why_not(outcome) for outcome in needing]
         if plainly and not all(outcome.unusable for outcome in needing):
             continue
-        if needing and all(raised) and need not in takes:
+        if needing and all(raised) and need not in required:
             refused[need] = raised[0]
     others = [s for s in seen if not refused.keys() & s.probe.needs]
     if all(one.outcome.error for one in others):

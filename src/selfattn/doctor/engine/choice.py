@@ -44,19 +44,19 @@ def likelihood(report: Report) -> tuple[int, ...]:
     """
     if report.trouble:
         return (-1,)
-    kinds = [finding.difference.kind for finding in report.findings]
-    near = sum(kind in {*NUMERIC, "modifies"} for kind in kinds)
+    sorts = [finding.difference.sort for finding in report.findings]
+    near = sum(sort in {*NUMERIC, "modifies"} for sort in sorts)
     verdict = 2 * report.passed + (report.mistake is not None)
     if report.passed:
         return (verdict, -len(report.refused))
-    return (verdict, report.probes - len(kinds), near)
+    return (verdict, report.probes - len(sorts), near)
 
 
 def verdict(report: Report) -> tuple[object, ...]:
     """What a report says, so that two can be compared."""
     if report.mistake is not None:
         return (report.mistake.name,)
-    return tuple((f.probe.claim, f.difference.kind) for f in report.findings)
+    return tuple((f.probe.claim, f.difference.sort) for f in report.findings)
 
 
 def ask(facts: Facts, kind: Kind) -> str:

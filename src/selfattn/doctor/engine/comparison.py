@@ -8,7 +8,9 @@ from selfattn.doctor.exercise import describe
 from selfattn.doctor.report import Difference
 
 # Right answers differ by rounding, some ten steps of the number type. Wrong
-# ones differ by far more, since the probes keep all numbers near one.
+# ones differ by far more, since the probes keep all numbers near one. This is
+# the relative tolerance always, and the absolute one unless a probe has its
+# own, such as where numbers are so large on the way that sums cancel.
 TOLERANCE = {
     torch.float64: 1e-9,
     torch.float32: 1e-5,
@@ -124,7 +126,10 @@ def is_finite(value: object) -> bool:
 
 
 def close(a: Tensor, b: Tensor, tolerance: float | None) -> bool:
-    """Whether two tensors of one shape and type are equal up to rounding."""
+    """Whether two tensors of one shape and type are equal up to rounding.
+
+    ``tolerance`` is the absolute one; that of the number type when None.
+    """
     rounding = TOLERANCE.get(a.dtype, 0.0)
     return torch.allclose(
         a.to(torch.float64),

@@ -11,10 +11,10 @@ from selfattn.doctor.engine.allowances import (
 )
 from selfattn.doctor.engine.matching import (
     Seen,
+    mistake_made,
     most_alike,
-    named,
     observe_known,
-    wrong,
+    wrong_on,
 )
 from selfattn.doctor.engine.outcome import Outcome, observe
 from selfattn.doctor.engine.shrinking import smallest_failure
@@ -44,10 +44,10 @@ def judge(
     exercise: Exercise,
     *,
     said: Mapping[str, str] | None = None,
-    takes: Sequence[str] = (),
+    required: Sequence[str] = (),
     lacks: Mapping[str, str] | None = None,
     known: Mapping[Probe, Outcome] | None = None,
-    names: bool = True,
+    name: bool = True,
 ) -> Case:
     """Run an answer on every probe, and look for the name of its mistake.
 
@@ -55,10 +55,10 @@ def judge(
         answer: what is to be judged.
         exercise: the solution, the probes and the mistakes.
         said: for each convention that is to be kept, which.
-        takes: what of the exercise's ``optional`` it must do, and not refuse.
+        required: what of the exercise's ``optional`` it must not refuse.
         lacks: what of it is not to be asked, with the reason.
         known: what it did already on some of the probes.
-        names: whether to look for a name at all, and for what it refuses;
+        name: whether to look for a name at all, and for what it refuses;
             whether it passes can be told without, and sooner.
     """
     lacks, known = dict(lacks or {}), known or {}
@@ -75,11 +75,13 @@ def judge(
     counted, remarks = without_conventions(exercise, seen, said or {})
     report = report.with_(remarks=remarks)
     case = Case(answer, exercise, counted, report, outcomes)
-    if wrong(exercise, counted):
-        case = without(refusals(exercise, counted, takes, plainly=True), case)
-    if names and wrong(exercise, case.seen):
-        case = with_name(case, takes)
-    findings = tuple(wrong(exercise, case.seen))
+    if wrong_on(exercise, counted):
+        case = without(
+            refusals(exercise, counted, required, plainly=True), case
+        )
+    if name and wrong_on(exercise, case.seen):
+        case = with_name(case, required)
+    findings = tuple(wrong_on(exercise, case.seen))
     return case._replace(report=case.report.with_(findings=findings))
 
 
@@ -100,16 +102,16 @@ def without_reference(exercise: Exercise, asked: Sequence[Probe]) -> str:
     return ""
 
 
-def with_name(case: Case, takes: Sequence[str]) -> Case:
+def with_name(case: Case, required: Sequence[str]) -> Case:
     """A case with its mistake's name, if it has one.
 
     It is first looked for with all that was asked, then without what raises.
     """
     exercise = case.exercise
-    mistake = named(exercise, case.seen)
+    mistake = mistake_made(exercise, case.seen)
     if mistake is None:
-        case = without(refusals(exercise, case.seen, takes), case)
-        mistake = named(exercise, case.seen)
+        case = without(refusals(exercise, case.seen, required), case)
+        mistake = mistake_made(exercise, case.seen)
     return case._replace(report=case.report.with_(mistake=mistake))
 
 
@@ -144,7 +146,7 @@ def explain(case: Case) -> Report:
     return report.with_(
         findings=(first, *others),
         likeness=likeness,
-        agrees=len(told),
+        alike_on=len(told),
         snippet=code,
     )
 

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import torch
 
@@ -25,16 +25,19 @@ from selfattn.doctor.engine import processes
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.report import Report
 
-Watch = Callable[[Any], object]  # is told a probe, or a stage
-Work = Callable[[Watch], Report]
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
 PATIENCE = 10.0  # seconds for a guard to end what is left
 
 
 class Stage(NamedTuple):
-    """What the child is at, when that is no probe: "while …"."""
+    """What the child is at, when that is no probe: "while …", or ""."""
 
     words: str
+
+
+# Is told, before each probe, what it claims; and a stage, where one begins.
+Watch = Callable[[str | Stage], object]
+Work = Callable[[Watch], Report]
 
 
 class Trouble(NamedTuple):
@@ -72,7 +75,7 @@ def in_a_child(
     """Do some work in a child process, and return its report.
 
     Args:
-        work: makes a report; it is given a function to tell each probe.
+        work: makes a report; it is given a `Watch`.
         nothing_found: the report to complete if the child does not.
         time_limit: seconds after which the child is ended; may be infinite.
         memory_limit: bytes that it may take beyond what is taken now; None
@@ -128,8 +131,10 @@ def listen(
                 raise RefusedError(heard.words)
             if isinstance(heard, Trouble):
                 return nothing_found.with_(trouble=f"{heard.words}{at}.")
-            stage = isinstance(heard, Stage)
-            at = heard.words if stage else f" at the probe “{heard}”"
+            if isinstance(heard, Stage):
+                at = f" {heard.words}".rstrip()
+            elif isinstance(heard, str):
+                at = f" at the probe “{heard}”"
     except (EOFError, OSError):  # nobody is left to say more
         code = processes.ended(guard, left(end))
         if code is not None:

@@ -20,7 +20,7 @@ class Seen(NamedTuple):
     rule: Mistake | None = None  # the convention it is held to, if not ours
 
 
-def wrong(exercise: Exercise, seen: Sequence[Seen]) -> list[Finding]:
+def wrong_on(exercise: Exercise, seen: Sequence[Seen]) -> list[Finding]:
     """The probes on which an answer is not what the solution is."""
     return [
         Finding(probe, found, rule)
@@ -29,9 +29,9 @@ def wrong(exercise: Exercise, seen: Sequence[Seen]) -> list[Finding]:
     ]
 
 
-def named(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
+def mistake_made(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
     """The mistake that an answer agrees with on every probe, if it is one."""
-    if not wrong(exercise, seen):
+    if not wrong_on(exercise, seen):
         return None
     # Whoever fails everywhere is like all who do, which says nothing.
     if all(one.outcome.error is not None for one in seen):
@@ -96,15 +96,15 @@ def most_alike(
     answer everywhere. A likeness must agree wherever the answer is right,
     and on at least half of the probes where it is wrong.
     """
-    wrong = [finding.probe for finding in findings]
+    failures = [finding.probe for finding in findings]
     best: Mistake | None = None
     most: list[Probe] = []
     for mistake in exercise.mistakes:
         alike = [s.probe for s in seen if agrees(exercise, mistake, *s[:2])]
-        told = [probe for probe in alike if probe in wrong]
+        told = [probe for probe in alike if probe in failures]
         failed = [s.probe for s in seen if s.outcome.error and s.probe in told]
-        agrees_elsewhere = len(alike) - len(told) == len(seen) - len(wrong)
-        if failed or not agrees_elsewhere or 2 * len(told) < len(wrong):
+        agrees_elsewhere = len(alike) - len(told) == len(seen) - len(failures)
+        if failed or not agrees_elsewhere or 2 * len(told) < len(failures):
             continue
         if len(told) > len(most):
             best, most = mistake, told

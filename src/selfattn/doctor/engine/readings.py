@@ -72,30 +72,30 @@ class Visit(NamedTuple):
         reading: Reading,
         known: Case | None = None,
         *,
-        early: bool = False,
-        names: bool = True,
+        put_off: bool = False,
+        name: bool = True,
     ) -> Case:
         """The thing's case in one reading.
 
         Args:
             reading: what is known of the thing.
             known: its case on some of the probes, which are not run again.
-            early: whether to leave out the probes that need what is tried
-                late.
-            names: whether to look for the name of its mistake.
+            put_off: whether to leave out, for now, the probes that need what
+                some facts tell of: `Kind.needs_tried_last`.
+            name: whether to look for the name of its mistake.
         """
         kind, said, facts = self.kind, self.said, reading.facts
         exercise = self.exercise(facts)
         code = kind.code(self.thing, facts)
-        later = dict.fromkeys(kind.late() if early else (), "")
+        later = dict.fromkeys(kind.needs_tried_last() if put_off else (), "")
         case = judge(
             Patient(self.prepared, facts, kind.adapt, self.watch, code),
             exercise,
             said={n: said[n] for n in exercise.conventions if n in said},
-            takes=reading.required,
+            required=reading.required,
             lacks=later | reading.without(exercise.optional),
             known=known and known.outcomes,
-            names=names,
+            name=name,
         )
         report = as_read(
             case.report, self.thing, kind, exercise, said, reading
@@ -123,18 +123,20 @@ def read(visit: Visit, seen: Reading) -> Iterator[Case]:
     kind = visit.kind
     groups: dict[tuple[Any, ...], list[Reading]] = {}
     for reading in kind.readings(visit.said, seen):
-        groups.setdefault(kind.early(reading.facts), []).append(reading)
+        groups.setdefault(kind.tried_first(reading.facts), []).append(reading)
     firsts = [
-        (visit.case(group[0], early=True, names=False), group)
+        (visit.case(group[0], put_off=True, name=False), group)
         for group in groups.values()
     ]
     if not any(first.report.passed for first, _ in firsts):
-        firsts = [(visit.case(g[0], one, early=True), g) for one, g in firsts]
+        firsts = [
+            (visit.case(g[0], one, put_off=True), g) for one, g in firsts
+        ]
     best = max(likelihood(first.report) for first, _ in firsts)
     near = []
     for first, group in firsts:
         for reading in group if likelihood(first.report) == best else ():
-            case = visit.case(reading, first, names=False)
+            case = visit.case(reading, first, name=False)
             near.append((reading, case))
             if case.report.passed and not case.report.refused:
                 yield case

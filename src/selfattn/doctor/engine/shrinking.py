@@ -75,7 +75,7 @@ def shrink(
 ) -> tuple[dict[str, int], Difference]:
     """Make axes shorter, one by one, as long as it fails in the same way."""
     probe, found, rule = finding
-    if found.kind != "gradient":  # then gradients need not be looked at
+    if found.sort != "gradient":  # then gradients need not be looked at
         probe = dataclasses.replace(probe, gradient=False)
     right = exercise.solution if rule is None else rule.answer
     sizes = probe.axes()
@@ -89,7 +89,7 @@ def shrink(
                 observe(exercise, right, probe, **smaller),
                 probe.tolerance,
             )
-            if still is not None and still.kind == found.kind:
+            if still is not None and still.sort == found.sort:
                 sizes, found = smaller, still
                 break
     return sizes, found

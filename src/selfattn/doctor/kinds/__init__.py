@@ -4,8 +4,11 @@ A kind's folder has a module `kind`, which puts together what stands beside
 it: `calling`, how others write such a thing and how it is called; `reference`,
 what a right one does, if no module of the package does it; `probes`, on which
 a wrong one shows; and `mistakes`, the wrong ones that have a name. What
-several kinds share stands one folder up: `layer/calling.py` is that of
-`layer/self_attention/kind.py`, too.
+kinds of a family share stands one folder up: `layer/calling.py` is that of
+`layer/self_attention/kind.py`, too. One mistake has one name, in functions,
+layers and mechanisms: so the layers lean on `attention`, and the mechanisms
+on both, as all do on the exercises. No other family imports another (the map
+in CONTRIBUTING.md has the order).
 
 Where more is to be done there is more: `exercise`, where what a thing is held
 to depends on the thing; `properties`, the probes for those whose numbers

@@ -15,7 +15,7 @@ NUMERIC = {"value", "nan", "gradient"}  # of the right form, but wrong
 class Difference(NamedTuple):
     """One way in which an answer is not the solution."""
 
-    kind: str  # type, raises, modifies, shape, dtype, nan, value, gradient
+    sort: str  # type, raises, modifies, shape, dtype, nan, value, gradient
     sentence: str
     yours: Tensor | None = None
     expected: Tensor | None = None
@@ -39,7 +39,7 @@ class Record:
     unanswered: str = ""  # why it looks like a stub, if it does
     mistake: Mistake | None = None  # it agrees with this one on all probes
     likeness: Mistake | None = None  # or with this one, on some of them
-    agrees: int = 0  # on so many of those that failed
+    alike_on: int = 0  # of the probes that failed, on so many
     snippet: str = ""  # the smallest failing input
     patient: str = ""  # what was examined, if it is no answer to an exercise
     facts: Mapping[str, Any] = field(default_factory=dict)  # found out
@@ -68,7 +68,11 @@ class Record:
 
     @property
     def exit_code(self) -> int:
-        """0 for healthy, 1 for ill, 2 if that could not be told."""
+        """0 for healthy, 1 for ill, 2 if that could not be told.
+
+        It is 2 after a crash, say, whose `mark` is that of an illness: it has
+        not passed, but a script may want to try it again.
+        """
         if self.question or self.unanswered or self.trouble:
             return 2
         return 0 if self.passed else 1

@@ -42,7 +42,10 @@ def blocks(report: Record) -> list[Block]:
 
 
 def mark(report: Record) -> str:
-    """One sign for a verdict."""
+    """One sign for a verdict: ✓ if it passed; ○ if somebody is to say more.
+
+    Else ✗, also where there is no diagnosis: what hangs has not passed.
+    """
     if report.unanswered or report.question:
         return "○"
     return "✓" if report.passed else "✗"
@@ -100,17 +103,18 @@ def in_the_book(chapter: str) -> str:
 def what_fails(report: Record) -> list[Block]:
     """What does not hold, the smallest input, and what else is wrong."""
     (first, *others), n = report.findings, len(report.findings)
-    kind, found = first.difference.kind, []
-    always = n == report.probes and kind not in NUMERIC
+    on = report.alike_on
+    sort, found = first.difference.sort, []
+    always = n == report.probes and sort not in NUMERIC
     if report.likeness is not None:
-        of = "It" if report.agrees == n else f"On {report.agrees} of them it"
+        of = "It" if on == n else f"On {on} of them it"
         text = f"{of} looks like “{report.likeness.name}”. {report.likeness}"
         found.append(Block("text", text))
     if report.probes > 1 and not always:
         text = f"This does not hold: {first.probe.claim}."
         found.append(Block("text", text))
     found.append(Block("text", first.difference.sentence))
-    if report.snippet and not (always and kind == "type"):
+    if report.snippet and not (always and sort == "type"):
         code = textwrap.dedent(report.snippet)
         found.append(Block("text", "The smallest input that I found:"))
         found.append(Block("code", code))
@@ -142,14 +146,21 @@ def as_text(report: Record) -> str:
     >>> print(as_text(Record("softmax", 9, patient="mine")))
     ✓ mine (softmax): healthy, on 9 probes
     """
-    head, *rest = blocks(report)
-    lines = [f"{mark(report)} {head.text}"]
-    for role, text in rest:
-        if role == "code":
-            lines.append(textwrap.indent(text, "    "))
+    return "\n".join(line for _, line in lines(report))
+
+
+def lines(report: Record) -> list[tuple[str, str]]:
+    """The lines of a report as text, each with the role of its block."""
+    found = []
+    for role, text in blocks(report):
+        if role == "head":
+            text = f"{mark(report)} {text}"
+        elif role == "code":
+            text = textwrap.indent(text, "    ")
         else:
-            lines.append(indented(text))
-    return "\n".join(lines)
+            text = indented(text)
+        found += [(role, line) for line in text.split("\n")]
+    return found
 
 
 def indented(text: str) -> str:
@@ -177,14 +188,9 @@ def write(report: Record, file: Any = None) -> None:
         print(as_text(report), file=file)
         return
     console = Console(file=file, highlight=False, soft_wrap=True)
-    colour = COLOURS[mark(report)]
-    head, *rest = as_text(report).split("\n")
-    console.print(Text(head, style=f"bold {colour}"))
-    codes = {b.text for b in blocks(report) if b.role == "code"}
-    code = {line for text in codes for line in text.splitlines()}
-    for line in rest:
-        is_code = line.startswith("    ") and line[4:] in code
-        console.print(Text(line, style="cyan" if is_code else ""))
+    styles = {"head": f"bold {COLOURS[mark(report)]}", "code": "cyan"}
+    for role, line in lines(report):
+        console.print(Text(line, style=styles.get(role, "")))
 
 
 def as_html(report: Record) -> str:

@@ -57,7 +57,7 @@ def result(found: Difference) -> list[str]:
     short = found.expected is not None and found.expected.numel() <= MAX_SHOWN
     if found.yours is None or found.expected is None or not short:
         return [f"# {found.sentence}"]
-    what = "gradient" if found.kind == "gradient" else "yours"
+    what = "gradient" if found.sort == "gradient" else "yours"
     return [
         f"# {what}: {rounded(found.yours)}",
         f"# expected: {rounded(found.expected)}",

@@ -7,7 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from selfattn.doctor.exercise import Exercise, Mistake
-from selfattn.doctor.kinds.efficient import probes, properties
+from selfattn.doctor.kinds.efficient import needs, probes, properties
+from selfattn.doctor.kinds.efficient.experiments import is_measured, measured
 from selfattn.doctor.kinds.efficient.mistakes import (
     kernels,
     own_weights,
@@ -18,13 +19,13 @@ from selfattn.doctor.patient import Facts
 from selfattn.masks import window_mask
 
 
-def claiming(
+def for_every_claim(
     asks: str,
     solution: Callable[..., Tensor],
     mistakes: tuple[Mistake, ...],
     first_on_first: Mistake,
 ) -> Exercise:
-    """An exercise for those that claim something that can be computed.
+    """An exercise whose answers are told what is claimed; see `of_claim`.
 
     Args:
         asks: what they claim, in a few words.
@@ -39,27 +40,28 @@ def claiming(
         probes.PROBES,
         by_name=("causal",),
         mistakes=list(mistakes),
-        optional=probes.OPTIONAL,
+        optional=needs.OF_A_CLAIM,
         conventions={"alignment": {"last": None, "first": first_on_first}},
     )
 
 
-TILES = claiming(
+TILES = for_every_claim(
     "exactly attention", tiles.exact, tiles.MISTAKES, tiles.first_on_first
 )
-TABLES = claiming(
+TABLES = for_every_claim(
     "attention under a mask",
     tables.under,
     tables.MISTAKES,
     tables.first_on_first,
 )
-KERNELS = claiming(
+KERNELS = for_every_claim(
     "attention with a kernel",
     kernels.linear,
     kernels.MISTAKES,
     kernels.first_on_first,
 )
-NONE_IF_CAUSAL = {
+# By whether it hides later keys without a flag: what is then no mistake.
+NO_MISTAKE = {
     True: own_weights.causal_flag_ignored,
     False: own_weights.not_causal,
 }
@@ -71,10 +73,10 @@ def of(thing: Any, facts: Facts) -> Exercise:
         return of_properties(bool(facts.get("causal")))
     window, table = facts.get("window"), facts.get("table")
     if facts.get("kernel") is not None:
-        return claimed(KERNELS, facts["kernel"])
+        return of_claim(KERNELS, facts["kernel"])
     if window is not None:
-        return claimed(TABLES, window_of(window))
-    return claimed(TABLES if table else TILES, table)
+        return of_claim(TABLES, window_of(window))
+    return of_claim(TABLES if table else TILES, table)
 
 
 @lru_cache(maxsize=32)  # one object, so that its reference is one, too
@@ -84,24 +86,26 @@ def window_of(window: int) -> Callable[[int, int], Tensor]:
 
 
 @lru_cache(maxsize=32)
-def claimed(exercise: Exercise, claim: Any) -> Exercise:
-    """An exercise with the table or the feature map that is claimed."""
-    return exercise.adapted(partial(with_claim, claim=claim))
+def of_claim(exercise: Exercise, claim: Any) -> Exercise:
+    """The exercise for one claim: its table, its feature map, or None."""
+    return exercise.adapted(partial(bound, claim=claim))
 
 
-def with_claim(function: Callable[..., Any], claim: Any) -> Callable[..., Any]:
-    """A function of a claim as a mechanism that makes it."""
+def bound(function: Callable[..., Any], claim: Any) -> Callable[..., Any]:
+    """A function of (q, k, v, causal, claim) as a mechanism: of one claim."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Any:
         return function(q, k, v, causal, claim)
 
-    attend.__dict__.update(vars(function))
-    return attend
+    return measured(attend) if is_measured(function) else attend
 
 
 @lru_cache(maxsize=2)
 def of_properties(always: bool) -> Exercise:
-    """The probes and mistakes; ``always`` hides later keys without a flag."""
+    """The exercise for all that claim nothing that can be computed.
+
+    ``always`` is of one that hides later keys without a flag.
+    """
     exercise = Exercise(
         "efficient",
         asks="an average of the values, at less cost",
@@ -111,9 +115,9 @@ def of_properties(always: bool) -> Exercise:
         mistakes=[
             mistake
             for mistake in own_weights.MISTAKES
-            if mistake is not NONE_IF_CAUSAL[always]
+            if mistake is not NO_MISTAKE[always]
         ],
-        optional=properties.OPTIONAL,
+        optional=needs.OF_PROPERTIES,
     )
     return exercise.adapted(partial(as_mechanism, always=always))
 
@@ -132,5 +136,4 @@ def as_mechanism(
     ) -> Any:
         return function(q, k, v, causal or always, padding)
 
-    attend.__dict__.update(vars(function))
-    return attend
+    return measured(attend) if is_measured(function) else attend

@@ -16,7 +16,13 @@ from selfattn.doctor.probes import Inputs
 
 Answer = Callable[..., Any]
 N = 2048  # where a table is far longer than all else
-EXACT = 1e-4  # what a change must move to count, beside what rounding moves
+# By how much an output must move, relatively, for a change to count. In the
+# package's mechanisms what is hidden moves nothing, and what is seen moves an
+# output by 0.02 or more; who sums in another order may be off by rounding.
+MOVES = 1e-4
+# How far apart, relatively, the outputs of two loud queries must lie: random
+# features blur them, but who looks at no query gives the same to both.
+APART = 0.01
 
 
 def put(answer: Answer, inputs: Inputs, **changed: Tensor) -> Tensor:
@@ -30,7 +36,7 @@ def put(answer: Answer, inputs: Inputs, **changed: Tensor) -> Tensor:
 def moved(before: Tensor, after: Tensor) -> Tensor:
     """Which outputs are other ones, (…, n_q)."""
     gap = (before - after).abs() / (1 + before.abs())
-    return gap.amax(dim=-1) > EXACT
+    return gap.amax(dim=-1) > MOVES
 
 
 def sums(answer: Answer, inputs: Inputs) -> Tensor:
@@ -46,7 +52,7 @@ def told_apart(answer: Answer, inputs: Inputs) -> Tensor:
     """Whether other queries get other outputs."""
     output = put(answer, inputs)
     other = put(answer, inputs, q=inputs["q"].flip(-1))
-    return (output - other).norm() > 0.01 * output.norm()
+    return (output - other).norm() > APART * output.norm()
 
 
 def who_is_seen(answer: Answer, inputs: Inputs) -> Tensor:
@@ -133,6 +139,11 @@ def measured(function: Function) -> Function:
     return function
 
 
+def is_measured(function: object) -> bool:
+    """Whether `makes_no_table` measures it: a patient, or such a mistake."""
+    return isinstance(function, Patient) or hasattr(function, "measured")
+
+
 class Largest(TorchDispatchMode):
     """Notes the longest tensor that anything makes."""
 
@@ -151,7 +162,7 @@ class Largest(TorchDispatchMode):
 
 def makes_no_table(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
     """Whether no tensor is as long as a quarter of the table of scores."""
-    if not (isinstance(answer, Patient) or hasattr(answer, "measured")):
+    if not is_measured(answer):
         return torch.tensor(True)  # a reference need not save work
     with Largest() as largest:
         answer(*inputs.values())

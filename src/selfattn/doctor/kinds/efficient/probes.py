@@ -1,6 +1,7 @@
-"""The probes of the kind `efficient`: long enough that tiles do not fit."""
+"""What is asked of a mechanism whose claim can be computed.
 
-import dataclasses
+Most texts are so long that tiles do not fit.
+"""
 
 import torch
 
@@ -10,20 +11,14 @@ from selfattn.doctor.exercises.dot_product.attention import (
     QKV_HEADS,
 )
 from selfattn.doctor.kinds.efficient.experiments import N, makes_no_table
+from selfattn.doctor.kinds.efficient.needs import OF_A_CLAIM, with_needs
 from selfattn.doctor.probes import Inputs, Probe, in_other_order, louder
 
-OPTIONAL = {
-    "causal": "a causal flag",
-    "length": "another number of keys than of queries",
-    "width": "values of another width than keys",
-    "single": "one sequence without a batch",
-    "heads": "axes for batch and heads",
-    "float16": "float16",
-    "bfloat16": "bfloat16",
-    "float64": "float64",
-}
-LONG = {"n_q": 131, "n_k": 131, "d_v": 11}  # no multiple of 2, 3, … 128
-SHORT = {"n_q": 5, "n_k": 5, "d_v": 11}
+# As many keys as queries, and values as wide as keys (d is 11 everywhere):
+# many that save work take nothing else. A probe that has it otherwise needs
+# "length" or "width", and an axis mistaken for another shows in those alone.
+PAST_A_TILE = {"n_q": 131, "n_k": 131, "d_v": 11}  # and no multiple of one
+WITHIN_A_TILE = {"n_q": 5, "n_k": 5, "d_v": 11}
 
 
 def flag(sizes: object) -> bool:
@@ -38,23 +33,27 @@ def far_and_loud(inputs: Inputs) -> None:
 
 CAUSAL = {**QKV_BATCH, "causal": flag}
 ALL = (
-    Probe("it is what it claims", QKV_BATCH, LONG, gradient=True),
-    Probe("a short sequence is right, too", QKV_BATCH, SHORT),
-    Probe("one token sees itself", QKV_BATCH, {**SHORT, "n_q": 1, "n_k": 1}),
+    Probe("it is what it claims", QKV_BATCH, PAST_A_TILE, gradient=True),
+    Probe("a short sequence is right, too", QKV_BATCH, WITHIN_A_TILE),
+    Probe(
+        "one token sees itself",
+        QKV_BATCH,
+        {**WITHIN_A_TILE, "n_q": 1, "n_k": 1},
+    ),
     Probe(
         "a whole number of tiles",
         QKV_BATCH,
-        {**LONG, "n_q": 128, "n_k": 128},
+        {**PAST_A_TILE, "n_q": 128, "n_k": 128},
     ),
     Probe(
         "each head is for itself",
         QKV_HEADS,
-        {**LONG, "n_q": 67, "n_k": 67},
+        {**PAST_A_TILE, "n_q": 67, "n_k": 67},
     ),
     Probe(
         "the order in memory does not matter",
         QKV_BATCH,
-        LONG,
+        PAST_A_TILE,
         change=in_other_order,
     ),
     Probe(
@@ -66,43 +65,49 @@ ALL = (
     Probe(
         "fewer queries than keys",
         QKV_BATCH,
-        {**LONG, "n_q": 37},
+        {**PAST_A_TILE, "n_q": 37},
         needs=("length",),
         convention="alignment",
     ),
-    Probe("one sequence alone", QKV, LONG, needs=("single",)),
+    Probe("one sequence alone", QKV, PAST_A_TILE, needs=("single",)),
     Probe(
         "scores in the hundreds",
         QKV_BATCH,
-        LONG,
+        PAST_A_TILE,
         change=louder("q", "k", times=8.0),
         tolerance=0.01,
     ),
     Probe(
         "loud keys are heard where they may be",
         QKV_BATCH,
-        LONG,
+        PAST_A_TILE,
         change=far_and_loud,
         tolerance=0.01,
     ),
     Probe(
         "float64 is computed in float64",
         QKV_BATCH,
-        LONG,
+        PAST_A_TILE,
         dtype=torch.float64,
     ),
-    Probe("float16", QKV_BATCH, LONG, dtype=torch.float16, tolerance=0.03),
-    Probe("bfloat16", QKV_BATCH, LONG, dtype=torch.bfloat16, tolerance=0.2),
-    Probe("the causal flag hides later keys", CAUSAL, LONG, gradient=True),
-    Probe("and in a short sequence", CAUSAL, SHORT),
+    Probe(
+        "float16", QKV_BATCH, PAST_A_TILE, dtype=torch.float16, tolerance=0.03
+    ),
+    Probe(
+        "bfloat16", QKV_BATCH, PAST_A_TILE, dtype=torch.bfloat16, tolerance=0.2
+    ),
+    Probe(
+        "the causal flag hides later keys", CAUSAL, PAST_A_TILE, gradient=True
+    ),
+    Probe("and in a short sequence", CAUSAL, WITHIN_A_TILE),
     Probe(
         "causal, with fewer queries than keys",
         CAUSAL,
-        {**LONG, "n_q": 37},
+        {**PAST_A_TILE, "n_q": 37},
         needs=("length",),
         convention="alignment",
     ),
-    Probe("causal in float64", CAUSAL, LONG, dtype=torch.float64),
+    Probe("causal in float64", CAUSAL, PAST_A_TILE, dtype=torch.float64),
     Probe(
         "no table of scores is made",
         QKV_BATCH,
@@ -112,12 +117,4 @@ ALL = (
 )
 
 
-def needs(probe: Probe) -> tuple[str, ...]:
-    """What of `OPTIONAL` a probe asks for."""
-    asked = {*probe.needs, str(probe.dtype).removeprefix("torch.")}
-    asked |= {"causal"} & probe.inputs.keys()
-    asked |= {"heads"} if probe.inputs["q"] == QKV_HEADS["q"] else set()
-    return tuple(need for need in OPTIONAL if need in asked)
-
-
-PROBES = tuple(dataclasses.replace(probe, needs=needs(probe)) for probe in ALL)
+PROBES = with_needs(ALL, OF_A_CLAIM)

@@ -5,8 +5,6 @@ hashes, with a kernel that only they have. No probe knows a number that should
 come out; see `experiments` for what they look at.
 """
 
-import dataclasses
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -30,22 +28,14 @@ from selfattn.doctor.kinds.efficient.experiments import (
     what_moves,
     who_is_seen,
 )
+from selfattn.doctor.kinds.efficient.needs import OF_PROPERTIES, with_needs
 from selfattn.doctor.kinds.efficient.probes import flag
 from selfattn.doctor.kinds.layer.experiments import twice
 from selfattn.doctor.kinds.layer.properties import padded_in_front
 from selfattn.doctor.probes import Inputs, Probe, in_other_order, louder
 
-Answer = Callable[..., Any]
-OPTIONAL = {
-    "causal": "a causal flag",
-    "padding": "a mask for padding",
-    "length": "another number of keys than of queries",
-    "width": "values of another width than keys",
-    "heads": "axes for batch and heads",
-    "float16": "float16",
-    "bfloat16": "bfloat16",
-    "float64": "float64",
-}
+# As many keys as queries, and values as wide as keys, as in `probes`; but
+# shorter, as an experiment calls a mechanism many times.
 SHORT = {"n_q": 13, "n_k": 13, "d_v": 11}
 LONG = {**SHORT, "n_q": 67, "n_k": 67}
 
@@ -158,14 +148,6 @@ def about_padding(x: dict[str, Any]) -> list[Probe]:
     ]
 
 
-def needs(probe: Probe) -> tuple[str, ...]:
-    """What of `OPTIONAL` a probe asks for."""
-    asked = {*probe.needs, *probe.inputs}
-    asked |= {str(probe.dtype).removeprefix("torch.")}
-    asked |= {"heads"} if probe.inputs["q"] == QKV_HEADS["q"] else set()
-    return tuple(need for need in OPTIONAL if need in asked)
-
-
 def probes(always: bool) -> tuple[Probe, ...]:
     """All probes; ``always``: of a mechanism that is causal without a flag."""
     x = QKV_BATCH
@@ -173,4 +155,4 @@ def probes(always: bool) -> tuple[Probe, ...]:
     found += about_causality(x if always else {**x, "causal": flag})
     # In front, because behind, a causal mechanism does not see it anyway.
     found += about_padding({**QKV_HEADS, "padding": padded_in_front})
-    return tuple(dataclasses.replace(p, needs=needs(p)) for p in found)
+    return with_needs(found, OF_PROPERTIES)

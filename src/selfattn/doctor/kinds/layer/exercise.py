@@ -13,7 +13,7 @@ from selfattn.doctor.kinds.layer import probes, properties
 from selfattn.doctor.kinds.layer.mistakes import (
     CONVENTIONS,
     MISTAKES,
-    NONE_IF_CAUSAL,
+    NO_MISTAKE,
     OF_A_CLAIM,
     TELLING,
 )
@@ -119,7 +119,7 @@ def possible(
         causal: whether it hides later tokens without being told to.
         claimed: of n_q and n_k, a mask that it keeps without being told to.
     """
-    none = {NONE_IF_CAUSAL[causal], *(OF_A_CLAIM if claimed is None else ())}
+    none = {NO_MISTAKE[causal], *(OF_A_CLAIM if claimed is None else ())}
     return [one for one in mistakes if one not in none]
 
 

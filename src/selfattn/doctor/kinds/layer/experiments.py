@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.probes import (
-    Inputs,
-    numbers,
-)
+from selfattn.doctor.probes import Inputs, numbers
 
 Answer = Callable[..., Any]
+# By how much an output must move for a change to count: what is hidden moves
+# nothing in the package's layers, and what is seen some hundredths.
+MOVES = 1e-5
 
 
 def source(inputs: Inputs) -> str:
@@ -38,7 +38,7 @@ def who_sees_whom(answer: Answer, inputs: Inputs) -> Tensor:
         changed = inputs[name].clone()
         changed[:, j] = 1 - changed[:, j]
         moved = put(answer, {**inputs, name: changed}) - before
-        columns.append(moved.abs().amax(dim=(0, 2)) > 1e-5)
+        columns.append(moved.abs().amax(dim=(0, 2)) > MOVES)
     return torch.stack(columns, dim=-1)
 
 
@@ -50,7 +50,7 @@ def which_sequences_meet(answer: Answer, inputs: Inputs) -> Tensor:
         changed = inputs[name].clone()
         changed[b] = 1 - changed[b]
         moved = put(answer, {**inputs, name: changed}) - before
-        columns.append(moved.abs().amax(dim=(1, 2)) > 1e-5)
+        columns.append(moved.abs().amax(dim=(1, 2)) > MOVES)
     return torch.stack(columns, dim=-1)
 
 
@@ -62,7 +62,7 @@ def what_padding_moves(answer: Answer, inputs: Inputs) -> Tensor:
     changed[padded] = 1 - 3 * changed[padded]
     moved = put(answer, {**inputs, name: changed}) - put(answer, inputs)
     real = moved[~padded] if name == "x" else moved
-    return real.abs().max() > 1e-5
+    return real.abs().max() > MOVES
 
 
 def form(answer: Answer, inputs: Inputs) -> Tensor:

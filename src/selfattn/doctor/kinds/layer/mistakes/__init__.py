@@ -30,8 +30,8 @@ TELLING = (
     masks.rolled_before_it_is_padded,
 )
 
-# What is none in a layer that is always causal, and in one that is not.
-NONE_IF_CAUSAL = {True: masks.causal_flag_ignored, False: masks.not_causal}
+# By whether a layer is causal without being told to: what is then no mistake.
+NO_MISTAKE = {True: masks.causal_flag_ignored, False: masks.not_causal}
 
 # What only a layer can do that claims to keep a mask by itself.
 OF_A_CLAIM = (masks.claim_not_kept, masks.rolled_before_it_is_padded)
