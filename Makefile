@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV = .venv/bin/python
 
 .NOTPARALLEL:
-.PHONY: help book test lab serve notebooks experiments bench bench-gpu doctor-audit clinic mutants format clean
+.PHONY: help book test lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants format clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -12,6 +12,7 @@ help:
 	@echo "make lab        open the notebooks in JupyterLab"
 	@echo "make serve      build the site and serve it on this machine"
 	@echo "make notebooks  execute the notebooks and write their outputs"
+	@echo "make accept     copy conclusions edited on a page into the record"
 	@echo "make experiments  run them again, and write what came out"
 	@echo "make bench      measure the mechanisms beside PyTorch's"
 	@echo "make bench-gpu  the same on a CUDA GPU, into its ledger"
@@ -40,6 +41,10 @@ serve: book
 notebooks:
 	@$(PYTHON) -m tools.setup.prepare lab
 	@$(VENV) -m tools.build.notebooks
+
+accept:
+	@$(PYTHON) -m tools.setup.prepare lab
+	@$(VENV) -m tools.build.accept
 
 experiments:
 	@$(PYTHON) -m tools.setup.prepare test

@@ -1,0 +1,165 @@
+"""Our own conclusions: a strip of settings at each, and the page of them all.
+
+A link to ``conclusions.md#id`` becomes its sentence and a strip, a mark a
+setting, filled where it held, which leads to the row; the directive
+``conclusions-record`` writes the page of rows. `record` reads them.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from record import COMPUTED, Conclusion, Setting, read_record
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.util.nodes import make_refnode
+
+PAGE = "book/conclusions"
+LONGEST = 24  # marks in a row of a strip
+SIDE, GAP = 5, 2
+SOURCES = {COMPUTED: "computed by the test: nothing is trained"}
+
+
+def note_changes(app: Sphinx, config: Config) -> None:
+    """Have every page read again when a row has changed."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(app.srcdir, PAGE).rglob("*.toml")):
+        digest.update(path.read_bytes())
+    config["conclusions_digest"] = digest.hexdigest()
+
+
+def strip(row: Conclusion) -> list[nodes.Node]:
+    """A mark a setting and the count in words, or that it is proved."""
+    words = row.summary()
+    if row.proved:
+        return [nodes.inline("", words, classes=["conclusion-proved"])]
+    stands = row.stands()
+    rows = -(-len(stands) // LONGEST)
+    columns = -(-len(stands) // rows)
+    step = SIDE + GAP
+    marks = "".join(
+        f'<rect x="{i % columns * step + 0.5}" y="{i // columns * step + 0.5}"'
+        f' width="{SIDE - 1}" height="{SIDE - 1}"'
+        f' class="{"held" if held else "fell"}"/>'
+        for i, held in enumerate(stands)
+    )
+    width, height = columns * step - GAP, rows * step - GAP
+    drawing = (
+        f'<svg class="conclusion-strip" aria-hidden="true" width="{width}"'
+        f' height="{height}" viewBox="0 0 {width} {height}">{marks}</svg>'
+    )
+    count = nodes.inline("", words, classes=["conclusion-count"])
+    return [nodes.raw("", drawing, format="html"), nodes.Text(" "), count]
+
+
+class Strips(SphinxPostTransform):
+    """Make each link to a conclusion show where it held."""
+
+    default_priority = 8  # before MyST resolves the links, at 9
+
+    def run(self, **kwargs: object) -> None:
+        """Replace the links to conclusions in one page."""
+        record = read_record(Path(self.app.srcdir, PAGE))
+        rows = {row.id: row for row in record}
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            name = link.get("reftargetid") or ""
+            if link["reftarget"] != PAGE or not name:
+                continue
+            words = [child.deepcopy() for child in link]
+            if name in rows:
+                words += [nodes.Text(" "), self.leading(rows[name])]
+            else:
+                logging.getLogger(__name__).warning(
+                    "no conclusion %s in the record", name, location=link
+                )
+            link.replace_self(nodes.inline("", "", *words))
+
+    def leading(self, row: Conclusion) -> nodes.reference:
+        """The strip, as a link to the row."""
+        shown = nodes.inline("", "", *strip(row))
+        here = self.env.docname
+        reference = make_refnode(self.app.builder, here, PAGE, row.id, shown)
+        reference["classes"].append("conclusion")
+        return reference
+
+
+class Record(Directive):
+    """Every row, by chapter."""
+
+    def run(self) -> list[nodes.Node]:
+        """A section a chapter, in it a block a row."""
+        env = self.state.document.settings.env
+        record = read_record(Path(env.app.srcdir, PAGE))
+        content: list[nodes.Node] = []
+        for chapter, rows in itertools.groupby(record, lambda r: r.chapter):
+            section = nodes.section(ids=[f"of-{chapter}"])
+            section += nodes.title("", chapter.replace("_", " ").capitalize())
+            for row in rows:
+                section += self.block(row)
+            content.append(section)
+        return content
+
+    def block(self, row: Conclusion) -> nodes.container:
+        """One row: its sentence, the strip, and what is known of it."""
+        words, _ = self.state.inline_text(row.says, self.lineno)
+        head = nodes.paragraph("", "", nodes.strong("", "", *words))
+        bar = nodes.paragraph("", "", *strip(row))
+        facts = nodes.bullet_list()
+        for name, text in known(row):
+            fact = nodes.paragraph("", "", nodes.emphasis("", f"{name}: "))
+            fact += nodes.Text(text)
+            facts += nodes.list_item("", fact)
+        test = nodes.paragraph("", "", nodes.emphasis("", "test: "))
+        test += nodes.literal("", row.test)
+        facts += nodes.list_item("", test)
+        return nodes.container(
+            "", head, bar, facts, ids=[row.id], classes=["conclusion-row"]
+        )
+
+
+def known(row: Conclusion) -> Iterator[tuple[str, str]]:
+    """What is known of a row, by name."""
+    if not row.proved:
+        yield "from", SOURCES.get(row.source, f"the runs of {row.source}")
+        yield "held", listed(row.held)
+        yield "varied", listed(row.varied)
+    if row.over:
+        yield "in each setting over every", ", ".join(row.over)
+    if row.not_in:
+        yield "did not hold at", "; ".join(map(listed, row.not_in))
+        yield "there the page says", row.instead
+    if row.instead_of:
+        yield "instead of", row.instead_of
+
+
+def listed(setting: Setting) -> str:
+    """Names and values in words."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {in_words(value)}"
+        for name, value in setting.items()
+    )
+
+
+def in_words(value: object) -> str:
+    """A value, or several, as a reader wants them."""
+    if isinstance(value, list):
+        return " / ".join(map(in_words, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx about the strips, the page and their colours."""
+    app.add_config_value("conclusions_digest", "", "env", [str])
+    app.connect("config-inited", note_changes)
+    app.add_directive("conclusions-record", Record)
+    app.add_post_transform(Strips)
+    app.add_css_file("conclusions.css")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,123 @@
+"""The strips and the page of conclusions, in a small book of two pages."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from record import read_record
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = """
+[[conclusion]]
+id = "chapter-wide"
+says = "*Wider* is better"
+from = "widths"
+held = {heads = 1}
+over = ["seed"]
+not_in = [{rate = 0.1, width = 8}]
+instead = "at a rate of .1 it is not"
+instead_of = "more weights: half of them were frozen"
+test = "test_wider"
+varied = {rate = [0.01, 0.03, 0.1], width = [8, 16, 32]}
+
+[[conclusion]]
+id = "chapter-sum"
+says = "The rows sum to $1$"
+proved = true
+test = "test_sum"
+"""
+CONFIGURATION = """
+extensions = ["myst_parser", "conclusions"]
+myst_enable_extensions = ["dollarmath"]
+"""
+PAGE = """# Chapter
+
+[*Wider* is better](conclusions.md#chapter-wide), so they say.
+
+[The rows sum to $1$](conclusions.md#chapter-sum).
+"""
+
+
+def build(folder, page):
+    """Build a book of one chapter; what was wrong, or its pages."""
+    book = folder / "book"
+    (book / "conclusions").mkdir(parents=True)
+    (book / "conclusions" / "chapter.toml").write_text(RECORD)
+    directive = "# Conclusions\n\n```{conclusions-record}\n```\n"
+    (book / "conclusions.md").write_text(directive)
+    (book / "chapter.md").write_text(page)
+    (folder / "index.md").write_text(
+        "# Book\n\n```{toctree}\nbook/chapter\nbook/conclusions\n```\n"
+    )
+    out = folder / "out"
+    (folder / "conf.py").write_text(CONFIGURATION)
+    command = [sys.executable, "-m", "sphinx", "-nWq"]
+    ran = subprocess.run(
+        [*command, folder, out],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "book" / "extensions")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode:
+        return ran.stderr
+    return [
+        BeautifulSoup(
+            (out / "book" / f"{name}.html").read_text(), "html.parser"
+        )
+        for name in ("chapter", "conclusions")
+    ]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("book"), PAGE)
+
+
+def test_a_sentence_is_no_link_and_its_strip_leads_to_the_row(pages):
+    strip, proof = pages[0].select("a.conclusion")
+    assert strip["href"] == "conclusions.html#chapter-wide"
+    assert strip.get_text(strip=True) == "held in 8 of 9 settings"
+    assert proof.get_text(strip=True) == "proved"
+    sentence = strip.find_parent("p").get_text(" ", strip=True)
+    assert sentence.startswith("Wider is better held in 8")
+    assert not strip.select("em")
+
+
+def test_a_mark_a_setting_is_filled_where_it_held(pages):
+    for page in pages:
+        marks = page.select_one("svg.conclusion-strip").select("rect")
+        filled = [mark["class"] == ["held"] for mark in marks]
+        assert filled == [True] * 6 + [False, True, True]
+
+
+def test_the_page_has_all_that_is_known_of_a_row(pages):
+    row = pages[1].select_one("[id='chapter-wide']")
+    text = row.get_text(" ", strip=True)
+    for words in (
+        "the runs of widths",
+        "heads 1",
+        "rate 0.01 / 0.03 / 0.1, width 8 / 16 / 32",
+        "over every: seed",
+        "did not hold at: rate 0.1, width 8",
+        "at a rate of .1 it is not",
+        "instead of: more weights",
+        "test_wider",
+    ):
+        assert words in text
+    proof = pages[1].select_one("[id='chapter-sum']")
+    assert "proved" in proof.get_text() and proof.select(".math")
+
+
+def test_a_link_to_an_unknown_conclusion_fails_the_build(tmp_path):
+    page = "# Chapter\n\n[so](conclusions.md#chapter-none)\n"
+    assert "no conclusion chapter-none in the record" in build(tmp_path, page)
+
+
+def test_a_row_that_lacks_something_is_named(tmp_path):
+    (tmp_path / "chapter.toml").write_text('[[conclusion]]\nid = "x"\n')
+    with pytest.raises(ValueError, match=r"chapter.toml x: .* missing"):
+        read_record(tmp_path)
