@@ -12,10 +12,10 @@ from functools import partial
 from selfattn.doctor.command.arguments import Request, read_arguments
 from selfattn.doctor.command.listing import listed
 from selfattn.doctor.command.loading import load
-from selfattn.doctor.command.output import any_encoding, print_json
 from selfattn.doctor.engine.examination import examine_made
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.report import Report
+from selfattn.doctor.report.output import any_encoding, print_json
 from selfattn.doctor.report.rendering import write
 
 

@@ -100,7 +100,7 @@ def among(value: object, options: Mapping[Any, str]) -> bool:
     """Whether a value is one of the options; a list, say, is never one."""
     try:
         return value in options
-    except TypeError:  # it cannot be a key
+    except Exception:  # it cannot be a key
         return False
 
 

@@ -43,6 +43,18 @@ def test_a_thing_is_known_by_its_colon_and_values_are_not_taken_for_it(name):
     assert facts == {"call": {"a": 1}, "eps": -1e-5}
 
 
+@pytest.mark.parametrize("word", ["{[1]: 2}", "(" * 5000, "\0", "1 +"])
+def test_what_is_no_value_is_a_word(word):
+    """A list for a key came out as a TypeError."""
+    assert read_facts(["--call", word]) == {"call": word}
+
+
+@pytest.mark.parametrize("name", [".a:b", "a..b:c", ".py:c", "a:", "a:1", ""])
+def test_what_names_no_thing_is_refused(name):
+    with pytest.raises(ValueError, match="a thing is named package"):
+        read_arguments([name, "--kind", "attention"])
+
+
 def test_two_things_at_once_are_refused():
     with pytest.raises(ValueError, match="'a:b' and 'c:d'"):
         read_arguments(["a:b", "--kind", "attention", "c:d"])

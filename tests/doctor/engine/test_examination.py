@@ -21,7 +21,9 @@ def test_a_name_that_is_misspelt_is_refused(takes, limit):
         examine(attention, takes=takes, time_limit=limit, **ATTENTION)
 
 
-@pytest.mark.parametrize("takes", [3, {"mask": True}, torch.ones(2), b"mask"])
+@pytest.mark.parametrize(
+    "takes", [3, {"mask": True}, torch.ones(2), b"mask", [["mask"]]]
+)
 def test_names_are_listed(takes):
     with pytest.raises(ValueError, match="takes must list names, but it is"):
         examine(attention, takes=takes, **ATTENTION)
@@ -36,6 +38,11 @@ def test_one_name_needs_no_list():
     assert reports[0].passed and "a causal flag" in str(reports[0])
 
 
+class NoKey:
+    def __hash__(self):
+        raise RuntimeError("of no use")
+
+
 @pytest.mark.parametrize(
     "facts",
     [
@@ -44,7 +51,9 @@ def test_one_name_needs_no_list():
         {"kind": "attention", "mask": "keeps"},
         {"kind": "attention", "mask": ["keep"]},
         {"kind": "attention", "mask": {"keep": 1}},
+        {"kind": "attention", "mask": NoKey()},
         {"kind": "attention", "masks": "keep"},
+        {"exercise": "dot_product/attention", "causal": True},
     ],
 )
 def test_what_cannot_be_asked_is_refused(facts):

@@ -2,9 +2,13 @@
 
 import ctypes
 import math
+import multiprocessing
 import os
+import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,7 @@ import torch
 
 from selfattn import attention
 from selfattn.doctor import examine
-from selfattn.doctor.engine import processes
+from selfattn.doctor.engine import isolation, processes
 from selfattn.doctor.engine.isolation import (
     Refusal,
     RefusedError,
@@ -70,6 +74,24 @@ def wrong_shape(q, k, v):
     return q
 
 
+class LoudError(Exception):
+    def __str__(self):
+        raise SystemExit(0)
+
+
+def exits_when_it_is_told(q, k, v):
+    raise LoudError
+
+
+def stops_who_watches(q, k, v):
+    os.kill(os.getppid(), signal.SIGSTOP)
+    return attention(q, k, v)
+
+
+def closes_all(q, k, v):
+    os.closerange(0, 100)
+
+
 class UnspeakableError(Exception):
     def __str__(self):
         raise ValueError("not even this")
@@ -90,6 +112,8 @@ HOSTILE = [
     (modifies, "It changes q, which belongs to the caller."),
     (wrong_shape, "It returns the shape (1, 1), but (1, 2) is asked for."),
     (raises_the_unspeakable, "It raises UnspeakableError."),
+    (exits_when_it_is_told, "It raises LoudError."),
+    (closes_all, "It ended the process with code 0 at the probe"),
 ]
 
 
@@ -134,6 +158,32 @@ def test_what_a_patient_starts_ends_with_it(tmp_path):
             return  # or dead and not yet buried
         time.sleep(0.1)
     pytest.fail("the child of the patient is still alive")
+
+
+def test_who_stops_its_guard_wins_no_time(monkeypatch):
+    monkeypatch.setattr(isolation, "PATIENCE", 120.0)
+    start = time.monotonic()
+    facts = {"kind": "attention", "layout": "any", "time_limit": LIMIT}
+    assert examine(stops_who_watches, **facts).passed
+    assert time.monotonic() - start < 90
+
+
+def test_it_may_be_examined_in_a_thread_and_by_a_daemon():
+    """A daemon's children were refused, with a bare AssertionError."""
+    with ThreadPoolExecutor(1) as pool:
+        report = pool.submit(
+            examine, attention, kind="attention", layout="any"
+        ).result()
+    assert report.passed, report
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(1) as pool:
+        assert pool.apply(examines) == (True, True)
+
+
+def examines():
+    daemon = multiprocessing.current_process().daemon
+    report = examine(attention, kind="attention", layout="any")
+    return daemon, report.passed
 
 
 def test_what_a_patient_starts_in_a_session_of_its_own_ends_with_it(tmp_path):
@@ -193,6 +243,8 @@ def test_a_patient_may_have_workers():
         {"time_limit": math.inf},
         {"memory_limit": None},
         {"memory_limit": math.inf},
+        {"time_limit": 1e20, "memory_limit": 1e30},
+        {"time_limit": Fraction(61, 2), "memory_limit": 4 * 10**9},
     ],
 )
 def test_there_may_be_no_limit(limits):
@@ -309,6 +361,8 @@ def test_what_a_child_says_is_heard(monkeypatch):
     assert heard().trouble.count("probe") == 0
     assert ending(3).endswith("code 3") and ending(-9).endswith("(SIGKILL)")
     assert ending(-40).endswith("(signal 40)")  # which has no name
+    monkeypatch.setattr(processes, "ended", lambda guard, seconds: None)
+    assert heard(EOFError()).trouble == "It ended the process."
 
 
 def test_who_listens_for_ever_hears_what_is_said(monkeypatch):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 # A module or a file, a colon, and a name inside; no value is written so.
-THING = re.compile(r"(.+\.py|[\w.]+):[^\W\d][\w.]*")
+THING = re.compile(r"(.+\.py|\w+(\.\w+)*):[^\W\d]\w*(\.\w+)*")
 
 UNITS = {"time": "seconds", "memory": "bytes"}
 
@@ -121,5 +121,5 @@ def literal(word: str) -> Any:
     """A number, list or dict if it is written like one, else the word."""
     try:
         return ast.literal_eval(word)
-    except (ValueError, SyntaxError):
-        return word
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return word  # a list for a key, or too many brackets

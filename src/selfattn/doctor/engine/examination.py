@@ -1,5 +1,6 @@
 """Examine anything: an answer to an exercise, or a thing of some kind."""
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.report import Report
+from selfattn.doctor.report.output import any_encoding
 
 
 def check(answer: Any, *, exercise: str) -> None:
@@ -28,10 +30,11 @@ def check(answer: Any, *, exercise: str) -> None:
             asks for a prediction, the value.
         exercise: its name, "<chapter>/<name>".
     """
-    try:
-        print(examine(answer, exercise=exercise))
-    except LookupError:
-        print(unknown(exercise))
+    with any_encoding():
+        try:
+            print(examine(answer, exercise=exercise))
+        except LookupError:
+            print(unknown(exercise))
 
 
 def examine(
@@ -71,6 +74,11 @@ def examine(
             f"kind={kind!r} and exercise={exercise!r}"
         )
     if exercise is not None:
+        if facts:
+            raise ValueError(
+                "facts must be those of a kind, and an exercise has none, "
+                f"but here are {', '.join(facts)}"
+            )
         with no_modes():
             return diagnose(thing, find(exercise))
     return examine_made(
@@ -127,16 +135,17 @@ def examine_made(
         return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
 
 
-def names_in(takes: object) -> list[str]:
+def names_in(takes: Any) -> list[str]:
     """The names that were said in ``takes``; a single one needs no list."""
     if isinstance(takes, str):
         return [takes]
-    if not isinstance(takes, list | tuple | set | frozenset):
+    listed = isinstance(takes, list | tuple | set | frozenset)
+    if not (listed and all(isinstance(name, str) for name in takes)):
         raise ValueError(f"takes must list names, but it is {takes!r}")
     return list(takes)
 
 
 def is_positive(limit: object) -> bool:
     """Whether something is a number above 0; infinity is, NaN is not."""
-    number = isinstance(limit, int | float) and not isinstance(limit, bool)
-    return number and limit > 0  # type: ignore[operator]
+    number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
+    return number and float(limit) > 0  # type: ignore[arg-type]

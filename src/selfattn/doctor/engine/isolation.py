@@ -26,6 +26,7 @@ from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.report import Report
 
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
+LONG = 1e8  # seconds, three years
 PATIENCE = 10.0  # seconds for a guard to end what is left
 
 
@@ -110,6 +111,7 @@ def end_with_all(guard: int) -> None:
     """Have a guard end the child, and all that it started; then end it."""
     with contextlib.suppress(OSError):
         os.kill(guard, signal.SIGTERM)
+        os.kill(guard, signal.SIGCONT)  # lest the patient stopped it
     if processes.ended(guard, PATIENCE) is None:
         with contextlib.suppress(OSError):
             os.killpg(guard, signal.SIGKILL)
@@ -121,6 +123,8 @@ def listen(
 ) -> Report:
     """Wait for the child's report, and note how far it came."""
     end = time.monotonic() + time_limit
+    if time_limit > LONG:  # longer than the system can wait
+        end = math.inf
     at = ""
     try:
         while pipe.poll(None if math.isinf(end) else left(end)):
@@ -137,7 +141,7 @@ def listen(
                 at = f" at the probe “{heard}”"
     except (EOFError, OSError):  # nobody is left to say more
         code = processes.ended(guard, left(end))
-        if code is not None:
+        if code is not None or left(end):
             return nothing_found.with_(trouble=f"{ending(code)}{at}.")
     return nothing_found.with_(
         trouble=f"It did not come to an end within {time_limit:g} seconds, "
@@ -150,12 +154,14 @@ def left(end: float) -> float:
     return max(0.0, end - time.monotonic())
 
 
-def ending(code: int) -> str:
-    """How a process ended, in words.
+def ending(code: int | None) -> str:
+    """How a process ended, in words; None if the system does not tell.
 
     >>> ending(3), ending(-11)
     ('It ended the process with code 3', 'It crashed the process (SIGSEGV)')
     """
+    if code is None:
+        return "It ended the process"
     if code >= 0:
         return f"It ended the process with code {code}"
     known = {one.value: one.name for one in signal.Signals}
@@ -231,7 +237,8 @@ def child(
     except BaseException as error:
         pipe.send(Trouble(f"It raises {in_words(error)}"))
     finally:
-        pipe.close()
+        with contextlib.suppress(OSError):  # it may have closed it already
+            pipe.close()
         os._exit(0)  # what the patient registered with atexit is not run
 
 
@@ -245,10 +252,11 @@ def leave_no_core() -> None:
 
 def limit_memory(limit: float | None) -> None:
     """Let this process take so many bytes more, where that can be limited."""
-    if limit is None or math.isinf(limit) or not MEMORY.exists():
+    if limit is None or limit >= sys.maxsize or not MEMORY.exists():
         return
     import resource
 
     taken = int(MEMORY.read_text().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (int(taken + limit), hard))
+    most = min(int(taken + limit), sys.maxsize)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))

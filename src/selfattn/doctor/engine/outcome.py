@@ -148,6 +148,6 @@ def in_words(error: BaseException) -> str:
         return str(error)
     try:
         lines = str(error).strip().splitlines() or [""]
-    except Exception:  # its words are wrong, too
+    except BaseException:  # its words are wrong, too
         lines = [""]
     return f"{type(error).__name__}: {lines[0][:200]}".rstrip(": .")

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
+from selfattn.doctor import check
 from selfattn.doctor.__main__ import main
-from selfattn.doctor.command.output import any_encoding, plain
+from selfattn.doctor.report.output import any_encoding, plain
 
 ENCODINGS = ["utf-8", "cp1252", "latin-1", "ascii", "utf-16", "shift_jis"]
 NAMED = """
@@ -85,6 +86,19 @@ def test_signs_have_words_where_there_are_no_signs(written):
     )
     assert out.startswith("[healthy] right (attention): healthy, on ")
     assert plain("✗") == "[ill]" and plain("ö") == "o" and plain("☃") == "?"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_an_answer_is_checked_whatever_the_encoding(encoding, monkeypatch):
+    """In a script, whose output a file of another system takes."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    check(lambda q, k: q, exercise="dot_product/weights")
+    check(None, exercise="dot_product/weight_")
+    stream.flush()
+    text = stream.buffer.getvalue().decode(encoding)
+    assert "dot_product/weights: wrong on " in text
+    assert "Did you mean 'dot_product/weights'?" in text
 
 
 def test_what_is_not_written_to_text_is_left_alone(monkeypatch):

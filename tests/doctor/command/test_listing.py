@@ -1,0 +1,25 @@
+"""Lists: every kind, and what may be said of one, and go wrong in it."""
+
+import pytest
+
+from selfattn.doctor.command.listing import listed
+from selfattn.doctor.kinds import kinds
+
+
+def test_the_kinds_are_listed_in_their_order():
+    names = [line.partition(": ")[0] for line in listed(None).splitlines()]
+    assert names == sorted(kinds())
+
+
+def test_a_kind_is_listed_with_its_facts_and_mistakes():
+    lines = listed("attention").splitlines()
+    assert lines[0].startswith("attention: softmax(q kᵀ / √d) v")
+    facts, mistakes = lines.index("Facts:"), lines.index("Mistakes:")
+    assert "  --mask-axes: which axes a mask has" in lines[facts:mistakes]
+    assert "      keep: True allows" in lines[facts:mistakes]
+    assert any(line.startswith("  no scale: ") for line in lines[mistakes:])
+
+
+def test_a_kind_that_is_none_is_refused():
+    with pytest.raises(LookupError, match="There is no kind 'atention'"):
+        listed("atention")
