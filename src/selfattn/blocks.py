@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from selfattn.layers import AddNorm, FeedForward, LayerNorm
 from selfattn.multihead import KeysValues, MultiHeadAttention
+from selfattn.signatures import Positive, Share, checked
 
 Tokens = Float[Tensor, "batch n d_model"]
 Memory = Float[Tensor, "batch n_k d_model"] | KeysValues
@@ -60,14 +61,15 @@ class EncoderBlock(nn.Module):
     torch.Size([2, 7, 12])
     """
 
+    @checked
     def __init__(
         self,
-        d_model: int,
+        d_model: Positive,
         n_heads: int,
-        d_ff: int,
+        d_ff: Positive,
         *,
         pre: bool,
-        dropout: float = 0.0,
+        dropout: Share = 0.0,
         norm: Callable[[int], nn.Module] = LayerNorm,
         multihead: Callable[[int, int], nn.Module] = MultiHeadAttention,
         feed_forward: Callable[[int, int], nn.Module] = FeedForward,
@@ -80,6 +82,7 @@ class EncoderBlock(nn.Module):
         self.feed_forward = feed_forward(d_model, d_ff)
         self.add_norm_2 = path()
 
+    @checked
     def forward(
         self,
         x: Tokens,
@@ -111,6 +114,7 @@ class EncoderBlock(nn.Module):
         x = self.add_norm_1(x, look)
         return self.add_norm_2(x, self.feed_forward)
 
+    @checked
     def remember(
         self, x: Tokens, past: KeysValues | None = None
     ) -> KeysValues:
@@ -145,14 +149,15 @@ class DecoderBlock(nn.Module):
     torch.Size([3, 5, 8])
     """
 
+    @checked
     def __init__(
         self,
-        d_model: int,
+        d_model: Positive,
         n_heads: int,
-        d_ff: int,
+        d_ff: Positive,
         *,
         pre: bool,
-        dropout: float = 0.0,
+        dropout: Share = 0.0,
         norm: Callable[[int], nn.Module] = LayerNorm,
         multihead: Callable[[int, int], nn.Module] = MultiHeadAttention,
         feed_forward: Callable[[int, int], nn.Module] = FeedForward,
@@ -169,6 +174,7 @@ class DecoderBlock(nn.Module):
         self.feed_forward = feed_forward(d_model, d_ff)
         self.add_norm_3 = path()
 
+    @checked
     def forward(
         self,
         x: Tokens,
@@ -206,6 +212,7 @@ class DecoderBlock(nn.Module):
         x = self.add_norm_2(x, look_across)
         return self.add_norm_3(x, self.feed_forward)
 
+    @checked
     def remember(
         self, x: Tokens, past: KeysValues | None = None
     ) -> KeysValues:

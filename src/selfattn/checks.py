@@ -146,13 +146,18 @@ def check_width(name: str, x: Tensor, width: int) -> None:
 def check_enters(name: str, x: Tensor, weight: Tensor) -> None:
     """Raise unless x has the features and the type that a matrix takes."""
     check_width(name, x, weight.shape[-1])
-    if x.dtype != weight.dtype and not torch.is_autocast_enabled(
-        x.device.type
-    ):
+    if x.dtype != weight.dtype and not is_autocast(x):
         raise ValueError(
             f"{name} must have the type of the layer, {weight.dtype}, but it "
             f"is {tuple(x.shape)} of {x.dtype}"
         )
+
+
+def is_autocast(x: Tensor) -> bool:
+    """Whether PyTorch chooses the types of products with x by itself."""
+    where = x.device.type
+    able = torch.amp.is_autocast_available(where)
+    return able and torch.is_autocast_enabled(where)
 
 
 def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:

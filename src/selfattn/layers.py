@@ -12,10 +12,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_width
+from selfattn.checks import check_enters, check_width
 from selfattn.dot_product import widen
+from selfattn.signatures import Positive, Share, checked
 
 Tokens = Float[Tensor, "*batch d"]
+Features = Float[Tensor, "..."]
 Activation = Callable[[Tensor], Tensor]
 
 
@@ -36,13 +38,15 @@ class LayerNorm(nn.Module):
     tensor([[-1.,  1.]])
     """
 
-    def __init__(self, d: int, *, eps: float = 1e-5):
+    @checked
+    def __init__(self, d: Positive, *, eps: float = 1e-5):
         """Start as the plain normalisation: gain 1, shift 0."""
         super().__init__()
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d))
         self.shift = nn.Parameter(torch.zeros(d))
 
+    @checked
     def forward(self, x: Tokens) -> Tokens:
         """Normalise over the last axis, (..., d) -> (..., d).
 
@@ -72,12 +76,14 @@ class RMSNorm(nn.Module):
     tensor([[0.8485, 1.1314]])
     """
 
-    def __init__(self, d: int, *, eps: float = 1e-6):
+    @checked
+    def __init__(self, d: Positive, *, eps: float = 1e-6):
         """Start as the plain normalisation: gain 1."""
         super().__init__()
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d))
 
+    @checked
     def forward(self, x: Tokens) -> Tokens:
         """Normalise over the last axis, (..., d) -> (..., d).
 
@@ -111,12 +117,13 @@ class AddNorm(nn.Module):
     True
     """
 
+    @checked
     def __init__(
         self,
-        d_model: int,
+        d_model: Positive,
         *,
         pre: bool,
-        dropout: float = 0.0,
+        dropout: Share = 0.0,
         norm: Callable[[int], nn.Module] = LayerNorm,
     ):
         """Make the norm; there is nothing else to learn."""
@@ -125,6 +132,7 @@ class AddNorm(nn.Module):
         self.norm = norm(d_model)
         self.dropout = nn.Dropout(dropout)
 
+    @checked
     def forward(self, x: Tokens, sublayer: Activation) -> Tokens:
         """Add what the sublayer makes of x to x, (..., d) -> (..., d).
 
@@ -147,7 +155,8 @@ def relu(x: Tensor) -> Tensor:
     return x.clamp(min=0)
 
 
-def gelu(x: Tensor) -> Tensor:
+@checked
+def gelu(x: Features) -> Features:
     """Gaussian error linear unit: x times P(a standard normal < x).
 
     Reference: Hendrycks and Gimpel (2016), section 2.
@@ -155,10 +164,13 @@ def gelu(x: Tensor) -> Tensor:
     >>> gelu(torch.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.0000,  0.8413])
     """
-    return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+    # Not 1 + erf: near -1 that has no digits left, in half precision none.
+    [wide] = widen(x)
+    return (wide * 0.5 * torch.erfc(-wide / math.sqrt(2))).to(x.dtype)
 
 
-def swish(x: Tensor) -> Tensor:
+@checked
+def swish(x: Features) -> Features:
     """The input times its own sigmoid, x σ(x); also called SiLU.
 
     Reference: Hendrycks and Gimpel (2016); Ramachandran et al. (2017).
@@ -183,14 +195,15 @@ class FeedForward(nn.Module):
     torch.Size([2, 3, 4])
     """
 
+    @checked
     def __init__(
         self,
-        d_model: int,
-        d_ff: int,
+        d_model: Positive,
+        d_ff: Positive,
         *,
         activation: Activation = relu,
         bias: bool = True,
-        dropout: float = 0.0,
+        dropout: Share = 0.0,
     ):
         """Make the two maps."""
         super().__init__()
@@ -199,8 +212,10 @@ class FeedForward(nn.Module):
         self.activation = activation
         self.dropout = nn.Dropout(dropout)
 
+    @checked
     def forward(self, x: Tokens) -> Tokens:
         """Widen, bend, narrow: (..., d_model) -> (..., d_model)."""
+        check_enters("x", x, self.W_in.weight)
         return self.W_out(self.dropout(self.activation(self.W_in(x))))
 
 
@@ -221,13 +236,18 @@ class SwiGLU(nn.Module):
     torch.Size([2, 3, 4])
     """
 
-    def __init__(self, d_model: int, d_ff: int, *, bias: bool = False):
+    @checked
+    def __init__(
+        self, d_model: Positive, d_ff: Positive, *, bias: bool = False
+    ):
         """Make the three maps."""
         super().__init__()
         self.W_gate = nn.Linear(d_model, d_ff, bias=bias)
         self.W_in = nn.Linear(d_model, d_ff, bias=bias)
         self.W_out = nn.Linear(d_ff, d_model, bias=bias)
 
+    @checked
     def forward(self, x: Tokens) -> Tokens:
         """Widen twice, gate, narrow: (..., d_model) -> (..., d_model)."""
+        check_enters("x", x, self.W_in.weight)
         return self.W_out(swish(self.W_gate(x)) * self.W_in(x))

@@ -10,12 +10,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from selfattn.checks import check_window
+from selfattn.signatures import Count, checked
 
 Mask = Bool[Tensor, "n_q n_k"]
 
 
+@checked
 def indices(
-    n_q: int, n_k: int, *, device: torch.device | str | None = None
+    n_q: Count, n_k: Count, *, device: torch.device | str | None = None
 ) -> tuple[Int[Tensor, "n_q 1"], Int[Tensor, "1 n_k"]]:
     """Positions i of the queries, as a column, and j of the keys, as a row.
 
@@ -35,8 +37,9 @@ def indices(
     return i[:, None], j[None, :]
 
 
+@checked
 def causal_mask(
-    n_q: int, n_k: int, *, device: torch.device | str | None = None
+    n_q: Count, n_k: Count, *, device: torch.device | str | None = None
 ) -> Mask:
     """No query may see a key that comes after it.
 
@@ -68,9 +71,10 @@ def causal_mask(
     return j <= i
 
 
+@checked
 def window_mask(
-    n_q: int,
-    n_k: int,
+    n_q: Count,
+    n_k: Count,
     window: int,
     *,
     device: torch.device | str | None = None,
@@ -109,8 +113,9 @@ def window_mask(
     return (i - j).abs() < window
 
 
+@checked
 def padding_mask(
-    lengths: Int[Tensor, " batch"], n_k: int
+    lengths: Int[Tensor, " batch"], n_k: Count
 ) -> Bool[Tensor, "batch 1 1 n_k"]:
     """Only the first ``lengths[b]`` keys of sequence b are real.
 
@@ -134,7 +139,7 @@ def padding_mask(
     ■ ■ ■ ·
     ■ ■ ■ ·
     """
-    if ((lengths < 0) | (lengths > n_k)).any():
+    if not lengths.is_meta and ((lengths < 0) | (lengths > n_k)).any():
         raise ValueError(
             "each length must lie between 0 and the number of keys, but "
             f"lengths={lengths.tolist()} and n_k={n_k}"
@@ -143,9 +148,10 @@ def padding_mask(
     return real[:, None, None, :]
 
 
+@checked
 def prefix_mask(
-    n_q: int,
-    n_k: int,
+    n_q: Count,
+    n_k: Count,
     prefix: int,
     *,
     device: torch.device | str | None = None,
@@ -182,9 +188,10 @@ def prefix_mask(
     return (j <= i) | (j < prefix)
 
 
+@checked
 def block_mask(
-    n_q: int,
-    n_k: int,
+    n_q: Count,
+    n_k: Count,
     size: int,
     *,
     device: torch.device | str | None = None,
@@ -218,6 +225,7 @@ def block_mask(
     return i // size == j // size
 
 
+@checked
 def document_mask(
     documents: Int[Tensor, "batch n"],
 ) -> Bool[Tensor, "batch 1 n n"]:
@@ -245,6 +253,7 @@ def document_mask(
     return same[:, None]
 
 
+@checked
 def as_keep(
     mask: Bool[Tensor, "..."] | Float[Tensor, "..."],
 ) -> Bool[Tensor, "..."]:
@@ -287,6 +296,7 @@ def as_keep(
     return keep
 
 
+@checked
 def draw(mask: Mask) -> str:
     """A mask as text: one row a query, ■ where it may attend, · where not.
 

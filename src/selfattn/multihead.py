@@ -18,8 +18,9 @@ from selfattn.checks import (
     check_axes,
     check_divides,
     check_dropout,
+    check_enters,
     check_unbound,
-    check_width,
+    is_autocast,
 )
 from selfattn.dot_product import (
     Attend,
@@ -27,6 +28,7 @@ from selfattn.dot_product import (
     attention_weights,
     fused_attention,
 )
+from selfattn.signatures import Positive, checked
 from selfattn.torch_layer import options_of, pair_up, torch_layer_like
 
 
@@ -104,13 +106,14 @@ class MultiHeadAttention(nn.Module):
     torch.Size([2, 7, 12])
     """
 
+    @checked
     def __init__(
         self,
-        d_model: int,
+        d_model: Positive,
         n_heads: int,
         *,
         n_kv_heads: int | None = None,
-        d_context: int | None = None,
+        d_context: Positive | None = None,
         projection_bias: bool = False,
         dropout: float = 0.0,
         attend: Attend = attention,
@@ -125,6 +128,7 @@ class MultiHeadAttention(nn.Module):
         check_mechanism(attend, dropout)
         d_kv = d_model // n_heads * n_kv_heads
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+        self.d_head = d_model // n_heads
         self.attend, self.dropout, self.rotate = attend, dropout, rotate
         if isinstance(attend, partial) and isinstance(attend.func, nn.Module):
             self.mechanism = attend.func  # its parameters are the layer's
@@ -133,6 +137,7 @@ class MultiHeadAttention(nn.Module):
         self.W_v = nn.Linear(d_context, d_kv, bias=projection_bias)
         self.W_o = nn.Linear(d_model, d_model, bias=projection_bias)
 
+    @checked
     def heads(
         self, x: Tokens, context: Context = None
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -146,9 +151,10 @@ class MultiHeadAttention(nn.Module):
             ValueError: if x or the context has another width than the layer.
         """
         context = x if context is None else context
-        check_width("x", x, self.W_q.in_features)
+        check_enters("x", x, self.W_q.weight)
         if not isinstance(context, KeysValues):
             context = self.keys_values(context)
+        check_kept(self, "context", context, x)
         q = split_heads(self.W_q(x), self.n_heads)
         k, v = context
         if self.rotate is not None:
@@ -159,6 +165,7 @@ class MultiHeadAttention(nn.Module):
             v = v.repeat_interleave(group, dim=-3)
         return q, k, v
 
+    @checked
     def keys_values(
         self, context: Tokens, past: KeysValues | None = None
     ) -> KeysValues:
@@ -182,8 +189,10 @@ class MultiHeadAttention(nn.Module):
         >>> torch.allclose(new, layer(x, causal=True)[:, 4:], atol=1e-6)
         True
         """
-        width = self.W_k.in_features
-        check_width("the context (without one, x)", context, width)
+        name = "the context (without one, x)"
+        check_enters(name, context, self.W_k.weight)
+        if past is not None:
+            check_kept(self, "past", past, context)
         k = split_heads(self.W_k(context), self.n_kv_heads)
         v = split_heads(self.W_v(context), self.n_kv_heads)
         if self.rotate is not None:
@@ -192,6 +201,7 @@ class MultiHeadAttention(nn.Module):
             k, v = torch.cat((past.k, k), -2), torch.cat((past.v, v), -2)
         return KeysValues(k, v)
 
+    @checked
     def forward(
         self,
         x: Tokens,
@@ -229,6 +239,7 @@ class MultiHeadAttention(nn.Module):
         output = attend(q, k, v, mask=mask, bias=bias, causal=causal)
         return self.W_o(merge_heads(output))
 
+    @checked
     def weights(
         self,
         x: Tokens,
@@ -265,6 +276,7 @@ class MultiHeadAttention(nn.Module):
         return weigh(q, k, mask=mask, bias=bias, causal=causal)
 
     @classmethod
+    @checked
     def from_torch(cls, layer: nn.MultiheadAttention) -> "MultiHeadAttention":
         """A layer of ours with a copy of the weights of PyTorch's.
 
@@ -313,4 +325,25 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
         raise ValueError(
             "dropout of weights needs a mechanism that takes dropout_p, "
             f"but dropout={dropout} and attend={attend}"
+        )
+
+
+def check_kept(
+    layer: MultiHeadAttention, name: str, kept: KeysValues, x: Tensor
+) -> None:
+    """Raise unless keys and values were kept of such a batch, by such a layer:
+    those of one sequence would broadcast to all, and not say so.
+    """
+    k, v = kept
+    wanted = (x.shape[0], layer.n_kv_heads, k.shape[-2], layer.d_head)
+    if not tuple(k.shape) == tuple(v.shape) == wanted:
+        raise ValueError(
+            f"{name} must hold keys and values of this batch and layer, "
+            f"(batch, n_kv_heads, n_k, d_head) = {wanted}, but k is "
+            f"{tuple(k.shape)} and v is {tuple(v.shape)}"
+        )
+    if not (k.dtype == v.dtype == x.dtype or is_autocast(x)):
+        raise ValueError(
+            f"{name} must have the type of x, {x.dtype}, but k is {k.dtype} "
+            f"and v is {v.dtype}"
         )

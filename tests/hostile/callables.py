@@ -29,7 +29,7 @@ ELSEWHERE = {
     "selfattn.checks": "raises the errors that the others are tried for",
     "selfattn.signatures": "likewise",
     "selfattn.data.drawing": "what every task wears, which are tried",
-    "selfattn.doctor.": "what the doctor is made of; its audit tries it",
+    "selfattn.doctor": "has patients of its own: its clinic and its audit",
 }
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")
 
@@ -83,10 +83,8 @@ def is_public(
     here = getattr(thing, "__module__", None) == module.__name__
     offered = name in getattr(module, "__all__", ())
     is_code = inspect.isfunction(thing) or inspect.isclass(thing)
-    if name.startswith("_") or not is_code or not (here or offered):
-        return False
-    if not here and not module.__name__.startswith("selfattn.doctor"):
-        return False  # it is found where it was made
+    if name.startswith("_") or not is_code or not here:
+        return False  # what another module offers is found where it was made
     if inspect.isclass(thing) and not issubclass(thing, nn.Module):
         return False  # a tuple of results, a protocol, a step of autograd
     told = inspect.getdoc(thing) or ""

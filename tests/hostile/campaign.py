@@ -44,11 +44,10 @@ SCENES = {"of files": of_files.trials, "of caches": of_caches.trials}
 ROUNDS = 2  # with other sizes and other hostile things each time
 QUICK = 12  # trials of each callable
 # Of those whose every call takes a second or so: that many trials.
-SLOW = {"doctor.": 30, "cost.allocated": 30, "cost.seconds": 60}
+SLOW = {"cost.allocated": 30, "cost.seconds": 60}
 
 
-# What is told of a process that ended without a word.
-DIED = ("a crash", "see the trial before", HANG, "the process died")
+DIED = "the process ended without a word"
 
 
 class Outcome(NamedTuple):
@@ -79,16 +78,19 @@ def run_all(
             )
             work.start()
             theirs.close()
-            running[ours] = name
+            running[ours] = name, "nothing"
         for ready in wait(running):
             try:
                 outcome = ready.recv()
             except EOFError:
-                outcome = Outcome(running[ready], *DIED)
-            if outcome is None or outcome[1:] == DIED:
+                name, last = running.pop(ready)
+                yield Outcome(name, "a crash", f"after {last}", HANG, DIED)
+                continue
+            if outcome is None:
                 del running[ready]
-            if outcome is not None:
-                yield outcome
+                continue
+            running[ready] = outcome.target, outcome.detail
+            yield outcome
 
 
 def report_on(
@@ -111,7 +113,7 @@ def skipped(name: str, quick: bool) -> bool:
     """Whether a callable takes seconds for each call, or a GPU."""
     if name in NEEDS_CUDA and not torch.cuda.is_available():
         return True
-    return quick and name.startswith(("doctor.", "source.", "cost.allocated"))
+    return quick and name.startswith(tuple(SLOW))
 
 
 def run_one(
@@ -121,8 +123,8 @@ def run_one(
     rng = random.Random(f"{name} {seed}")
     try:
         trials = [*trials_of(name, target, rng, 1 if quick else ROUNDS)]
-    except NoRecipeError as error:
-        why = f"cannot be fed; give it a recipe: {error}"
+    except Exception as error:
+        why = f"cannot be fed; give it a recipe: {error!r}"
         yield Outcome(name, "a recipe", name, OBSCURE, why)
         return
     at_most = [n for part, n in SLOW.items() if name.startswith(part)]
@@ -184,7 +186,8 @@ def fed(target: Target, sizes: Sizes) -> Call:
     module = None
     if target.of is not None:
         name = target.of.__name__
+        method = ".".join(target.name.split(".")[-2:])
         if name not in MODULES:
             raise NoRecipeError(f"a module of class {name}")
-        module = MODULES[name]().double().eval()
+        module = MODULES.get(method, MODULES[name])().double().eval()
     return Call(target, arguments(target, recipe, sizes), module)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hostile.feeding import alternatives
-from hostile.recipes import ROUNDS_SUMS
+from hostile.recipes import PLACES_IN_SCORES, ROUNDS_SUMS
 from hostile.trials import (
     Case,
     in_dtype,
@@ -85,7 +85,9 @@ def other_types(case: Case) -> Iterator[Trial]:
 
 def magnitudes(case: Case) -> Iterator[Trial]:
     """Numbers from 1e4 to 1e30, where float32 still tells the answer."""
-    for size in MAGNITUDES:
+    # Modules multiply x by itself: scores, variances. That must have a number.
+    most = MAGNITUDES if case.call.module is None else MAGNITUDES[:4]
+    for size in most:
         for detail, changed in enlarged(case, size):
             floats = {n: x.float() for n, x in changed.items()}
             call = in_dtype(case.call, torch.float32).having(**floats)
@@ -113,11 +115,19 @@ def enlarged(
         return
     if "v" in floats:
         yield "v times", {"v": floats["v"] * size}
+    if call_of_places(case):
+        return
     alike = torch.ones_like(floats["k"])
     ones = torch.ones_like(floats["q"])
     yield "all keys", {"q": ones, "k": alike * size}
     yield "all keys minus", {"q": ones, "k": alike * -size}
     yield "all queries", {"q": ones * size, "k": alike}
+
+
+def call_of_places(case: Case) -> bool:
+    """Whether keys that are alike still get other scores."""
+    of = case.call.target.of
+    return of is not None and of.__name__ in PLACES_IN_SCORES
 
 
 def seen(case: Case) -> Iterator[Trial]:

@@ -124,6 +124,7 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "MultiHeadAttention": partial(
         MultiHeadAttention, 8, 4, n_kv_heads=2, projection_bias=True
     ),
+    "MultiHeadAttention.to_torch": partial(MultiHeadAttention, 8, 4),
     "MultiplicativeAttention": partial(MultiplicativeAttention, 4, 6),
     "PatchEmbedding": patches,
     "Pooler": partial(Pooler, 8),
@@ -144,6 +145,8 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
 
 # Draws from PyTorch's own generator: in threads, in any order.
 RANDOM = ("models.generate.sample",)
+# Scores that tell the places of keys apart, which large ones round away.
+PLACES_IN_SCORES = ("ShawAttention", "TransformerXLAttention")
 # Gives another number each time.
 MEASURES = ("cost.seconds",)
 NEEDS_CUDA = ("cost.cuda_seconds", "cost.cuda_peak_bytes")
@@ -286,11 +289,16 @@ ARGUMENTS: dict[str, Recipe] = {
         "layer": lambda sizes: nn.GRU(8, 8, batch_first=True),
     },
     "DecoderBlock.forward": {"memory": features(8)},
+    "linformer_weights": {"project": always(MeanPooling(3))},
     "LinformerAttention": {"project": lambda sizes: MeanPooling(3)},
     "MultiHeadAttention.from_torch": {
         "layer": lambda sizes: nn.MultiheadAttention(8, 2, batch_first=True)
     },
     "MultiHeadAttention.keys_values": {"context": features(8)},
+    "ShawAttention.distances": {
+        "q": heads_of("d", "n_q"),
+        "k": heads_of("d", "n_k"),
+    },
     "TransformerXLAttention.forward": TWO_HEADS,
     "TransformerXLAttention.weights": TWO_HEADS,
     "swin_attention": {**SIX, **GRID},
@@ -311,6 +319,7 @@ ARGUMENTS: dict[str, Recipe] = {
         "ns": always([1, 2, 4]),
         "values": always([1, 3, 9]),
     },
+    "cost.most_held": {"changes": always([(1, 20), (3, -20), (2, 4)])},
     "cost.flops": RUNS,
     "cost.peak_bytes": RUNS,
     "cost.largest_bytes": RUNS,

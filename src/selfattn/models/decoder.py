@@ -92,7 +92,7 @@ class Decoder(nn.Module):
         Returns:
             The logits, (batch, n_tokens), and the longer cache.
         """
-        n_past = 0 if cache is None else cache[0].k.shape[-2]
+        n_past = length_of(cache, len(self.blocks))
         x = self.embed(tokens, offset=n_past)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)
@@ -102,6 +102,26 @@ class Decoder(nn.Module):
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
         return self.head(self.norm(x[:, -1])), longer
+
+
+def length_of(cache: Cache | None, n_blocks: int) -> int:
+    """How many tokens a cache holds.
+
+    Raises:
+        ValueError: if it is not of so many blocks, or if they do not hold
+            equally many.
+    """
+    if cache is None:
+        return 0
+    kept = [kv for kv in cache if isinstance(kv, KeysValues)]
+    lengths = [kv.k.shape[-2] for kv in kept]
+    if not 0 < len(cache) == len(kept) == n_blocks or len(set(lengths)) > 1:
+        raise ValueError(
+            "a cache must hold the KeysValues of each block, of equally many "
+            f"tokens, but there are {n_blocks} blocks and cache holds "
+            f"{[type(kv).__name__ for kv in cache]}, of {lengths} tokens"
+        )
+    return lengths[0]
 
 
 def head_of(embed: Embedding, tied: bool) -> nn.Linear:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.models.decoder import Cache, head_of
+from selfattn.models.decoder import Cache, head_of, length_of
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder, Relative, bias_of
 from selfattn.signatures import checked
@@ -126,7 +126,8 @@ class EncoderDecoder(nn.Module):
         Returns:
             The logits, (batch, n_tokens), and the longer cache.
         """
-        n_past = 0 if cache is None else cache[0].k.shape[-2]
+        n_past = length_of(cache, len(self.blocks))
+        length_of(memory.kept, len(self.blocks))
         x = self.embed(tokens, offset=n_past)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)

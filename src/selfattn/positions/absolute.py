@@ -4,10 +4,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from selfattn.signatures import Count, Positive, checked
 
+
+@checked
 def sinusoidal(
-    n: int,
-    d_model: int,
+    n: Count,
+    d_model: Positive,
     *,
     base: float | int = 10_000.0,
     offset: int = 0,
@@ -46,6 +49,8 @@ def frequencies(
     d: int, base: float | int, device: torch.device | str | None = None
 ) -> Float[Tensor, " pairs"]:
     """Angle per position of each pair of features, base^(-2i/d), float64."""
+    if not base > 0:
+        raise ValueError(f"base must be larger than 0, but it is {base}")
     pair = torch.arange(0, d, 2, device=device, dtype=torch.float64)
     return base ** (-pair / d)
 
@@ -63,13 +68,15 @@ class LearnedPositions(nn.Module):
     torch.Size([3, 6])
     """
 
-    def __init__(self, max_length: int, d_model: int):
+    @checked
+    def __init__(self, max_length: Positive, d_model: Positive):
         """Start small, so that tokens outweigh positions at first."""
         super().__init__()
         self.table = nn.Parameter(0.02 * torch.randn(max_length, d_model))
 
+    @checked
     def forward(
-        self, n: int, *, offset: int = 0
+        self, n: Count, *, offset: int = 0
     ) -> Float[Tensor, "{n} d_model"]:
         """The vectors of positions offset … offset + n - 1, (n, d_model).
 

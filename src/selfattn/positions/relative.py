@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from selfattn.checks import check_enters
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -20,12 +21,14 @@ from selfattn.dot_product import (
 )
 from selfattn.masks import indices
 from selfattn.positions.absolute import sinusoidal
+from selfattn.signatures import Count, Positive, checked
 
 
+@checked
 def alibi_bias(
     n_heads: int,
-    n_q: int,
-    n_k: int,
+    n_q: Count,
+    n_k: Count,
     *,
     device: torch.device | str | None = None,
 ) -> Float[Tensor, "n_heads n_q n_k"]:
@@ -54,6 +57,7 @@ def alibi_bias(
     return slope[:, None, None] * -(i - j).abs()
 
 
+@checked
 def alibi_slopes(n_heads: int) -> Float[Tensor, " n_heads"]:
     """The slopes of ALiBi's heads: 2^(-8/n), 2^(-16/n), … for n heads.
 
@@ -74,12 +78,13 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " n_heads"]:
     return 2.0 ** torch.cat((power, between[: n_heads - below]))
 
 
+@checked
 def t5_bucket(
     distance: Int[Tensor, "*shape"],
     *,
     causal: bool = False,
     n_buckets: int = 32,
-    max_distance: int = 128,
+    max_distance: Positive = 128,
 ) -> Int[Tensor, "*shape"]:
     """T5's bucket for a distance: exact when near, logarithmic when far.
 
@@ -140,21 +145,23 @@ class T5Bias(nn.Module):
     torch.Size([2, 3, 5])
     """
 
+    @checked
     def __init__(
         self,
-        n_heads: int,
+        n_heads: Positive,
         *,
         causal: bool = False,
-        n_buckets: int = 32,
-        max_distance: int = 128,
+        n_buckets: Positive = 32,
+        max_distance: Positive = 128,
     ):
         """Make the table, (n_buckets, n_heads)."""
         super().__init__()
         self.causal, self.max_distance = causal, max_distance
         self.table = nn.Parameter(0.02 * torch.randn(n_buckets, n_heads))
 
+    @checked
     def forward(
-        self, n_q: int, n_k: int
+        self, n_q: Count, n_k: Count
     ) -> Float[Tensor, "n_heads {n_q} {n_k}"]:
         """The bias to add to the scores, (n_heads, n_q, n_k)."""
         i, j = indices(n_q, n_k, device=self.table.device)
@@ -182,7 +189,14 @@ class ShawAttention(nn.Module):
     Reference: Shaw et al. (2018), equations 3 and 4.
     """
 
-    def __init__(self, d: int, d_v: int | None = None, *, max_distance: int):
+    @checked
+    def __init__(
+        self,
+        d: Positive,
+        d_v: Positive | None = None,
+        *,
+        max_distance: Positive,
+    ):
         """Make one vector per distance from -max_distance to max_distance."""
         super().__init__()
         d_v = d if d_v is None else d_v
@@ -191,6 +205,7 @@ class ShawAttention(nn.Module):
         self.for_keys = nn.Parameter(0.02 * torch.randn(n_distances, d))
         self.for_values = nn.Parameter(0.02 * torch.randn(n_distances, d_v))
 
+    @checked
     def weights(
         self,
         q: Queries,
@@ -202,6 +217,7 @@ class ShawAttention(nn.Module):
     ) -> Table:
         """The attention weights, (..., n_q, n_k)."""
         check_shapes(q, k, k, mask, bias)
+        check_enters("q", q, self.for_keys)
         # q·a for every distance first, (..., n_q, n_distances), then pick:
         # no tensor (n_q, n_k, d) need exist.
         by_distance = q @ self.for_keys.mT
@@ -211,6 +227,7 @@ class ShawAttention(nn.Module):
         biased = scaled if bias is None else scaled + bias
         return masked_softmax(biased, with_causal(mask, causal, q, k))
 
+    @checked
     def forward(
         self,
         q: Queries,
@@ -223,6 +240,7 @@ class ShawAttention(nn.Module):
     ) -> Output:
         """Attend, (..., n_q, d_v); arguments as for `attention`."""
         check_shapes(q, k, v, mask, bias)
+        check_enters("v", v, self.for_values)
         weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
         # The weight that each distance gets in all, (..., n_q, n_distances).
         total = weights.new_zeros(
@@ -232,6 +250,7 @@ class ShawAttention(nn.Module):
         total = total.scatter_add(-1, distance, weights)
         return weights @ v + total @ self.for_values
 
+    @checked
     def distances(self, q: Tensor, k: Tensor) -> Int[Tensor, "n_q n_k"]:
         """Rows of the two tables for each query and key, (n_q, n_k)."""
         i, j = indices(q.shape[-2], k.shape[-2], device=q.device)
@@ -253,13 +272,15 @@ class TransformerXLAttention(nn.Module):
     Reference: Dai et al. (2019), section 3.3.
     """
 
-    def __init__(self, n_heads: int, d: int):
+    @checked
+    def __init__(self, n_heads: Positive, d: Positive):
         """Make u, w and the projection of the distances for each head."""
         super().__init__()
         self.u = nn.Parameter(torch.zeros(n_heads, 1, d))
         self.w = nn.Parameter(torch.zeros(n_heads, 1, d))
         self.W_r = nn.Parameter(torch.randn(n_heads, d, d) / math.sqrt(d))
 
+    @checked
     def weights(
         self,
         q: Queries,
@@ -290,6 +311,7 @@ class TransformerXLAttention(nn.Module):
         biased = scaled if bias is None else scaled + bias
         return masked_softmax(biased, with_causal(mask, causal, q, k))
 
+    @checked
     def forward(
         self,
         q: Queries,

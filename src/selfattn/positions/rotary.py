@@ -6,10 +6,12 @@ from torch import Tensor
 
 from selfattn.checks import check_even
 from selfattn.positions.absolute import frequencies
+from selfattn.signatures import checked
 
 Features = Float[Tensor, "*batch n d"]
 
 
+@checked
 def rope(
     x: Features, *, base: float | int = 10_000.0, offset: int = 0
 ) -> Features:
@@ -43,6 +45,7 @@ def rope(
     return turned.flatten(-2)
 
 
+@checked
 def rope_halves(
     x: Features, *, base: float | int = 10_000.0, offset: int = 0
 ) -> Features:
@@ -75,6 +78,7 @@ def turns(x: Tensor, base: float | int, offset: int) -> tuple[Tensor, Tensor]:
     return angle.cos().to(x.dtype), angle.sin().to(x.dtype)
 
 
+@checked
 def pairs_to_halves(
     x: Float[Tensor, "*batch d"],
 ) -> Float[Tensor, "*batch d"]:
@@ -93,6 +97,7 @@ def pairs_to_halves(
     return torch.cat((x[..., 0::2], x[..., 1::2]), dim=-1)
 
 
+@checked
 def halves_to_pairs(
     x: Float[Tensor, "*batch d"],
 ) -> Float[Tensor, "*batch d"]:
