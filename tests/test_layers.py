@@ -198,3 +198,12 @@ def test_add_norm_drops_what_the_sublayer_made_not_the_path():
 def test_add_norm_refuses_a_sublayer_that_changes_the_shape():
     with pytest.raises(ValueError, match=r"\(3, 7\) and it made \(3, 1\)"):
         AddNorm(7, pre=True)(torch.randn(3, 7), lambda t: t[:, :1])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_gelu_keeps_its_digits_below_zero_in_half_precision(dtype):
+    """1 + erf(-4/√2) is 0 in half precision; gelu(-4) is not."""
+    x = torch.linspace(-4, 0, 41, dtype=dtype)
+    wanted = F.gelu(x.double())
+    assert_close(gelu(x).double(), wanted, rtol=0.01, atol=1e-6)
+    assert bool((gelu(x)[x < 0] < 0).all())

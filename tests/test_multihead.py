@@ -14,6 +14,7 @@ from selfattn.dot_product import attention, attention_weights, fused_attention
 from selfattn.efficient.linear import linear_attention
 from selfattn.masks import as_keep, causal_mask, padding_mask
 from selfattn.multihead import (
+    KeysValues,
     MultiHeadAttention,
     merge_heads,
     pair_up,
@@ -620,3 +621,40 @@ def test_causal_is_the_causal_mask():
         layer(x, context, causal=True),
         layer(x, context, mask=causal_mask(N_Q, N_K)),
     )
+
+
+def test_keys_kept_of_another_batch_are_refused():
+    """Those of one sequence would broadcast to all, and not say so."""
+    layer = MultiHeadAttention(8, 4, n_kv_heads=2)
+    x = torch.randn(3, 5, 8)
+    kept = layer.keys_values(x)
+    one = KeysValues(kept.k[:1], kept.v[:1])
+    with pytest.raises(ValueError, match=r"context must hold .*\(3, 2, 5, 2"):
+        layer(x, one)
+    with pytest.raises(ValueError, match=r"past must hold .*k is \(1, 2, 5, "):
+        layer.keys_values(x, one)
+
+
+def test_keys_kept_of_another_type_or_layer_are_refused():
+    layer = MultiHeadAttention(8, 4, n_kv_heads=2)
+    x = torch.randn(3, 5, 8)
+    kept = layer.keys_values(x)
+    double = KeysValues(kept.k.double(), kept.v.double())
+    with pytest.raises(ValueError, match=r"context must have the type of x"):
+        layer(x, double)
+    fewer = KeysValues(kept.k[:, :1], kept.v[:, :1])
+    with pytest.raises(ValueError, match=r"n_kv_heads.* but k is \(3, 1, 5"):
+        layer(x, fewer)
+    short = KeysValues(kept.k, kept.v[:, :, :-1])
+    with pytest.raises(ValueError, match=r"and v is \(3, 2, 4, 2\)"):
+        layer(x, short)
+
+
+def test_x_of_another_type_is_refused_but_under_autocast():
+    layer = MultiHeadAttention(8, 2)
+    x = torch.randn(1, 3, 8, dtype=torch.bfloat16)
+    with pytest.raises(ValueError, match="x must have the type of the layer"):
+        layer(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        kept = layer.keys_values(x)
+        assert layer(x.float(), kept).shape == (1, 3, 8)

@@ -323,3 +323,21 @@ def test_a_picture_and_its_label_stay_together():
 def test_too_many_pictures_to_keep_back(n_test):
     with pytest.raises(ValueError, match=f"left .* but n_test={n_test}"):
         digits.handwritten_digits(seed=0, n_test=n_test)
+
+
+def test_no_default_changes_a_task():
+    """With another default type, a seed drew other batches; with another
+    default device, none at all."""
+    from selfattn.data.series import series_batches
+
+    wanted = next(series_batches(3, seed=1))
+    for dtype in (torch.float64, torch.bfloat16):
+        torch.set_default_dtype(dtype)
+        try:
+            drawn = next(series_batches(3, seed=1))
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert all(map(torch.equal, drawn, wanted))
+    with torch.device("meta"):
+        drawn = next(series_batches(3, seed=1))
+    assert all(map(torch.equal, drawn, wanted))

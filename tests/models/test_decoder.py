@@ -13,7 +13,7 @@ from selfattn.dot_product import fused_attention
 from selfattn.layers import LayerNorm, RMSNorm, SwiGLU
 from selfattn.masks import padding_mask
 from selfattn.models import Decoder, Embedding, complete
-from selfattn.multihead import MultiHeadAttention
+from selfattn.multihead import KeysValues, MultiHeadAttention
 from selfattn.positions import (
     LearnedPositions,
     T5Bias,
@@ -157,3 +157,37 @@ def test_it_learns_to_count_and_goes_on_counting():
     by = (prompt[:, 1:] - prompt[:, :1]) % 11
     expected = (prompt[:, :1] + by * places[:10]) % 11
     assert torch.equal(complete(model.step, prompt, 8), expected)
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda cache: cache[:1],
+        lambda cache: [*cache, cache[0]],
+        lambda cache: [],
+        lambda cache: [None, None],
+        lambda cache: [cache[0].k, cache[1].k],
+        lambda cache: [
+            cache[0],
+            KeysValues(cache[1].k[:, :, 1:], cache[1].v[:, :, 1:]),
+        ],
+    ],
+    ids=["less", "more", "none", "None", "tensors", "unequal"],
+)
+def test_a_cache_that_is_none_of_this_model_is_refused(bend, unchecked):
+    """One block more was ignored; unequal lengths put tokens elsewhere."""
+    blocks = [EncoderBlock(8, 2, 12, pre=True) for _ in range(2)]
+    model = Decoder(Embedding(11, 8), blocks)
+    tokens = torch.tensor([[3, 1, 4]])
+    _, cache = model.step(tokens)
+    with pytest.raises(ValueError, match="KeysValues of each block, of equal"):
+        model.step(tokens[:, :1], bend(cache))
+
+
+def test_an_unknown_token_is_named():
+    """PyTorch says "index out of range in self", and not which."""
+    model = Decoder(Embedding(11, 8), [EncoderBlock(8, 2, 12, pre=True)])
+    with pytest.raises(ValueError, match=r"0 to 10, but they go from -1 to 3"):
+        model(torch.tensor([[3, -1]]))
+    small = torch.tensor([[3, 1]], dtype=torch.int32)
+    assert torch.equal(model(small), model(small.long()))

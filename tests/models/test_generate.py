@@ -197,3 +197,18 @@ def test_a_recurrent_translator_goes_on_too():
     assert torch.equal(complete(step, begun, 9, cached=False), text)
     logits = model(source, text[:, :-1])
     assert torch.equal(logits.argmax(dim=-1), text[:, 1:])
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_no_token_is_drawn_from_what_is_no_probability(bad):
+    """PyTorch says "probability tensor contains", and no argument's name."""
+    logits = torch.zeros(2, 3)
+    logits[1] = bad
+    with pytest.raises(ValueError, match=r"but a row .*logits is \(2, 3\)"):
+        sample(logits)
+
+
+def test_there_must_be_a_token_to_choose():
+    for choose in (greedy, sample):
+        with pytest.raises(ValueError, match=r"choose, but logits is \(2, 0"):
+            choose(torch.zeros(2, 0))
