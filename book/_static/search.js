@@ -62,9 +62,11 @@
         - 0.01 * section.place; // what comes first is told first
       return { section, score, all, some: worths.some(Boolean) };
     });
+    // Where few have all the words, those with some of them follow.
     const whole = rated.filter(({ all }) => all);
-    return (whole.length ? whole : rated.filter(({ some }) => some))
-      .sort((a, b) => b.score - a.score).map(({ section }) => section);
+    const shown = whole.length > 2 ? whole : rated.filter(({ some }) => some);
+    return shown.sort((a, b) => b.all - a.all || b.score - a.score)
+      .map(({ section }) => section);
   }
 
   function element(tag, text, look = "") {

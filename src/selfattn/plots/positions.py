@@ -133,9 +133,9 @@ def reach(ax: Axes, runs: Sequence[Mapping[str, Any]]) -> Axes:
                 markersize=5,
             )
             points.set_label(NAMES[band] if place == 0 else "_")
-        ax.text(0, place - 0.48, arm, va="center")
+        ax.text(0.08, place - 0.46, arm, va="center")
     ax.axvline(CHANCE, color=NEUTRAL, lw=1, ls="--", label="guessing")
-    borders = [place - 0.75 for place in range(len(ARMS) + 1)]
+    borders = [place - 0.66 for place in range(len(ARMS) + 1)]
     ax.set_yticks(borders, [""] * len(borders))
     ax.tick_params(axis="y", length=0)
     ax.set(xlabel="share of right answers", xlim=(-0.03, 1.03))
