@@ -231,13 +231,54 @@ def test_undivided_wide_heads_learn_slowly_and_narrow_ones_in_time():
     assert 0.7 < statistics.mean(longer("Adam", 512)) < 0.9
 
 
+def steps_to(**setting):
+    """After how many steps .95 is right, for each of five seeds."""
+    runs = [
+        run
+        for run in measured("scaling")["runs"]
+        if {"steps": 2000, **setting}.items() <= run.items()
+    ]
+    assert len(runs) == 5
+    return sorted(
+        min(
+            (
+                int(name.removeprefix("right at "))
+                for name, share in run.items()
+                if name.startswith("right at ") and share >= 0.95
+            ),
+            default=2000 if run["right"] >= 0.95 else math.inf,
+        )
+        for run in runs
+    )
+
+
+def test_the_delay_is_of_the_start_and_the_largest_rate_of_the_scale():
+    # Saturated: later at the same rate, and wide heads much later.
+    for d_k in (64, 512):
+        unit = {"start": "unit", "d_k": d_k, "rate": 0.03}
+        root, none = (steps_to(arm=arm, **unit) for arm in ("root", "none"))
+        assert max(root) <= min(none) and max(root) < none[2]
+    # Not saturated: earlier at the same rate.
+    mild = {"start": "default", "d_k": 64, "rate": 0.03}
+    assert max(steps_to(arm="none", **mild)) < min(
+        steps_to(arm="root", **mild)
+    )
+    # At the largest rate only the root arrives, from every start.
+    for start, d_k in (("unit", 64), ("unit", 512), ("default", 64)):
+        high = {"start": start, "d_k": d_k, "rate": 0.3}
+        assert steps_to(arm="root", **high) == [100] * 5
+        assert steps_to(arm="none", **high) == [math.inf] * 5
+
+
 @settles("003-023", "holds-with-caveat")
 @settles("004-020", "holds-with-caveat")
 def test_divided_by_the_root_one_rate_does_for_all_widths():
     runs = [
         run
         for run in measured("scaling")["runs"]
-        if run["arm"] == "root" and run["rate"] in (0.1, 0.3)
+        if run["arm"] == "root"
+        and run["rate"] in (0.1, 0.3)
+        and "steps" not in run
     ]
     assert len(runs) == 2 * 3 * 2 * 5
     assert all(run["right"] > 0.98 for run in runs)

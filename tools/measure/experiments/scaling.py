@@ -6,8 +6,10 @@ attention is trained with the scores divided by √d_k ("root"), by nothing
 ("none"), by d_k ("whole"), or multiplied by a number that is learned along
 and starts at one ("learned"). The matrices start with entries of variance
 1/d_model, which makes queries and keys of variance one ("unit"), or as
-`torch.nn.Linear` starts, with a third of that ("default"). A few undivided
-layers are trained ten times as long, to tell what is slow from what stops.
+`torch.nn.Linear` starts, with a third of that ("default"). Wide heads are
+trained longer as well, divided by the root and undivided, and asked on the
+way: to tell what is slow from what stops, and either from a rate that suits
+the one and not the other.
 """
 
 import itertools
@@ -23,8 +25,9 @@ ABOUT = (
     "(right) and of queries whose largest weight is on the right key (found) "
     "on 1000 new contexts; before training, the mean largest weight (peak) "
     "and the median Frobenius norm of the softmax's Jacobian (slope); the "
-    "scale at the end (scale). Added to these: undivided layers trained for "
-    "4000 steps, in the rows that say so (steps)."
+    "scale at the end (scale). In the rows that state their steps the "
+    "same after so many; in those of 2000 steps also the share of right "
+    "digits on the way (right at 100 and so on)."
 )
 SEEDS = range(5)
 ARMS = ("root", "none", "whole", "learned")
@@ -62,6 +65,24 @@ SETTINGS += [
         (("SGD", 0.03), ("Adam", 0.003)), (64, 512)
     )
 ]
+WATCHED = 2000  # runs of so many steps are asked on the way
+SETTINGS += [
+    {
+        "arm": arm,
+        "start": start,
+        "d_k": d_k,
+        "optimizer": optimizer,
+        "rate": rate,
+        "steps": WATCHED,
+    }
+    for start, (optimizer, rate), arm, d_k in itertools.product(
+        STARTS,
+        (("SGD", 0.03), ("SGD", 0.1), ("SGD", 0.3), ("Adam", 0.003)),
+        ("root", "none"),
+        (64, 512),
+    )
+    if start == "unit" or (optimizer, d_k) == ("SGD", 64)
+]
 SMALLEST = {
     "arm": "root",
     "start": "unit",
@@ -75,6 +96,7 @@ TOLERANCE = 0.02
 
 N_NAMES, N_DIGITS, N_KEYS, D_MODEL = 32, 10, 16, 64
 STEPS, BATCH = 400, 32
+ASKED = (100, 200, 300, 400, 600, 800, 1000, 1500)
 FIRST = {"root": -0.5, "none": 0.0, "whole": -1.0, "learned": 0.0}
 
 
@@ -138,26 +160,6 @@ def slope(weights: Tensor) -> Tensor:
     return (squares - 2 * cubes + squares.square()).clamp(min=0).sqrt()
 
 
-def train(
-    layer: Layer, task: Lookups, trainer: torch.optim.Optimizer, steps: int
-) -> None:
-    """Train on fresh contexts.
-
-    A saturated softmax is full of numbers below 1e-38, with which a processor
-    computes many times more slowly; here they become zero.
-    """
-    torch.set_flush_denormal(True)
-    try:
-        for _ in range(steps):
-            x, asked, digit, _ = task.batch(BATCH)
-            loss = F.cross_entropy(layer(x, asked)[1], digit)
-            trainer.zero_grad()
-            loss.backward()
-            trainer.step()
-    finally:
-        torch.set_flush_denormal(False)
-
-
 def run(
     seed: int,
     *,
@@ -173,15 +175,54 @@ def run(
     layer = Layer(task, arm, start, d_k)
     with torch.no_grad():
         first, _ = layer(*task.batch(1000)[:2])
-    trainer = getattr(torch.optim, optimizer)(layer.parameters, lr=rate)
-    train(layer, task, trainer, steps)
-    x, asked, digit, where = task.batch(1000)
-    with torch.no_grad():
-        weights, digits = layer(x, asked)
+    asked_at = ASKED if steps == WATCHED else ()
+    on_the_way = train(layer, task, optimizer, rate, steps, asked_at)
     return {
-        "found": (weights.argmax(dim=-1) == where).float().mean().item(),
-        "right": (digits.argmax(dim=-1) == digit).float().mean().item(),
+        **count(layer, task),
         "peak": first.amax(dim=-1).mean().item(),
         "slope": slope(first).median().item(),
         "scale": layer.scale.item(),
+        **on_the_way,
+    }
+
+
+def train(
+    layer: Layer,
+    task: Lookups,
+    optimizer: str,
+    rate: float,
+    steps: int,
+    asked_at: tuple[int, ...],
+) -> dict[str, float]:
+    """Train, and count right digits on the way, which changes nothing."""
+    trainer = getattr(torch.optim, optimizer)(layer.parameters, lr=rate)
+    on_the_way = {}
+    # A saturated softmax is full of numbers below 1e-38, with which a
+    # processor computes many times more slowly; here they become zero.
+    torch.set_flush_denormal(True)
+    try:
+        for step in range(1, steps + 1):
+            x, asked, digit, _ = task.batch(BATCH)
+            loss = F.cross_entropy(layer(x, asked)[1], digit)
+            trainer.zero_grad()
+            loss.backward()
+            trainer.step()
+            if step in asked_at:
+                stand = task.generator.get_state()
+                task.generator.manual_seed(10_000 + step)
+                on_the_way[f"right at {step}"] = count(layer, task)["right"]
+                task.generator.set_state(stand)
+    finally:
+        torch.set_flush_denormal(False)
+    return on_the_way
+
+
+@torch.no_grad()
+def count(layer: Layer, task: Lookups) -> dict[str, float]:
+    """The shares of 1000 new contexts in which key and digit are right."""
+    x, asked, digit, where = task.batch(1000)
+    weights, digits = layer(x, asked)
+    return {
+        "found": (weights.argmax(dim=-1) == where).float().mean().item(),
+        "right": (digits.argmax(dim=-1) == digit).float().mean().item(),
     }
