@@ -39,6 +39,17 @@ def doubling(*probes, **more):
     return exercise
 
 
+def doubled_if(dtype, times=2):
+    """Double what is of one type, and refuse every other."""
+
+    def answer(x):
+        if x.dtype != dtype:
+            raise TypeError(f"{x.dtype} is refused")
+        return times * x
+
+    return answer
+
+
 def of_types(**more):
     """Doubling, of which types other than float32 are optional."""
     probes = (
@@ -86,3 +97,9 @@ def several():
 def by_convention():
     """Makes it with a convention below zero."""
     return with_a_convention
+
+
+@pytest.fixture
+def only():
+    """Makes an answer to it that takes a single type."""
+    return doubled_if

@@ -11,16 +11,9 @@ def doubled(x):
     return 2 * x
 
 
-def only(dtype, times=2):
-    def answer(x):
-        if x.dtype != dtype:
-            raise TypeError(f"{x.dtype} is refused")
-        return times * x
-
-    return answer
-
-
-def test_what_is_refused_is_no_fault_unless_it_was_said_to_be_taken(several):
+def test_what_is_refused_is_no_fault_unless_it_was_said_to_be_taken(
+    several, only
+):
     case = diagnosis.judge(only(torch.float32), several())
     assert case.report.passed and case.report.refused == ("float64",)
     assert case.report.probes == 1
@@ -38,7 +31,7 @@ def test_what_is_refused_is_no_fault_unless_it_was_said_to_be_taken(several):
     assert named.report.refused == ("float64",)
 
 
-def test_a_refusal_is_one_on_every_probe_that_needs_it(several):
+def test_a_refusal_is_one_on_every_probe_that_needs_it(several, only):
     def sometimes(x):
         return only(torch.float32)(x) if x.ndim > 1 else 2 * x
 

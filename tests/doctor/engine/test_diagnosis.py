@@ -13,15 +13,6 @@ def doubled(x):
     return 2 * x
 
 
-def only(dtype, times=2):
-    def answer(x):
-        if x.dtype != dtype:
-            raise TypeError(f"{x.dtype} is refused")
-        return times * x
-
-    return answer
-
-
 def test_one_probe_that_is_not_answered_makes_no_stub(an_exercise):
     probes = [Probe("a", ROWS), Probe("b", ROWS, sizes={"d": 3})]
     exercise = an_exercise(*probes)
@@ -32,7 +23,7 @@ def test_one_probe_that_is_not_answered_makes_no_stub(an_exercise):
     assert diagnosis.diagnose(lambda x: None, exercise).unanswered
 
 
-def test_without_names_it_is_only_told_whether_it_passes(several):
+def test_without_names_it_is_only_told_whether_it_passes(several, only):
     quick = diagnosis.judge(lambda x: 3 * x, several(), name=False).report
     assert not quick.passed and quick.mistake is None
     refusing = diagnosis.judge(only(torch.float32), several(), name=False)

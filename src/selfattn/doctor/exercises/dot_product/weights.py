@@ -13,6 +13,38 @@ QK = {"q": "n_q d", "k": "n_k d"}
 QK_BATCH = {"q": "batch n_q d", "k": "batch n_k d"}
 QK_HEADS = {"q": "batch heads n_q d", "k": "batch heads n_k d"}
 
+Shapes = dict[str, str]
+
+
+def stays_apart(
+    single: Shapes, batch: Shapes, heads: Shapes
+) -> tuple[Probe, ...]:
+    """What may not get mixed up: sequences, heads, types, rows in memory.
+
+    Args:
+        single: the inputs of one sequence.
+        batch: those of several.
+        heads: those of several, each with several heads.
+    """
+    return (
+        Probe("each sequence of a batch is for itself", batch),
+        Probe("square tables in a batch stay apart", batch, SQUARE),
+        Probe("so is each head", heads, gradient=True),
+        Probe("float64 stays float64", single, dtype=torch.float64),
+        Probe(
+            "scores in the hundreds do not overflow",
+            single,
+            dtype=torch.float64,
+            change=louder("q", "k", times=20.0),
+        ),
+        Probe(
+            "the order in memory does not matter",
+            batch,
+            change=in_other_order,
+        ),
+    )
+
+
 WEIGHTS = Exercise(
     "dot_product/weights",
     asks="the weights softmax(q kᵀ / √d), a row for each query",
@@ -22,21 +54,7 @@ WEIGHTS = Exercise(
         Probe("rows are rows, when all axes are equally long", QK, SQUARE),
         Probe("a key with one feature needs no scale", QK, {"d": 1}),
         Probe("a single key gets all the weight", QK, {"n_k": 1}),
-        Probe("each sequence of a batch is for itself", QK_BATCH),
-        Probe("square tables in a batch stay apart", QK_BATCH, SQUARE),
-        Probe("so is each head", QK_HEADS, gradient=True),
-        Probe("float64 stays float64", QK, dtype=torch.float64),
-        Probe(
-            "scores in the hundreds do not overflow",
-            QK,
-            dtype=torch.float64,
-            change=louder("q", "k", times=20.0),
-        ),
-        Probe(
-            "the order in memory does not matter",
-            QK_BATCH,
-            change=in_other_order,
-        ),
+        *stays_apart(QK, QK_BATCH, QK_HEADS),
     ),
 )
 

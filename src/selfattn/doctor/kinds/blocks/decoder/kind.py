@@ -1,10 +1,6 @@
-"""A decoder block: it looks at itself, at a context, and then works.
+"""A decoder block: it looks at itself, at a context, and then works."""
 
-As with the encoder block, the reference is made of the patient's own parts.
-"""
-
-from dataclasses import replace
-from functools import partial
+from typing import Any
 
 from torch import nn
 
@@ -19,26 +15,21 @@ from selfattn.doctor.kinds.blocks.decoder.calling import (
 )
 from selfattn.doctor.kinds.blocks.decoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.blocks.decoder.probes import of_width
-from selfattn.doctor.kinds.blocks.decoder.reference import Parts, decoder_block
+from selfattn.doctor.kinds.blocks.decoder.reference import decoder_block
+from selfattn.doctor.kinds.blocks.exercise import of_parts
+from selfattn.doctor.patient import Facts
 
 
-def for_block(parts: Parts) -> Exercise:
-    """The exercise of joining these parts; its bank joins them wrongly."""
-    return Exercise(
+def exercise(thing: Any, facts: Facts) -> Exercise:
+    """The exercise of joining the patient's parts."""
+    parts = parts_of(thing, facts)
+    return of_parts(
         "decoder-block",
-        asks=(
-            "x + sublayer(norm(x)), for all three sublayers"
-            if parts.pre
-            else "norm(x + sublayer(x)), for all three sublayers"
-        ),
-        solution=partial(decoder_block, parts),
-        probes=of_width(parts.d_model),
-        by_name=("mask",),
-        mistakes=[
-            replace(known, answer=partial(known.answer, parts))
-            for known in MISTAKES
-        ],
-        optional={"mask": "a mask over the context"},
+        decoder_block,
+        parts,
+        of_width(parts.d_model),
+        MISTAKES,
+        words=("all three", "a mask over the context"),
     )
 
 
@@ -50,7 +41,7 @@ def examples() -> Examples:
 KIND = Kind(
     "decoder-block",
     does="self-attention, cross-attention, network: each added and normed",
-    exercise=lambda thing, facts: for_block(parts_of(thing, facts)),
+    exercise=exercise,
     facts=FACTS,
     read=read,
     prepare=prepare,

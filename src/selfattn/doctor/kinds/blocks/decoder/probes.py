@@ -1,20 +1,14 @@
 """The inputs on which decoder blocks are compared."""
 
-import torch
 from torch import Tensor
 
+from selfattn.doctor.kinds.blocks.probes import round_the_end
 from selfattn.doctor.probes import Probe, Sizes, in_other_order
 
 
 def in_context(sizes: Sizes) -> Tensor:
-    """A mask, (n, n_k): each sees two keys, round the end.
-
-    Neither it nor its opposite has an empty row: there, even the two ways
-    to call PyTorch's attention give different answers.
-    """
-    i = torch.arange(sizes["n"])[:, None]
-    ahead = (torch.arange(sizes["n_k"]) - i) % sizes["n_k"]
-    return ahead < 2
+    """A mask, (n, n_k): each sees two tokens of the context."""
+    return round_the_end(sizes["n"], sizes["n_k"])
 
 
 def of_width(d_model: int) -> tuple[Probe, ...]:

@@ -1,12 +1,6 @@
-"""An encoder block: attention and a feed-forward network, added and normed.
+"""An encoder block: attention and a feed-forward network, added and normed."""
 
-A block is known by how it joins its parts, so the reference is made of the
-parts of the patient itself: its own attention, feed-forward network and
-norms, joined as they should be. So it does not matter what they compute.
-"""
-
-from dataclasses import replace
-from functools import partial
+from typing import Any
 
 from torch import nn
 
@@ -21,26 +15,21 @@ from selfattn.doctor.kinds.blocks.encoder.calling import (
 )
 from selfattn.doctor.kinds.blocks.encoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.blocks.encoder.probes import of_width
-from selfattn.doctor.kinds.blocks.encoder.reference import Parts, encoder_block
+from selfattn.doctor.kinds.blocks.encoder.reference import encoder_block
+from selfattn.doctor.kinds.blocks.exercise import of_parts
+from selfattn.doctor.patient import Facts
 
 
-def for_block(parts: Parts) -> Exercise:
-    """The exercise of joining these parts; its bank joins them wrongly."""
-    return Exercise(
+def exercise(thing: Any, facts: Facts) -> Exercise:
+    """The exercise of joining the patient's parts."""
+    parts = parts_of(thing, facts)
+    return of_parts(
         "encoder-block",
-        asks=(
-            "x + sublayer(norm(x)), for both sublayers"
-            if parts.pre
-            else "norm(x + sublayer(x)), for both sublayers"
-        ),
-        solution=partial(encoder_block, parts),
-        probes=of_width(parts.d_model),
-        by_name=("mask",),
-        mistakes=[
-            replace(known, answer=partial(known.answer, parts))
-            for known in MISTAKES
-        ],
-        optional={"mask": "a mask"},
+        encoder_block,
+        parts,
+        of_width(parts.d_model),
+        MISTAKES,
+        words=("both", "a mask"),
     )
 
 
@@ -52,7 +41,7 @@ def examples() -> Examples:
 KIND = Kind(
     "encoder-block",
     does="x + sublayer(norm(x)), or norm(x + sublayer(x)), for both sublayers",
-    exercise=lambda thing, facts: for_block(parts_of(thing, facts)),
+    exercise=exercise,
     facts=FACTS,
     read=read,
     prepare=prepare,

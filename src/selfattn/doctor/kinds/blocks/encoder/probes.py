@@ -1,20 +1,14 @@
 """The inputs on which encoder blocks are compared."""
 
-import torch
 from torch import Tensor
 
+from selfattn.doctor.kinds.blocks.probes import round_the_end
 from selfattn.doctor.probes import Probe, Sizes, in_other_order
 
 
 def among_themselves(sizes: Sizes) -> Tensor:
-    """A mask, (n, n): each sees itself and the next, round the end.
-
-    Neither it nor its opposite has an empty row: there, even the two ways
-    to call PyTorch's attention give different answers.
-    """
-    i = torch.arange(sizes["n"])[:, None]
-    ahead = (torch.arange(sizes["n"]) - i) % sizes["n"]
-    return ahead < 2
+    """A mask, (n, n): each sees itself and the next."""
+    return round_the_end(sizes["n"], sizes["n"])
 
 
 def of_width(d_model: int) -> tuple[Probe, ...]:

@@ -1,0 +1,58 @@
+"""What blocks are held to: their own parts, joined as they should be.
+
+A block is known by how it joins its parts. So its reference is made of the
+patient's own attention, feed-forward network and norms, and it does not
+matter what these compute; each mistake joins the same parts wrongly.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from torch import Tensor
+
+from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.probes import Probe
+
+
+class Ordered(Protocol):
+    """Parts of a block, of which is known where the norms stand."""
+
+    @property
+    def pre(self) -> bool:
+        """Whether they stand before the sublayers."""
+
+
+def of_parts(
+    kind: str,
+    block: Callable[..., Tensor],
+    parts: Ordered,
+    probes: tuple[Probe, ...],
+    mistakes: tuple[Mistake, ...],
+    words: tuple[str, str],
+) -> Exercise:
+    """The exercise of joining these parts.
+
+    Args:
+        kind: the name of the kind.
+        block: of the parts and inputs, the right output.
+        parts: those of the patient.
+        probes: inputs as wide as the parts.
+        mistakes: wrong answers of the same arguments as ``block``.
+        words: for "both" or "all three" sublayers, and for what a mask is.
+    """
+    sublayers, mask = words
+    order = "x + sublayer(norm(x))" if parts.pre else "norm(x + sublayer(x))"
+    return Exercise(
+        kind,
+        asks=f"{order}, for {sublayers} sublayers",
+        solution=partial(block, parts),
+        probes=probes,
+        by_name=("mask",),
+        mistakes=[
+            replace(known, answer=partial(known.answer, parts))
+            for known in mistakes
+        ],
+        optional={"mask": mask},
+    )

@@ -1,0 +1,14 @@
+"""What the inputs of blocks share: a mask."""
+
+import torch
+from torch import Tensor
+
+
+def round_the_end(n: int, n_k: int) -> Tensor:
+    """A mask, (n, n_k): token i sees keys i and i + 1, round the end.
+
+    Neither it nor its opposite has an empty row: there, even the two ways
+    to call PyTorch's attention give different answers.
+    """
+    i = torch.arange(n)[:, None]
+    return (torch.arange(n_k) - i) % n_k < 2
