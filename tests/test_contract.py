@@ -4,6 +4,7 @@ A new mechanism is one line in one of the first four lists, and one in COSTS.
 """
 
 import inspect
+import math
 import subprocess
 import sys
 import textwrap
@@ -444,6 +445,76 @@ def test_queries_before_the_first_key_get_zeros(qkv, attend):
         assert grad.isfinite().all()
 
 
+# What is hidden
+
+
+def blind(attend, q, k, v, at, causal):
+    """Which queries do not see a key, (batch, heads, n_q): those that another
+    value there does not move.
+    """
+    other = v.clone()
+    other[0, 0, at] += 3.0
+    before, after = (attend(q, k, x, causal=causal) for x in (v, other))
+    return (before == after).all(dim=-1)
+
+
+@each_causally
+@pytest.mark.parametrize(
+    ("which", "poison"),
+    [("k", math.nan), ("v", math.nan), ("k", math.inf), ("kv", -math.inf)],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_a_query_cannot_see_it_does_not_feel(
+    attend, causal, which, poison
+):
+    """Nor what another sequence of the batch holds: 0 · NaN is NaN, and a
+    group that was padded with the last token of all held its NaN, too.
+    """
+    q, k, v = torch.randn(3, 2, 1, 40, 5).double()
+    clean = attend(q, k, v, causal=causal)
+    for at in (17, 39):
+        unseeing = blind(attend, q, k, v, at, causal)
+        assert unseeing[1].all()
+        bad = {"k": k.clone(), "v": v.clone()}
+        for name in which:
+            bad[name][0, 0, at] = poison
+        output = attend(q, bad["k"], bad["v"], causal=causal)
+        assert_close(output[unseeing], clean[unseeing])
+
+
+@pytest.mark.parametrize("attend", [attention, *EXACT], ids=name)
+@pytest.mark.parametrize("by", ["mask", "bias"])
+@pytest.mark.parametrize("poison", [math.nan, math.inf])
+def test_padding_may_hold_anything(attend, by, poison):
+    """Values that no query sees: in output and gradients."""
+    q, k, v = torch.randn(3, 2, 3, 11, 5).double()
+    mask = padding_mask(torch.tensor([11, 4]), 11)
+    added = torch.zeros(mask.shape).double().masked_fill(~mask, -math.inf)
+    table = {"mask": mask} if by == "mask" else {"bias": added}
+    spoilt = v.clone()
+    spoilt[1, :, 4:] = poison
+    inputs = [q, k, v]
+    for x in (*inputs, spoilt):
+        x.requires_grad_()
+    output = attend(q, k, spoilt, **table)
+    expected = attention(q, k, v, **table)
+    assert_close(output, expected)
+    for actual, wanted in zip(
+        torch.autograd.grad(output.square().sum(), [q, k, spoilt]),
+        torch.autograd.grad(expected.square().sum(), inputs),
+        strict=True,
+    ):
+        assert_close(actual, wanted)
+
+
+@each_causally
+def test_whoever_sees_nan_says_so(attend, causal):
+    """It is not taken for padding, and averaged away."""
+    q, k, v = torch.randn(3, 1, 1, 40, 5).double()
+    v[..., 39, :] = math.nan
+    assert attend(q, k, v, causal=causal)[..., 39, :].isnan().all()
+
+
 # Numbers
 
 
@@ -475,6 +546,73 @@ def test_half_precision_errs_at_most_twice_as_much_as_its_rival(
     ):
         error = (ours.double() - truth).abs().max()
         assert error <= 2 * (theirs.double() - truth).abs().max()
+
+
+SOFTMAX = [
+    pair
+    for pair in PAIRS
+    if first(pair) not in (linear_attention, KERNELS[2][0])
+]
+
+
+@causally("pair", SOFTMAX)
+@pytest.mark.parametrize("size", [1e6, 1e8, -1e8])
+def test_scores_that_are_large_and_equal_share_equally(pair, causal, size):
+    """In the output, and in the gradient of the values: the logarithm of how
+    many keys share is lost beside a score of 1e8, which leaves 8 no digit.
+    """
+    attend, reference = (partial(f, causal=causal) for f in pair)
+    q, k = torch.ones(2, 1, 40, 5), torch.full((2, 1, 40, 5), size)
+    v = torch.randn(2, 1, 40, 3)
+    values = [v.clone().requires_grad_(), v.double().requires_grad_()]
+    output = attend(q, k, values[0])
+    expected = reference(q.double(), k.double(), values[1])
+    assert_close(output.double(), expected, atol=2e-4, rtol=0)
+    g = torch.randn_like(output)
+    [actual] = torch.autograd.grad(output, values[0], g)
+    [wanted] = torch.autograd.grad(expected, values[1], g.double())
+    assert_close(actual.double(), wanted, atol=4e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "attend", [f for f in EXACT if f is not fused_attention], ids=name
+)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.usefixtures("unchecked")
+def test_the_gradient_of_a_bias_is_no_sum_in_half_precision(attend, dtype):
+    """A bias for all heads, whose gradient is the sum of theirs: in bfloat16
+    it stalled at 256, where it should have gone on to 992.
+    """
+    q, v = torch.zeros(1000, 128, 4), torch.zeros(1000, 128, 4)
+    v[:, 0] = 1.0
+    bias = torch.zeros(1, 128, dtype=dtype, requires_grad=True)
+    inputs = [x.to(dtype) for x in (q, q, v)]
+    found = [
+        torch.autograd.grad(f(*inputs, bias=bias).sum(), bias)[0]
+        for f in (attend, attention)
+    ]
+    assert_close(*found)
+
+
+@pytest.mark.parametrize("default", [torch.float64, torch.float16])
+@each
+def test_the_default_type_decides_nothing(attend, default):
+    """It decided which directions a seed stands for."""
+    q, k, v = torch.randn(3, 2, 3, 70, 5)
+    before = attend(q, k, v)
+    torch.set_default_dtype(default)
+    try:
+        assert torch.equal(attend(q, k, v), before)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@each
+def test_the_default_device_decides_nothing(attend):
+    q, k, v = torch.randn(3, 2, 3, 70, 5)
+    before = attend(q, k, v)
+    with torch.device("meta"):
+        assert torch.equal(attend(q, k, v), before)
 
 
 @each_causally
@@ -557,6 +695,46 @@ def test_a_layer_takes_any_mechanism(attend, causal):
     q, k, v = layer.heads(x)
     expected = attend(q, k, v, causal=causal).transpose(1, 2).flatten(-2)
     assert_close(layer(x, causal=causal), layer.W_o(expected))
+
+
+TRANSFORMS = {
+    "grad": lambda f, q: torch.func.grad(lambda q: f(q).sum())(q),
+    "vmap": lambda f, q: torch.func.vmap(f)(q[None]),
+    "jvp": lambda f, q: torch.func.jvp(f, (q,), (q,)),
+}
+# Their way back is PyTorch's own.
+PLAIN = (attention, fused_attention, luong_dot, *(t for t, _ in TIMELESS))
+
+
+@each
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_transforms_work_or_are_refused_in_words(attend, transform):
+    """What PyTorch itself says of a backward pass by hand helps nobody."""
+    q, k, v = torch.randn(3, 2, 3, 11, 5)
+    if attend in PLAIN:
+        found = transform(lambda q: attend(q, k, v), q)
+        wanted = transform(lambda q: attention(q, k, v), q)
+        if attend in (attention, fused_attention, TIMELESS[0][0]):
+            assert_close(found, wanted)
+        return
+    with pytest.raises(ValueError, match=r"torch.func cannot transform \w+"):
+        transform(lambda q: attend(q, k, v), q)
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [
+        *(("q", [[1.0]]), ("k", None), ("v", torch.eye(11).to_sparse())),
+        *(("mask", 1), ("bias", 0.5), ("causal", "no"), ("causal", 1)),
+    ],
+)
+@each
+def test_what_is_no_such_thing_is_named(square, attend, option, wrong):
+    """The rule and what was given, not what PyTorch stumbled over."""
+    options = dict(zip("qkv", square, strict=True)) | {option: wrong}
+    message = rf"\b{option} (must|cannot)|cannot (use a|be) {option}"
+    with pytest.raises((TypeError, ValueError), match=message):
+        attend(**options)
 
 
 # What it costs

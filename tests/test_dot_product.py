@@ -655,3 +655,25 @@ def test_refusing_says_who_what_and_why():
         refuse("that_attention", "it never makes it", table, None)
     with pytest.raises(ValueError, match="cannot use a bias"):
         refuse("that_attention", "it never makes it", None, table)
+
+
+def test_without_keys_the_batch_is_still_broadcast():
+    """PyTorch's kernel returned the queries' batch alone."""
+    q, k, v = (torch.randn(*shape, 5) for shape in ((7,), (2, 3, 0), (3, 0)))
+    assert torch.equal(fused_attention(q, k, v), torch.zeros(2, 3, 7, 5))
+
+
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [
+        *(("scale", math.nan), ("scale", "1"), ("scale", 1j)),
+        *(("dropout_p", "x"), ("dropout_p", math.nan), ("dropout_p", None)),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_an_option_that_is_no_number_is_named(attend, option, wrong):
+    q = torch.randn(3, 5)
+    message = rf"{option} must be a (finite )?number, but it is"
+    with pytest.raises((TypeError, ValueError), match=message):
+        attend(q, q, q, **{option: wrong})

@@ -396,3 +396,109 @@ def test_transformer_xl_wants_its_number_of_heads():
     x = torch.randn(2, 7, 5)
     with pytest.raises(ValueError, match=r"n_heads, n_q, d.*\(2, 7, 5\)"):
         layer(x, x, x)
+
+
+# Types, and numbers at the edge
+
+
+@pytest.mark.parametrize("attend", ["shaw", "transformer-xl"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.usefixtures("unchecked")
+def test_half_precision_errs_no_more_than_pytorchs_own(attend, dtype):
+    """Scores and weights in half precision erred up to 45 times as much."""
+    layer = ShawAttention(16, max_distance=9)
+    if attend == "transformer-xl":
+        layer = TransformerXLAttention(3, 16)
+    for p in layer.parameters():
+        torch.nn.init.normal_(p)
+        p.data = p.data.to(dtype)
+    given = [x.to(dtype) for x in torch.randn(3, 2, 3, 64, 16)]
+
+    def results(layer, inputs):
+        inputs = [x.detach().requires_grad_() for x in inputs]
+        output = layer(*inputs)
+        g = torch.sin(torch.arange(output.numel())).view(output.shape)
+        into = [*inputs, *layer.parameters()]
+        return [output, *torch.autograd.grad(output, into, g.to(output))]
+
+    ours = results(layer, given)
+    truth = results(layer.double(), [x.double() for x in given])
+    for actual, exact in zip(ours, truth, strict=True):
+        once = (exact.to(dtype).double() - exact).abs().max()
+        # Rounded on the way in, the output and its gradient: four times, at
+        # most, what rounding the result alone costs.
+        assert (actual.double() - exact).abs().max() <= 4 * once
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_table_of_buckets_learns_in_half_precision(dtype):
+    """The gradient of a bucket is the sum over its pairs: it stalled."""
+    layer = T5Bias(1).to(dtype)
+    layer(70, 70).sum().backward()
+    i, j = torch.meshgrid(torch.arange(70), torch.arange(70), indexing="ij")
+    counts = t5_bucket(j - i).flatten().bincount(minlength=32).to(dtype)
+    assert torch.equal(layer.table.grad[:, 0], counts)
+
+
+def test_values_of_another_width_are_refused():
+    """A width of 1 was broadcast, to an output five wide."""
+    q, v = torch.randn(7, 4), torch.randn(7, 1)
+    with pytest.raises(ValueError, match=r"v must have 5 features, .+7, 1"):
+        ShawAttention(4, 5, max_distance=2)(q, q, v)
+
+
+def test_no_tokens_are_no_error():
+    q = torch.randn(2, 3, 0, 4)
+    assert TransformerXLAttention(3, 4)(q, q, q).shape == q.shape
+    assert ShawAttention(4, max_distance=2)(q, q, q).shape == q.shape
+
+
+@pytest.mark.parametrize("rotate", [rope, rope_halves])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.complex64])
+@pytest.mark.usefixtures("unchecked")
+def test_only_floats_are_rotated(rotate, dtype):
+    """Whole numbers came out truncated: cosines of 0 and 1."""
+    with pytest.raises(ValueError, match="x must be floating-point"):
+        rotate(torch.ones(3, 4).to(dtype))
+
+
+@pytest.mark.parametrize("base", [0, -2.0])
+def test_a_base_is_positive(base):
+    """The angles were NaN, or infinite."""
+    for make in (
+        lambda: sinusoidal(3, 4, base=base),
+        lambda: rope(torch.ones(3, 4), base=base),
+    ):
+        with pytest.raises(ValueError, match=f"base must be .+ but it is {base}"):
+            make()
+
+
+def test_fewer_than_no_positions_are_refused():
+    """They gave all but the last."""
+    with pytest.raises(ValueError, match="n=-1"):
+        LearnedPositions(8, 6)(-1)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32])
+def test_buckets_of_short_integers(dtype):
+    """-128 has no opposite in int8, and was near."""
+    distance = torch.arange(-128, 128)
+    expected = t5_bucket(distance)
+    assert torch.equal(t5_bucket(distance.to(dtype)).long(), expected)
+    ahead = torch.arange(256)
+    found = t5_bucket(ahead.to(torch.uint8)).long()
+    assert torch.equal(found, t5_bucket(ahead))
+
+
+@pytest.mark.parametrize("default", [torch.float64, torch.float16])
+def test_the_default_type_decides_no_position(default):
+    distance = torch.arange(-300, 300)
+    before = t5_bucket(distance), alibi_bias(6, 5, 7), sinusoidal(5, 7)
+    torch.set_default_dtype(default)
+    try:
+        after = t5_bucket(distance), alibi_bias(6, 5, 7), sinusoidal(5, 7)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for x, y in zip(before, after, strict=True):
+        assert x.dtype == y.dtype
+        assert torch.equal(x, y)

@@ -4,6 +4,7 @@ Every mechanism of this book begins with `check_shapes`. It asks nothing of
 the numbers, so it takes microseconds and never waits for a GPU.
 """
 
+import math
 from functools import partial
 
 import torch
@@ -50,7 +51,8 @@ def check_types(
 ) -> None:
     """Raise unless these are numbers where numbers belong, and yes or no."""
     for name, x in (("q", q), ("k", k), ("v", v)):
-        if x.ndim < 2 or not x.is_floating_point():
+        check_tensor(name, x)
+        if x.ndim < 2 or not x.is_floating_point() or x.itemsize < 2:
             raise ValueError(
                 f"{name} must be floating-point with at least two axes, "
                 "(..., tokens, features), "
@@ -61,6 +63,9 @@ def check_types(
             "queries, keys and values must have one type, but they are "
             f"{q.dtype}, {k.dtype} and {v.dtype}"
         )
+    for name, table in (("mask", mask), ("bias", bias)):
+        if table is not None:
+            check_tensor(name, table)
     if mask is not None and mask.dtype != torch.bool:
         raise ValueError(
             "mask must be boolean (True = may attend), but its dtype is "
@@ -79,6 +84,16 @@ def check_one_value(k: Tensor, v: Tensor) -> None:
         raise ValueError(
             "there must be one value per key, "
             f"but k is {tuple(k.shape)} and v is {tuple(v.shape)}"
+        )
+
+
+def check_tensor(name: str, x: object) -> None:
+    """Raise unless x is a tensor with all its numbers side by side."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a tensor, but it is {shown(x)}")
+    if x.layout != torch.strided:
+        raise ValueError(
+            f"{name} must be a dense tensor, but its layout is {x.layout}"
         )
 
 
@@ -102,6 +117,7 @@ def check_fits(name: str, extra: Tensor | None, q: Tensor, k: Tensor) -> None:
 
 def check_dropout(dropout_p: float) -> None:
     """Raise unless this is a probability."""
+    check_number("dropout_p", dropout_p)
     if not 0 <= dropout_p <= 1:
         raise ValueError(
             "the share of weights to drop must lie between 0 and 1, "
@@ -127,6 +143,7 @@ def check_divides(a: str, n_a: int, b: str, n_b: int) -> None:
 
 def check_window(window: int) -> None:
     """Raise unless a window holds the query's own position at least."""
+    check_whole(window=window)
     if window < 1:
         raise ValueError(
             "a window counts the query's own position, so it must be at "
@@ -136,6 +153,7 @@ def check_window(window: int) -> None:
 
 def check_width(name: str, x: Tensor, width: int) -> None:
     """Raise unless x has as many features as what it enters takes."""
+    check_floats(name, x)
     if x.shape[-1:] != (width,):
         raise ValueError(
             f"{name} must have {width} features, (..., {width}), but it is "
@@ -169,6 +187,16 @@ def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
             f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
             f"but they go from {int(tokens.min())} to {int(tokens.max())}"
         ) from None
+
+
+def check_floats(name: str, x: Tensor) -> None:
+    """Raise unless x holds numbers that can be scaled and turned."""
+    check_tensor(name, x)
+    if not x.is_floating_point() or not x.ndim:
+        raise ValueError(
+            f"{name} must be floating-point with at least one axis, "
+            f"but it is {tuple(x.shape)} of {x.dtype}"
+        )
 
 
 def check_even(x: Tensor) -> None:
@@ -205,6 +233,55 @@ def check_unbound(attend: object, *names: str) -> None:
                     f"cannot be bound beforehand, but attend binds {name}"
                 )
         attend = attend.func
+
+
+def shown(x: object) -> str:
+    """A thing in few words, for an error."""
+    return " ".join(repr(x).split())[:60]
+
+
+def check_flag(name: str, flag: object) -> None:
+    """Raise unless this is True or False, not something that counts as one."""
+    if flag is not True and flag is not False:
+        raise TypeError(
+            f"{name} must be True or False, but it is {flag!r:.60}"
+        )
+
+
+def check_whole(**numbers: object) -> None:
+    """Raise unless these are whole numbers."""
+    for name, n in numbers.items():
+        if not isinstance(n, int | torch.SymInt) or isinstance(n, bool):
+            raise TypeError(
+                f"{name} must be a whole number, but it is {shown(n)}"
+            )
+
+
+def check_number(name: str, x: object) -> None:
+    """Raise unless this is a finite number."""
+    kinds = int | float | torch.SymInt | torch.SymFloat
+    if not isinstance(x, kinds) or isinstance(x, bool):
+        raise TypeError(f"{name} must be a number, but it is {shown(x)}")
+    if not math.isfinite(x):
+        raise ValueError(f"{name} must be a finite number, but it is {x}")
+
+
+def is_transformed() -> bool:
+    """Whether `torch.func` is at work: vmap, grad, jvp and the like."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def check_transforms(name: str) -> None:
+    """Raise where a backward pass written by hand is to be transformed.
+
+    Raises:
+        ValueError: within `torch.func`.
+    """
+    if is_transformed():
+        raise ValueError(
+            f"torch.func cannot transform {name} of q, k and v: its way back "
+            "is written by hand; `attention`, with the same mask, it can"
+        )
 
 
 def check_once(name: str) -> None:

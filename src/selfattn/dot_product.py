@@ -10,6 +10,7 @@ plain function will do; a mechanism with parameters is an ``nn.Module``.
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -17,7 +18,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from selfattn.checks import check_dropout, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_dropout,
+    check_flag,
+    check_number,
+    check_shapes,
+)
+from selfattn.hidden import average, unfelt
 from selfattn.masks import causal_mask
 
 Queries = Float[Tensor, "*#batch n_q d"]
@@ -103,7 +111,7 @@ def attention_steps(
     tensor([[3.]])
     """
     check_shapes(q, k, v, mask, bias)
-    check_dropout(dropout_p)
+    check_options(causal, scale, dropout_p)
     mask = with_causal(mask, causal, q, k)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     dtype = q.dtype
@@ -111,9 +119,9 @@ def attention_steps(
 
     scores = q @ k.mT
     scaled = scores * scale
-    biased = scaled if bias is None else scaled + bias
+    biased = with_bias(scaled, bias)
     weights = masked_softmax(biased, mask)
-    output = F.dropout(weights, dropout_p) @ v
+    output = average(F.dropout(weights, dropout_p), v)
     return Steps(scores, scaled, biased, weights, output.to(dtype))
 
 
@@ -186,27 +194,37 @@ def fused_attention(
     `torch.nn.functional.scaled_dot_product_attention`.
     """
     check_shapes(q, k, v, mask, bias)
-    check_dropout(dropout_p)
+    check_options(causal, scale, dropout_p)
     square = q.shape[-2] == k.shape[-2]
-    extra = None
-    if not (causal and mask is None and bias is None and square):
+    if causal and mask is None and bias is None and square:
+        table = None
+    else:
         # PyTorch's is_causal puts the first query on the first key; ours the
         # last on the last. Where they differ, the mask itself is handed in.
-        extra = mask_and_bias(with_causal(mask, causal, q, k), bias, q.dtype)
-        causal = False
-    # Its fused kernels want four axes. With fewer, the same call quietly
-    # builds the n_q × n_k table that it exists to avoid.
-    missing = max(0, 4 - q.ndim)
-    q, k, v = (x[(None,) * missing] if missing else x for x in (q, k, v))
-    output = F.scaled_dot_product_attention(
-        q,
-        k,
-        v,
-        attn_mask=extra,
+        table = mask_and_bias(with_causal(mask, causal, q, k), bias, q.dtype)
+    attend = partial(
+        by_pytorch,
+        attn_mask=table,
+        is_causal=causal and table is None,
         dropout_p=dropout_p,
-        is_causal=causal,
         scale=scale,
     )
+    if table is None and not causal:  # nothing is hidden
+        return attend(q, k, v)
+    return unfelt(attend, q, k, v)
+
+
+def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+    """PyTorch's kernel, on any number of axes."""
+    # Its fused kernels want four. With fewer, the same call quietly builds
+    # the n_q × n_k table that it exists to avoid; and without keys it loses
+    # the axes that the others broadcast to.
+    batch = batch_shape(q, k, v)
+    missing = max(0, 4 - len(batch) - 2)
+    if k.shape[-2] == 0 or missing:
+        q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
+        q, k, v = (x[(None,) * missing] for x in (q, k, v))
+    output = F.scaled_dot_product_attention(q, k, v, **options)
     return output[(0,) * missing] if missing else output
 
 
@@ -258,12 +276,30 @@ def masked_softmax(scores: Table, mask: Mask = None) -> Table:
     return weights.masked_fill(empty, 0.0)
 
 
+def with_bias(scores: Table, bias: Bias) -> Table:
+    """Add the bias, if any; where it is minus infinity, the score is, too.
+
+    That hides a key as a mask does, even one whose score is NaN.
+    """
+    if bias is None:
+        return scores
+    return (scores + bias).masked_fill(bias == -math.inf, -math.inf)
+
+
 def with_causal(mask: Mask, causal: bool, q: Tensor, k: Tensor) -> Mask:
     """Add the causal mask to ``mask``, when ``causal`` asks for it."""
     if not causal:
         return mask
     past = causal_mask(q.shape[-2], k.shape[-2], device=q.device)
     return past if mask is None else mask & past
+
+
+def check_options(causal: bool, scale: float | None, dropout_p: float) -> None:
+    """Raise unless these are yes or no, a number, and a probability."""
+    check_flag("causal", causal)
+    check_dropout(dropout_p)
+    if scale is not None:
+        check_number("scale", scale)
 
 
 def refuse(

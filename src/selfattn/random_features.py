@@ -5,10 +5,13 @@ average, sums over keys can be made before any query is looked at.
 """
 
 import math
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from selfattn.checks import check_whole
 
 
 def random_directions(
@@ -35,17 +38,22 @@ def random_directions(
     >>> abs(ω[0] @ ω[1]) < 1e-5, abs(ω[1] @ ω[2]) < 1e-5
     (tensor(True), tensor(True))
     """
+    check_whole(n_features=n_features, d=d, seed=seed)
     if min(n_features, d) < 1:
         raise ValueError(
             "there must be at least 1 feature of at least 1 number, but "
             f"n_features={n_features} and d={d}"
         )
     generator = torch.Generator().manual_seed(seed)
-    normal = torch.randn(n_features, d, generator=generator)
+    # Whatever type or device is the default: a seed stands for one draw.
+    draw = partial(
+        torch.randn, generator=generator, dtype=torch.float32, device="cpu"
+    )
+    normal = draw(n_features, d)
     if not orthogonal:
         return normal
     n_blocks = math.ceil(n_features / d)
-    square = torch.randn(n_blocks, d, d, generator=generator)
+    square = draw(n_blocks, d, d)
     turned, upper = torch.linalg.qr(square)
     # Without this the turn is not uniform: the signs are the algorithm's own.
     turned = turned * upper.diagonal(dim1=-2, dim2=-1).sign()[:, None, :]

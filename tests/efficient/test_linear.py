@@ -20,6 +20,7 @@ from selfattn.efficient.linear import (
     linear_weights,
 )
 
+ROUNDED = {"atol": 2**-8, "rtol": 0}  # one rounding of a number near 0.5
 LENGTHS = [(1, 1), (1, 9), (7, 11), (13, 5), (CHUNK, CHUNK), (131, 131)]
 LENGTHS += [(70, 197), (197, 70), (2, 300), (300, 2), (129, 128)]
 
@@ -78,6 +79,20 @@ def test_step_by_step_is_the_whole_at_once(phi):
     assert sizes == {((2, 3, 5, 3), (2, 3, 1, 5))}
     whole = linear_attention(q, k, v, causal=True, feature_map=phi)
     assert_same(torch.stack(outputs, dim=-2), whole, (q, k, v))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_memory_in_half_precision_goes_on_counting(dtype):
+    """Half of 5,000 values are 1. In float16 the sum of features stalled at
+    4,096, and the average came out as 1.
+    """
+    token = torch.zeros(1, dtype=dtype)
+    memory, ones = None, torch.ones(1, dtype=dtype)
+    for t in range(5000):
+        v = ones if t % 2 else token
+        output, memory = linear_attention_step(token, token, v, memory)
+    assert output.dtype == dtype
+    assert_close(output.double(), torch.tensor([0.5]).double(), **ROUNDED)
 
 
 def test_a_step_leaves_the_memory_it_was_given_as_it_was():

@@ -18,7 +18,7 @@ HEADER = ("Computes:", "Time:", "Supports:", "Reference:")
 ORDER = [
     {"signatures"},
     {"checks"},
-    {"masks", "pieces", "random_features"},
+    {"masks", "pieces", "hidden", "random_features"},
     {"dot_product"},
     {"torch_layer"},
     {"origins", "multihead", "positions", "efficient"},

@@ -1,6 +1,5 @@
 """Ring attention: each device has some of the tokens, for all the heads."""
 
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,8 +10,10 @@ from torch import Tensor
 from selfattn.checks import (
     batch_shape,
     check_fits,
+    check_flag,
     check_once,
     check_shapes,
+    check_transforms,
     check_types,
 )
 from selfattn.devices.ranks import Group, answers, place, shapes_of_all
@@ -25,7 +26,7 @@ from selfattn.dot_product import (
     Values,
     widen,
 )
-from selfattn.efficient.flash import flash_attention_with_logsumexp
+from selfattn.efficient.flash import Parts, tiled
 
 
 def ring_attention(
@@ -69,8 +70,10 @@ def ring_attention(
 
     Reference: Liu et al. (2024), section 3.
     """
+    check_transforms("ring_attention")
     check_shapes(q, k, v)
     check_types(q, k, v, mask, bias)
+    check_flag("causal", causal)
     shapes = shapes_of_all("ring_attention", group, q, k, v)
     n_q = [of_q[-2] for of_q, _, _ in shapes]
     n_k = [of_k[-2] for _, of_k, _ in shapes]
@@ -152,8 +155,8 @@ class Ring(NamedTuple):
 
     def attend(
         self, source: int, q: Tensor, block: Tensor, mask: Mask, bias: Bias
-    ) -> tuple[Tensor, Tensor]:
-        """The output for a block, and the log-sum-exp of its scores."""
+    ) -> Parts:
+        """The output for a block, and what is needed to join it to others."""
         i, j = self.spans(source)
         diagonal = self.causal and i.stop == j.stop
         if self.causal and not diagonal and j.stop > i.start + 1:
@@ -161,9 +164,7 @@ class Ring(NamedTuple):
             now = torch.arange(i.start, i.stop, device=q.device)[:, None]
             mask = those <= now if mask is None else mask & (those <= now)
         k, v = block.tensor_split([q.shape[-1]], dim=-1)
-        return flash_attention_with_logsumexp(
-            q, k, v, mask=mask, bias=bias, causal=diagonal
-        )
+        return tiled(q, k, v, mask, bias, diagonal)
 
 
 class Hop(NamedTuple):
@@ -194,17 +195,21 @@ class Joined(torch.autograd.Function):
         """Join what the blocks bring, as if all had been there at once."""
         d_v = keys_values.shape[-1] - q.shape[-1]
         [output] = widen(q.new_zeros(*q.shape[:-1], d_v))
-        sums = output.new_full(q.shape[:-1], -math.inf)
+        top = output.new_full(q.shape[:-1], torch.finfo(output.dtype).min)
+        total = torch.zeros_like(top)
         for source, block in ring.blocks(keys_values):
             if ring.sees(source):
                 tables = (ring.columns(x, source) for x in (mask, bias))
-                near, near_sums = ring.attend(source, q, block, *tables)
-                total = torch.logaddexp(sums, near_sums)
-                output *= share(sums, total)
-                output += near * share(near_sums, total)
-                sums = total
-        output = output.to(q.dtype)
-        ctx.save_for_backward(q, keys_values, mask, bias, output, sums)
+                near = ring.attend(source, q, block, *tables)
+                new_top = torch.maximum(top, near.top)
+                shrink = (top - new_top).exp2()
+                share = (near.top - new_top).exp2() * near.total
+                output = output * shrink[..., None]
+                output += near.output * share[..., None]
+                top, total = new_top, total * shrink + share
+        total.masked_fill_(total == 0, 1.0)
+        output = output.div_(total[..., None]).to(q.dtype)
+        ctx.save_for_backward(q, keys_values, mask, bias, output, top, total)
         ctx.ring = ring
         return output
 
@@ -212,10 +217,10 @@ class Joined(torch.autograd.Function):
     def backward(ctx: Any, grad):
         """Send the blocks round once more, and their gradients behind."""
         check_once("ring_attention")
-        q, keys_values, mask, bias, output, sums = ctx.saved_tensors
+        q, keys_values, mask, bias, output, *sums = ctx.saved_tensors
         ring, learned = ctx.ring, ctx.needs_input_grad[3]
         [grad_q] = widen(torch.zeros_like(q))
-        grad_bias = torch.zeros_like(bias) if learned else None
+        [grad_bias] = widen(torch.zeros_like(bias)) if learned else [None]
         wide, output = widen(grad, output)
         dots = (wide * output).sum(dim=-1)
         home: Any = None
@@ -226,18 +231,20 @@ class Joined(torch.autograd.Function):
                 into = [grad_q, grad_block, *([here] if learned else [])]
                 tables = (ring.columns(x, source) for x in (mask, bias))
                 given = [q, block, *tables]
-                passed = pass_back(ring, source, given, grad, dots, sums)
+                passed = pass_back(ring, source, given, grad, dots, *sums)
                 for x, more in zip(into, passed, strict=False):
                     x += more
             if home is not None:
                 grad_block += home.arrive()
             home = ring.hop(grad_block, source)
         grad_block = home.arrive().to(keys_values.dtype)
+        if grad_bias is not None:
+            grad_bias = grad_bias.to(bias.dtype)
         return grad_q.to(q.dtype), grad_block, None, grad_bias, None
 
 
 def pass_back(
-    ring: Ring, source: int, given: list, grad, dots, sums
+    ring: Ring, source: int, given: list, grad, dots, top, total
 ) -> tuple[Tensor, ...]:
     """What one block passes back to q, to itself, and to a bias if any.
 
@@ -248,15 +255,12 @@ def pass_back(
     q, block, mask, bias = given
     inputs = [x.requires_grad_() for x in (q, block, bias) if x is not None]
     with torch.enable_grad():
-        near, near_sums = ring.attend(source, q, block, mask, bias)
-    part = share(near_sums.detach(), sums)
-    grad_near = grad * part
-    grad_sums = (grad_near * near.detach()).sum(-1) - dots * part[..., 0]
+        near = ring.attend(source, q, block, mask, bias)
+    part = (near.top - top).exp2() * near.total / total
+    grad_near = grad * part[..., None]
+    grad_sums = (grad_near * near.output.detach()).sum(-1) - dots * part
     return torch.autograd.grad(
-        (near, near_sums), inputs, (grad_near.to(near.dtype), grad_sums)
+        (near.output, near.log_sum),
+        inputs,
+        (grad_near.to(near.output.dtype), grad_sums),
     )
-
-
-def share(sums: Tensor, total: Tensor) -> Tensor:
-    """Which part of a softmax some keys have; none, where nobody has any."""
-    return (sums - total.masked_fill(total == -math.inf, 0.0)).exp()[..., None]

@@ -16,7 +16,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_flag,
+    check_once,
+    check_shapes,
+    check_transforms,
+    check_whole,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -26,6 +33,7 @@ from selfattn.dot_product import (
     Values,
     widen,
 )
+from selfattn.hidden import unfelt
 from selfattn.masks import indices
 from selfattn.pieces import add_product, blocks
 
@@ -78,7 +86,7 @@ def flash_attention(
     >>> torch.allclose(one_tile, many, atol=1e-6)
     True
     """
-    return tiled(q, k, v, mask, bias, causal, block_q, block_k)[0]
+    return tiled(q, k, v, mask, bias, causal, block_q, block_k).output
 
 
 def flash_attention_with_logsumexp(
@@ -113,12 +121,30 @@ def flash_attention_with_logsumexp(
     >>> torch.allclose(joined, flash_attention(q, k, v), atol=1e-6)
     True
     """
-    return tiled(q, k, v, mask, bias, causal, block_q, block_k)
+    return tiled(q, k, v, mask, bias, causal, block_q, block_k)[:2]
 
 
-def tiled(q, k, v, mask, bias, causal: bool, block_q: int, block_k: int):
-    """Both results, once it is clear that everything fits together."""
+class Parts(NamedTuple):
+    """What attention to some of the keys is, before it is joined to others.
+
+    Large scores leave no digits for the logarithm of their number: joined by
+    it, two keys of one score of 1e8 are one key. So both are kept apart.
+    """
+
+    output: Tensor  # (..., n_q, d_v)
+    log_sum: Tensor  # (..., n_q), log Σⱼ exp(scoreⱼ)
+    top: Tensor  # (..., n_q), the largest score, in powers of two: m
+    total: Tensor  # (..., n_q), Σⱼ 2^(scoreⱼ - top): ℓ in the paper
+
+
+def tiled(
+    q, k, v, mask, bias, causal: bool, block_q: int = 512, block_k: int = 512
+) -> Parts:
+    """All results, once it is clear that everything fits together."""
+    check_transforms("flash_attention")
     check_shapes(q, k, v, mask, bias)
+    check_flag("causal", causal)
+    check_whole(block_q=block_q, block_k=block_k)
     if min(block_q, block_k) < 1:
         raise ValueError(
             "a tile needs at least one query and one key, but "
@@ -126,11 +152,18 @@ def tiled(q, k, v, mask, bias, causal: bool, block_q: int, block_k: int):
         )
     batch = batch_shape(q, k, v)
     q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
-    return Flash.apply(q, k, v, mask, bias, causal, block_q, block_k)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Parts:
+        tables = mask, bias
+        return Parts(*Flash.apply(q, k, v, *tables, causal, block_q, block_k))
+
+    if mask is None and bias is None and not causal:  # all see all
+        return attend(q, k, v)
+    return Parts(*unfelt(attend, q, k, v))
 
 
 class Inputs(NamedTuple):
-    """What tiles are cut from: of all heads, or of one; or their gradients."""
+    """What tiles are cut from: of all heads, or of one."""
 
     q: Tensor  # (..., n_q, d)
     k: Tensor  # (..., n_k, d)
@@ -154,21 +187,14 @@ class Inputs(NamedTuple):
 
     def at(self, which: WhichHead) -> "Inputs":
         """The inputs of that head, with its part of mask and bias: views."""
-
-        def part(table: Tensor | None) -> Tensor | None:
-            if table is None or which is ...:
-                return table
-            table = torch.atleast_2d(table)
-            return table.expand(*self.q.shape[:-2], -1, -1)[which]
-
         q, k, v = self.q[which], self.k[which], self.v[which]
-        mask, bias = part(self.mask), part(self.bias)
+        batch = self.q.shape[:-2]
+        mask, bias = (of_head(x, which, batch) for x in (self.mask, self.bias))
         return Inputs(q, k, v, mask, bias, self.causal, self.block_k)
 
     def queries(self, rows: slice) -> Tensor:
-        """A block of queries, scaled: cheaper than to scale the scores."""
-        [queries] = widen(self.q[..., rows, :])
-        return queries * (LOG2_E / math.sqrt(self.q.shape[-1]))
+        """A block of queries, in float32 at least."""
+        return widen(self.q[..., rows, :])[0]
 
     def blocks_of_keys(self, rows: slice) -> Iterator[slice]:
         """The blocks that any of these queries may see: if causal, no tile
@@ -192,7 +218,10 @@ class Inputs(NamedTuple):
         self, queries: Tensor, rows: slice, keys: slice, room: Tensor
     ) -> Tensor:
         """One tile of scaled, biased and masked scores, in powers of two."""
-        scores = product(queries, self.k[..., keys, :], room)
+        # Scaled within the product: alike keys must have alike scores in all
+        # tiles, and those of scaled queries would be rounded one by one.
+        scale = LOG2_E / math.sqrt(self.q.shape[-1])
+        scores = product(queries, self.k[..., keys, :], room, scale)
         if self.bias is not None:
             bias = cut(self.bias, rows, keys)
             scores.add_(bias, alpha=LOG2_E)
@@ -208,11 +237,38 @@ class Inputs(NamedTuple):
         return scores
 
 
+class Gradients(NamedTuple):
+    """What is passed back, added up tile by tile, in float32 at least."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    bias: Tensor | None
+
+    def at(self, which: WhichHead) -> "Gradients":
+        """Those of one head: views."""
+        bias = of_head(self.bias, which, self.q.shape[:-2])
+        return Gradients(self.q[which], self.k[which], self.v[which], bias)
+
+
+def of_head(table: Any, which: WhichHead, batch: torch.Size) -> Any:
+    """One head's part of a mask, a bias or its gradient: a view."""
+    if table is None or which is ...:
+        return table
+    return torch.atleast_2d(table).expand(*batch, -1, -1)[which]
+
+
+def zeros_for(x: Any) -> Any:
+    """Where a gradient is added up: one in half precision would stall."""
+    return None if x is None else widen(torch.zeros_like(x))[0]
+
+
 class Flash(torch.autograd.Function):
-    """Both passes, by hand.
+    """Both passes by hand: the paper's algorithms 1 and 4.
 
     Autograd alone would keep every tile of weights for the way back. Here
-    the way back makes them anew, from the scores and their log-sum-exp.
+    the way back makes them anew, from the scores, their largest and their
+    sum.
 
     Autocast is off in both: it would round what many tiles add up to.
     """
@@ -224,44 +280,56 @@ class Flash(torch.autograd.Function):
         """Take each block of queries along the keys."""
         inputs = Inputs(q, k, v, mask, bias, causal, block_k)
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
-        [sums] = widen(q.new_empty(q.shape[:-1]))
+        top, total = widen(
+            q.new_empty(q.shape[:-1]), q.new_empty(q.shape[:-1])
+        )
         for which in inputs.heads(block_q):
             head = inputs.at(which)
             for rows in blocks(0, q.shape[-2], block_q):
-                result, log_sum = online_softmax(head, rows)
+                result, m, length = online_softmax(head, rows)
                 output[which][..., rows, :] = result
-                sums[which][..., rows] = log_sum
-        ctx.save_for_backward(q, k, v, mask, bias, output, sums)
+                top[which][..., rows] = m
+                total[which][..., rows] = length
+        ctx.save_for_backward(q, k, v, mask, bias, output, top, total)
         ctx.options = causal, block_q, block_k
-        return output, sums
+        ctx.mark_non_differentiable(top, total)
+        return output, top / LOG2_E + total.log(), top, total
 
     @staticmethod
     @torch.autocast("cpu", enabled=False)
     @torch.autocast("cuda", enabled=False)
-    def backward(ctx: Any, grad_output, grad_sums):
+    def backward(ctx: Any, grad_output, grad_sums, *_):
         """Visit the same tiles again."""
         check_once("flash_attention")
-        q, k, v, mask, bias, output, sums = ctx.saved_tensors
+        q, k, v, mask, bias, output, top, total = ctx.saved_tensors
         causal, block_q, block_k = ctx.options
         inputs = Inputs(q, k, v, mask, bias, causal, block_k)
-        grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
-        grad_bias = torch.zeros_like(bias) if ctx.needs_input_grad[4] else None
-        back = Inputs(grad_q, grad_k, grad_v, None, grad_bias, causal, block_k)
+        learned = bias if ctx.needs_input_grad[4] else None
+        zeros = (
+            x if x is None else x.new_zeros(x.shape)
+            for x in (q, k, v, learned)
+        )
+        into = Gradients(*widen(*zeros))
         for which in inputs.heads(block_q):
-            head, into = inputs.at(which), back.at(which)
+            head, back = inputs.at(which), into.at(which)
             for rows in blocks(0, q.shape[-2], block_q):
                 [grad] = widen(grad_output[which][..., rows, :])
+                # D of the paper: Σ weights · their gradients, over all keys.
                 dots = (grad * output[which][..., rows, :]).sum(-1)
                 dots -= grad_sums[which][..., rows]
-                total = sums[which][..., rows]
-                add_gradients(head, into, rows, grad, dots, total)
-        grad_k /= LOG2_E  # the queries had it as a factor
-        grads_qkv = grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype)
-        return *grads_qkv, None, grad_bias, None, None, None
+                m, length = (x[which][..., rows] for x in (top, total))
+                add_gradients(head, back, rows, grad, dots, m, length)
+        into.k.div_(math.sqrt(q.shape[-1]))
+        grads = (
+            g if g is None else g.to(x.dtype)
+            for g, x in zip(into, (q, k, v, bias), strict=True)
+        )
+        grad_q, grad_k, grad_v, grad_bias = grads
+        return grad_q, grad_k, grad_v, None, grad_bias, None, None, None
 
 
-def online_softmax(head: Inputs, rows: slice) -> tuple[Tensor, Tensor]:
-    """The output of a block of queries, and the log-sum-exp of its scores.
+def online_softmax(head: Inputs, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+    """The output of a block of queries, and m and ℓ of its scores.
 
     After each tile, the sums are those over the keys seen so far. When a
     tile brings a larger score, what was summed before shrinks accordingly.
@@ -281,28 +349,30 @@ def online_softmax(head: Inputs, rows: slice) -> tuple[Tensor, Tensor]:
         total.mul_(shrink).add_(weights.sum(dim=-1, keepdim=True))
         add_product(summed.mul_(shrink), weights, head.v[..., keys, :])
         top = new_top
-    log_sum = top / LOG2_E + total.log()
-    output = summed.div_(total.masked_fill_(total == 0, 1.0))
-    return output, log_sum.squeeze(-1)
+    output = summed.div_(total.masked_fill(total == 0, 1.0))
+    return output, top.squeeze(-1), total.squeeze(-1)
 
 
-def add_gradients(head: Inputs, into: Inputs, rows: slice, grad, dots, total):
+def add_gradients(
+    head: Inputs, into: Gradients, rows: slice, grad, dots, top, total
+):
     """Add what one block of queries passes back to q, k, v and the bias.
 
-    Softmax passes back weights · (grad − Σ weights · grad), and that sum over
-    all keys is the dot product of the output and its gradient: ``dots``.
+    Softmax passes back weights · (grad − dots), and weights are 2^(score −
+    top) over the total: which is put on what they are multiplied with.
     """
     queries = head.queries(rows)
     grad_queries = into.q[..., rows, :]
     room, room_too = head.room(queries), head.room(queries)
-    # A query that saw nothing has only scores of -inf; 2^(-inf - 0) = 0.
-    total = total.masked_fill(total == -math.inf, 0.0)[..., None] * LOG2_E
+    # A query that saw nothing has only scores of -inf; 2^(-inf - top) = 0.
+    share = total.masked_fill(total == 0, 1.0).reciprocal()[..., None]
+    grad, dots = grad * share, dots[..., None] * share
     for keys in head.blocks_of_keys(rows):
         scores = head.scores(queries, rows, keys, room)
-        weights = scores.sub_(total).exp2_()
+        weights = scores.sub_(top[..., None]).exp2_()
         add_product(into.v[..., keys, :], weights.mT, grad)
         grad_weights = product(grad, head.v[..., keys, :], room_too)
-        grad_scores = grad_weights.sub_(dots[..., None]).mul_(weights)
+        grad_scores = grad_weights.sub_(dots).mul_(weights)
         add_product(grad_queries, grad_scores, head.k[..., keys, :])
         add_product(into.k[..., keys, :], grad_scores.mT, queries)
         if into.bias is not None:
@@ -311,9 +381,13 @@ def add_gradients(head: Inputs, into: Inputs, rows: slice, grad, dots, total):
     grad_queries /= math.sqrt(head.q.shape[-1])
 
 
-def product(a: Tensor, b: Tensor, room: Tensor) -> Tensor:
+def product(a: Tensor, b: Tensor, room: Tensor, scale: float = 1) -> Tensor:
     """Write a bᵀ to memory at hand; new memory must first be mapped."""
-    return torch.matmul(a, b.to(a.dtype).mT, out=room[..., : b.shape[-2]])
+    b, out = b.to(a.dtype).mT, room[..., : b.shape[-2]]
+    if a.ndim == 2:
+        return torch.addmm(out, a, b, beta=0, alpha=scale, out=out)
+    torch.matmul(a, b, out=out)
+    return out if scale == 1 else out.mul_(scale)
 
 
 def cut(table: Tensor, rows: slice, keys: slice) -> Tensor:

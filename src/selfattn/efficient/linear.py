@@ -14,7 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_flag,
+    check_once,
+    check_shapes,
+    check_transforms,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -26,6 +32,7 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
+from selfattn.hidden import unfelt
 from selfattn.masks import causal_mask
 from selfattn.pieces import add_product, chunks, one_batch_axis
 
@@ -129,14 +136,20 @@ def linear_attention(
     >>> torch.allclose(linear_attention(q, k, v), expected, atol=1e-6)
     True
     """
+    check_transforms("linear_attention")
     check_shapes(q, k, v)
+    check_flag("causal", causal)
     why = "it sums up the keys before it looks at a query"
     refuse("linear_attention", why, mask, bias)
     ours = feature_map is elu_plus_one
     if not ours:  # it may have parameters to train, so autograd must see it
         q, k = feature_map(q), feature_map(k)
-    output = LinearAttention.apply(*one_batch_axis(q, k, v), causal, ours)
-    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        output = LinearAttention.apply(*one_batch_axis(q, k, v), causal, ours)
+        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v) if causal else attend(q, k, v)
 
 
 class Memory(NamedTuple):
@@ -165,7 +178,9 @@ def linear_attention_step(
 
     Returns:
         The token's output, (..., d_v), and the memory for the next token,
-        whose size does not grow. The memory that was passed in is unchanged.
+        whose size does not grow; it is kept in float32 at least, for in half
+        precision a sum of thousands no longer takes up the next. The memory
+        that was passed in is unchanged.
 
     Reference: Katharopoulos et al. (2020), section 3.4, equations 16 to 20.
 
@@ -178,13 +193,14 @@ def linear_attention_step(
     >>> torch.allclose(torch.stack(outputs), at_once, atol=1e-6)
     True
     """
-    asked, key = feature_map(q), feature_map(k)
+    dtype = v.dtype
+    asked, key, v = widen(feature_map(q), feature_map(k), v)
     pairs, total = key[..., None] * v[..., None, :], key[..., None, :]
     if memory is not None:
         pairs, total = memory.pairs + pairs, memory.total + total
     weight = (asked[..., None, :] * total).sum(dim=-1, keepdim=True)
     output = asked[..., None, :] @ pairs / weight.masked_fill(weight == 0, 1.0)
-    return output.squeeze(-2), Memory(pairs, total)
+    return output.squeeze(-2).to(dtype), Memory(pairs, total)
 
 
 class LinearAttention(torch.autograd.Function):

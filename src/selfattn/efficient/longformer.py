@@ -17,8 +17,10 @@ from torch import Tensor
 
 from selfattn.checks import (
     batch_shape,
+    check_flag,
     check_once,
     check_shapes,
+    check_transforms,
     check_window,
 )
 from selfattn.dot_product import (
@@ -31,6 +33,7 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
+from selfattn.hidden import unfelt
 from selfattn.masks import indices, window_mask
 from selfattn.pieces import blocks, one_batch_axis
 
@@ -127,16 +130,22 @@ def longformer_attention(
     >>> torch.allclose(few, same, atol=1e-6)
     True
     """
+    check_transforms("longformer_attention")
     check_shapes(q, k, v)
+    check_flag("causal", causal)
     why = "it makes no table of scores to put it on"
     refuse("longformer_attention", why, mask, bias)
     check_window(window)
     check_global(global_at, k.shape[-2])
     at = torch.tensor(sorted(global_at), dtype=torch.long, device=q.device)
     at = at[: k.shape[-2]]  # without keys, there is no first one either
-    flat = one_batch_axis(q, k, v)
-    output = Longformer.apply(*flat, at, window, causal)
-    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        flat = one_batch_axis(q, k, v)
+        output = Longformer.apply(*flat, at, window, causal)
+        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v, rows=None)
 
 
 def check_global(global_at: Sequence[int], n_k: int) -> None:

@@ -13,7 +13,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_flag,
+    check_once,
+    check_shapes,
+    check_transforms,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -27,6 +33,7 @@ from selfattn.dot_product import (
     widen,
     with_causal,
 )
+from selfattn.hidden import unfelt
 from selfattn.pieces import chunks, one_batch_axis
 from selfattn.random_features import log_features, random_directions
 
@@ -140,7 +147,9 @@ def performer_attention(
     >>> bool(many.norm() < few.norm() / 4)
     True
     """
+    check_transforms("performer_attention")
     check_shapes(q, k, v)
+    check_flag("causal", causal)
     why = "it sums up the keys before it looks at a query"
     refuse("performer_attention", why, mask, bias)
     omega = random_directions(
@@ -148,8 +157,12 @@ def performer_attention(
     )
     [like] = widen(q[..., :0])
     omega = omega.to(like) / q.shape[-1] ** 0.25
-    output = Performer.apply(*one_batch_axis(q, k, v), omega, causal)
-    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        output = Performer.apply(*one_batch_axis(q, k, v), omega, causal)
+        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v) if causal else attend(q, k, v)
 
 
 class Performer(torch.autograd.Function):

@@ -17,7 +17,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_flag,
+    check_once,
+    check_shapes,
+    check_transforms,
+    check_whole,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -28,14 +35,16 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
+from selfattn.hidden import unfelt
 from selfattn.masks import indices
+from selfattn.pieces import one_batch_axis
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
 ROWS = 256  # queries of one bucket at a time, at most
 SCORES = 2**17  # scores at a time, unless one bucket has more
-# The score of a token with itself, if it is to count last; and what stands
-# for the largest score of none, as -inf - -inf is NaN.
-LOWEST = -(2.0**100)  # the same number in any precision
+# What is added to the score of a token with itself, if it is to count last;
+# and what stands for the largest score of none, as -inf - -inf is NaN.
+LOWEST = -(2.0**126)  # the same number in any precision
 
 
 @torch.autocast("cpu", enabled=False)
@@ -67,6 +76,7 @@ def lsh_buckets(
     >>> bool(a == same), int(opposite - a) % 8
     (True, 4)
     """
+    check_whole(n_rounds=n_rounds, n_buckets=n_buckets, seed=seed)
     if n_rounds < 1 or n_buckets < 1 or (n_buckets > 1 and n_buckets % 2):
         raise ValueError(
             "there must be at least 1 round, and 1 bucket or an even number, "
@@ -74,7 +84,10 @@ def lsh_buckets(
         )
     half, d = n_buckets // 2, x.shape[-1]
     generator = torch.Generator().manual_seed(seed)
-    directions = torch.randn(n_rounds, d, max(1, half), generator=generator)
+    shape = n_rounds, d, max(1, half)
+    # Whatever type or device is the default: a seed stands for one draw.
+    options: Any = {"dtype": torch.float32, "device": "cpu"}
+    directions = torch.randn(shape, generator=generator, **options)
     x, directions = widen(x.detach(), directions.to(x.device))
     numbers = torch.arange(directions.shape[-1], device=x.device).to(x.dtype)
     buckets = []
@@ -189,17 +202,21 @@ def lsh_attention(
     >>> torch.allclose(found, same, atol=1e-6)
     True
     """
+    check_transforms("lsh_attention")
     check_shapes(q, k, v)
+    check_flag("causal", causal)
+    check_flag("see_itself", see_itself)
     why = "it makes no table of scores to put it on"
     refuse("lsh_attention", why, mask, bias)
-    batch = batch_shape(q, k, v)
-    q, k, v = (  # contiguous, or each `take` copies them
-        x.expand(1, *batch, -1, -1).contiguous().flatten(0, -3)
-        for x in (q, k, v)
-    )
-    buckets = both_buckets(q, k, n_buckets, n_rounds, seed)
-    output = Lsh.apply(q, k, v, partial(groups, *buckets, causal, see_itself))
-    return output.reshape(*batch, *output.shape[-2:])
+    q_flat, k_flat, _ = one_batch_axis(q, k, v)
+    buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
+    pairs = partial(groups, *buckets, causal, see_itself)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        output = Lsh.apply(*one_batch_axis(q, k, v), pairs)
+        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v, rows=None)
 
 
 def both_buckets(
@@ -240,7 +257,7 @@ def groups(
             hidden = columns > last.take(rows)[..., None]
             for x, y in zip(*(of[:found] for of in codes), strict=True):
                 hidden |= y.take(keys)[:, None, :] == x.take(rows)[..., None]
-            bias = torch.zeros(hidden.shape, device=hidden.device)
+            bias = hidden.new_zeros(hidden.shape, dtype=torch.float32)
             if not see_itself:
                 bias.masked_fill_(columns == own.take(rows)[..., None], LOWEST)
             yield rows, keys, bias.masked_fill_(hidden, -math.inf)
@@ -301,24 +318,26 @@ class Lsh(torch.autograd.Function):
     @torch.autocast("cuda", enabled=False)
     def forward(ctx: Any, q, k, v, cut):
         """Add each group to the output of its queries."""
-        output = room(q, v.shape[-1])
-        sums = room(q, 1).fill_(-math.inf)
+        shapes = [x.shape for x in (q, k, v)]
+        q, k, v = map(with_padding, (q, k, v))
+        output, total = zeros_like(q, v.shape[-1]), zeros_like(q, 1)
+        top = zeros_like(q, 1).fill_(2 * LOWEST)
         for rows, keys, added in cut():
             scores, _, _, values = scored(q, k, v, rows, keys, added)
-            before = take(sums, rows)
-            top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
-            top.clamp_(min=LOWEST)
-            weights = scores.sub_(top).exp2_()
-            shrunk = (before - top).exp2_()
-            total = weights.sum(dim=-1, keepdim=True) + shrunk
-            sums[rows] = top + total.log2()
-            earlier = take(output, rows).mul_(shrunk)
-            torch.baddbmm(earlier, weights, values, out=earlier)
-            output[rows] = earlier.div_(total.masked_fill_(total == 0, 1.0))
-        result = output[:-1].view(*q.shape[:-1], v.shape[-1]).to(q.dtype)
-        ctx.save_for_backward(q, k, v, result, sums)
-        ctx.cut = cut
-        return result
+            before = take(top, rows)
+            new_top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
+            weights = scores.sub_(new_top).exp2_()
+            shrink = before.sub_(new_top).exp2_()
+            summed = take(output, rows).mul_(shrink)
+            output[rows] = torch.baddbmm(summed, weights, values, out=summed)
+            earlier = take(total, rows).mul_(shrink)
+            total[rows] = earlier.add_(weights.sum(dim=-1, keepdim=True))
+            top[rows] = new_top
+        total.masked_fill_(total == 0, 1.0)
+        output = output.div_(total).to(q.dtype)
+        ctx.save_for_backward(q, k, v, output, top, total)
+        ctx.cut, ctx.shapes = cut, shapes
+        return output[:-1].view(*shapes[0][:-1], v.shape[-1])
 
     @staticmethod
     @torch.autocast("cpu", enabled=False)
@@ -326,22 +345,24 @@ class Lsh(torch.autograd.Function):
     def backward(ctx: Any, grad_output):
         """Visit the same groups, and add up what they pass back."""
         check_once("lsh_attention")
-        q, k, v, output, sums = ctx.saved_tensors
-        grad_output = grad_output.contiguous()  # or each `take` copies it
-        dots = torch.mul(*widen(grad_output, output)).sum(dim=-1, keepdim=True)
-        grads = [room(x, x.shape[-1]) for x in (q, k, v)]
+        q, k, v, output, top, total = ctx.saved_tensors
+        # Weights are powers of two over the total, which is put on what they
+        # are multiplied with.
+        grad_output = with_padding(grad_output) / total
+        dots = (grad_output * output).sum(dim=-1, keepdim=True)
+        grads = [zeros_like(x, x.shape[-1]) for x in (q, k, v)]
         for rows, keys, added in ctx.cut():
             scores, queries, near, values = scored(q, k, v, rows, keys, added)
-            weights = scores.sub_(take(sums, rows).clamp_(min=LOWEST)).exp2_()
-            [grad] = widen(take(grad_output, rows))
+            weights = scores.sub_(take(top, rows)).exp2_()
+            grad = take(grad_output, rows)
             add(grads[2], keys, weights.mT @ grad)
             back = (grad @ values.mT).sub_(take(dots, rows)).mul_(weights)
             add(grads[0], rows, back @ near)
             add(grads[1], keys, back.mT @ queries)
         for grad in grads[:2]:
             grad /= math.sqrt(q.shape[-1])
-        both = zip(grads, (q, k, v), strict=True)
-        return *(g[:-1].view_as(x).to(x.dtype) for g, x in both), None
+        both = zip(grads, ctx.shapes, strict=True)
+        return *(g[:-1].view(shape).to(q.dtype) for g, shape in both), None
 
 
 def scored(q: Tensor, k: Tensor, v: Tensor, rows: Tensor, keys: Tensor, added):
@@ -352,16 +373,21 @@ def scored(q: Tensor, k: Tensor, v: Tensor, rows: Tensor, keys: Tensor, added):
     return scores, queries, near, values
 
 
-def room(x: Tensor, width: int) -> Tensor:
-    """Zeros for each token of the batch, and for the one that only pads."""
-    return widen(x.new_zeros(x.shape[0] * x.shape[1] + 1, width))[0]
+def with_padding(x: Tensor) -> Tensor:
+    """The tokens of the batch in one line, and behind them the one that only
+    pads: zeros, and not another sequence's token, which might hold NaN.
+    """
+    return F.pad(x.flatten(0, 1), (0, 0, 0, 1))
+
+
+def zeros_like(x: Tensor, width: int) -> Tensor:
+    """Zeros for each token in line, in float32 at least."""
+    return widen(x.new_zeros(len(x), width))[0]
 
 
 def take(x: Tensor, at: Tensor) -> Tensor:
-    """The rows of these tokens; what only pads gets the last one's."""
-    flat = x.reshape(-1, x.shape[-1])
-    at = at.clamp(max=len(flat) - 1)
-    return flat.index_select(0, at.flatten()).unflatten(0, at.shape)
+    """The rows of these tokens."""
+    return x.index_select(0, at.flatten()).view(*at.shape, x.shape[-1])
 
 
 def add(x: Tensor, at: Tensor, rows: Tensor) -> None:

@@ -15,7 +15,14 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_flag,
+    check_once,
+    check_shapes,
+    check_transforms,
+    check_whole,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -26,6 +33,7 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
+from selfattn.hidden import unfelt
 from selfattn.masks import indices
 from selfattn.pieces import blocks, one_batch_axis
 
@@ -154,7 +162,8 @@ def strided_attention(
     why = "it makes no table of scores to put it on"
     refuse("strided_attention", why, mask, bias)
     stride = check_stride(default_stride(stride, k))
-    return in_pieces(q, k, v, partial(strided, stride=stride, causal=causal))
+    cut = partial(strided, stride=stride, causal=causal)
+    return in_pieces("strided_attention", q, k, v, causal, cut)
 
 
 def fixed_attention(
@@ -203,7 +212,7 @@ def fixed_attention(
     refuse("fixed_attention", why, mask, bias)
     stride = check_stride(default_stride(stride, k), n_summaries)
     cut = partial(fixed, stride=stride, n_last=n_summaries, causal=causal)
-    return in_pieces(q, k, v, cut)
+    return in_pieces("fixed_attention", q, k, v, causal, cut)
 
 
 def default_stride(stride: int | None, k: Tensor) -> int:
@@ -213,6 +222,7 @@ def default_stride(stride: int | None, k: Tensor) -> int:
 
 def check_stride(stride: int, n_summaries: int = 1) -> int:
     """The stride, if there can be one like this."""
+    check_whole(stride=stride, n_summaries=n_summaries)
     if stride < 1:
         raise ValueError(f"a stride must be at least 1, but stride={stride}")
     if not 1 <= n_summaries <= stride:
@@ -295,10 +305,16 @@ def within(start: int, stop: int, n: int) -> slice:
     return slice(max(0, start), max(0, min(stop, n)))
 
 
-def in_pieces(q: Tensor, k: Tensor, v: Tensor, cut: Cut) -> Tensor:
+def in_pieces(name: str, q, k, v, causal: bool, cut: Cut) -> Tensor:
     """Attend piece by piece, on any number of axes before the tokens."""
-    output = Pieces.apply(*one_batch_axis(q, k, v), cut)
-    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+    check_transforms(name)
+    check_flag("causal", causal)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        output = Pieces.apply(*one_batch_axis(q, k, v), cut)
+        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v, rows=None)
 
 
 class Pieces(torch.autograd.Function):
@@ -317,23 +333,26 @@ class Pieces(torch.autograd.Function):
         """Add each piece to the output of its queries."""
         n_q, n_k = q.shape[-2], k.shape[-2]
         [output] = widen(q.new_zeros(*q.shape[:-1], v.shape[-1]))
-        sums = output.new_full((*q.shape[:-1], 1), -math.inf)
-        lowest = torch.finfo(sums.dtype).min  # as -inf - -inf is NaN
+        # The lowest finite number and not -inf, because -inf - -inf is NaN.
+        lowest = torch.finfo(output.dtype).min
+        top = output.new_full((*q.shape[:-1], 1), lowest)
+        total = torch.zeros_like(top)
         for rows, keys, hidden in cut(*indices(n_q, n_k, device=q.device)):
             scores, _, _, values = scored(q, k, v, rows, keys, hidden)
-            before = sums[:, rows]
-            top = before.clamp(min=lowest)
-            if scores.numel():
-                top = torch.maximum(top, scores.amax(dim=-1, keepdim=True))
-            weights = scores.sub_(top).exp2_()
-            shrunk = (before - top).exp2_()
-            total = weights.sum(dim=-1, keepdim=True) + shrunk
-            sums[:, rows] = top + total.log2()
-            total.masked_fill_(total == 0, 1.0)
-            summed = torch.baddbmm(output[:, rows] * shrunk, weights, values)
-            output[:, rows] = summed.div_(total)
-        output = output.to(q.dtype)
-        ctx.save_for_backward(q, k, v, output, sums)
+            if not scores.numel():
+                continue
+            highest = scores.amax(dim=-1, keepdim=True)
+            new_top = torch.maximum(top[:, rows], highest)
+            weights = scores.sub_(new_top).exp2_()
+            shrink = top[:, rows].sub_(new_top).exp2_()
+            added = weights.sum(dim=-1, keepdim=True)
+            total[:, rows] = total[:, rows].mul_(shrink).add_(added)
+            summed = output[:, rows].mul_(shrink)
+            output[:, rows] = torch.baddbmm(summed, weights, values)
+            top[:, rows] = new_top
+        total.masked_fill_(total == 0, 1.0)
+        output = output.div_(total).to(q.dtype)
+        ctx.save_for_backward(q, k, v, output, top, total)
         ctx.cut = cut
         return output
 
@@ -343,23 +362,22 @@ class Pieces(torch.autograd.Function):
     def backward(ctx: Any, grad_output):
         """Visit the same pieces, and add up what they pass back."""
         check_once("attention in pieces")
-        q, k, v, output, sums = ctx.saved_tensors
+        q, k, v, output, top, total = ctx.saved_tensors
         grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
         where = indices(q.shape[-2], k.shape[-2], device=q.device)
         for rows, keys, hidden in ctx.cut(*where):
             scores, queries, near, values = scored(q, k, v, rows, keys, hidden)
-            # A query that saw nothing: exp2(-inf - 0) = 0.
-            total = sums[:, rows]
-            total = total.masked_fill(total == -math.inf, 0.0)
-            weights = scores.sub_(total).exp2_()
-            [grad] = widen(grad_output[:, rows])
+            weights = scores.sub_(top[:, rows]).exp2_()
+            # Weights are these over the total, which is put on what they are
+            # multiplied with.
+            grad = grad_output[:, rows] / total[:, rows]
             grad_v[:, keys] += weights.mT @ grad
             dots = (grad * output[:, rows]).sum(dim=-1, keepdim=True)
             grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
             grad_q[:, rows] += grad_scores @ near
-            # The queries were scaled, and by 1/log 2 too much for gradients.
-            grad_k[:, keys] += grad_scores.mT @ queries.mul_(math.log(2))
-        grad_q /= math.sqrt(q.shape[-1])
+            grad_k[:, keys] += grad_scores.mT @ queries
+        for grad in (grad_q, grad_k):
+            grad /= math.sqrt(q.shape[-1])
         grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
         return *grads, None
 
@@ -367,6 +385,10 @@ class Pieces(torch.autograd.Function):
 def scored(q, k, v, rows: slice, keys: slice, hidden: Tensor):
     """A piece's scores, in powers of two, and the tensors it was made of."""
     queries, near, values = widen(q[:, rows], k[:, keys], v[:, keys])
-    queries = queries * (1 / (math.log(2) * math.sqrt(q.shape[-1])))
-    scores = (queries @ near.mT).masked_fill_(hidden, -math.inf)
+    # Scaled after the product: alike keys must have alike scores in all
+    # pieces, and those of scaled queries would be rounded one by one.
+    scale = 1 / (math.log(2) * math.sqrt(q.shape[-1]))
+    unseen = queries.new_zeros(hidden.shape).masked_fill_(hidden, -math.inf)
+    scores = queries @ near.mT
+    torch.add(unseen, scores, alpha=scale, out=scores)
     return scores, queries, near, values

@@ -16,7 +16,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_flag,
+    check_once,
+    check_shapes,
+    check_transforms,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -27,6 +33,7 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
+from selfattn.hidden import unfelt
 from selfattn.masks import causal_mask
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
@@ -85,7 +92,9 @@ def swin_attention(
     >>> torch.allclose(near, same, atol=1e-6)
     True
     """
+    check_transforms("swin_attention")
     check_shapes(q, k, v)
+    check_flag("causal", causal)
     refuse("swin_attention", "it makes no n x n table", mask, bias)
     check_windows(window, shift)
     if not q.shape[-2] == k.shape[-2] == math.prod(grid) or min(grid) < 0:
@@ -93,14 +102,19 @@ def swin_attention(
             "queries and keys must be the tokens of the grid, but the grid "
             f"is {grid}, q is {tuple(q.shape)} and k is {tuple(k.shape)}"
         )
-    batch = batch_shape(q, k, v)
-    q, k, v = (four_axes(x.expand(*batch, -1, -1)) for x in (q, k, v))
     if relative_bias is not None:
-        check_offsets(relative_bias, window, q.shape[1])
+        check_offsets(relative_bias, window, (1, *batch_shape(q, k))[-1])
+    batch = batch_shape(q, k, v)
     whole = min(window[0], grid[0]), min(window[1], grid[1])
-    table = scores_table(relative_bias, whole, causal, q)
-    output = Swin.apply(q, k, v, table, cut(grid, window, shift))
-    return output.view(*batch, *output.shape[-2:])
+    windows = cut(grid, window, shift)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        q, k, v = (four_axes(x.expand(*batch, -1, -1)) for x in (q, k, v))
+        table = scores_table(relative_bias, whole, causal, q)
+        output = Swin.apply(q, k, v, table, windows)
+        return output.view(*batch, *output.shape[-2:])
+
+    return unfelt(attend, q, k, v, rows=None)
 
 
 def swin_mask(
@@ -169,7 +183,8 @@ def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
     down, right = (size // 2 for size in relative_bias.shape[-2:])
     i = (row[:, None] - row).clamp(-down, down) + down
     j = (column[:, None] - column).clamp(-right, right) + right
-    return relative_bias[..., i, j]
+    # Many tokens share an offset, and its gradient is the sum of theirs.
+    return widen(relative_bias)[0][..., i, j].to(relative_bias.dtype)
 
 
 def positions(grid: Size, device: Any) -> tuple[Tensor, Tensor]:
@@ -299,7 +314,7 @@ def scores_table(
     n = math.prod(whole)
     table = None
     if relative_bias is not None:
-        table = widen(q, swin_bias(relative_bias, whole))[1]
+        table = swin_bias(widen(q, relative_bias)[1], whole)
         table = table.expand(1, q.shape[1], n, n)
     if causal:
         table = widen(q.new_zeros(n, n))[0] if table is None else table

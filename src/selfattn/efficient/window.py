@@ -16,8 +16,10 @@ from torch import Tensor
 
 from selfattn.checks import (
     batch_shape,
+    check_flag,
     check_once,
     check_shapes,
+    check_transforms,
     check_window,
 )
 from selfattn.dot_product import (
@@ -30,6 +32,7 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
+from selfattn.hidden import unfelt
 from selfattn.pieces import add_product, one_batch_axis
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
@@ -76,12 +79,19 @@ def sliding_window_attention(
     >>> torch.allclose(near, same, atol=1e-6)
     True
     """
+    check_transforms("sliding_window_attention")
     check_shapes(q, k, v)
+    check_flag("causal", causal)
     why = "it makes no table of scores to put it on"
     refuse("sliding_window_attention", why, mask, bias)
     check_window(window)
-    output = SlidingWindow.apply(*one_batch_axis(q, k, v), window, causal)
-    return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        flat = one_batch_axis(q, k, v)
+        output = SlidingWindow.apply(*flat, window, causal)
+        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v, rows=None)
 
 
 class Band(NamedTuple):

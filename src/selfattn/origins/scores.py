@@ -12,8 +12,10 @@ from selfattn.dot_product import (
     attention,
     attention_weights,
     masked_softmax,
+    with_bias,
     with_causal,
 )
+from selfattn.hidden import average
 from selfattn.signatures import Positive, checked
 
 Queries = Float[Tensor, "*#batch n_q d_q"]
@@ -77,7 +79,7 @@ class AdditiveAttention(nn.Module):
         check_shapes(asked, told, told, mask, bias)
         pairs = asked[..., :, None, :] + told[..., None, :, :]
         scores = self.w(pairs.tanh()).squeeze(-1)  # (..., n_q, n_k)
-        biased = scores if bias is None else scores + bias
+        biased = with_bias(scores, bias)
         return masked_softmax(biased, with_causal(mask, causal, q, k))
 
     @checked
@@ -94,7 +96,8 @@ class AdditiveAttention(nn.Module):
         """Attend, (..., n_q, d_v); arguments as for `attention`."""
         check_one_value(k, v)
         check_enters("v", v[..., :0], self.W_k.weight[:, :0])
-        return self.weights(q, k, mask=mask, bias=bias, causal=causal) @ v
+        weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
+        return average(weights, v)
 
 
 class MultiplicativeAttention(nn.Module):

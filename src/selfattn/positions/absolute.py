@@ -81,10 +81,10 @@ class LearnedPositions(nn.Module):
         """The vectors of positions offset … offset + n - 1, (n, d_model).
 
         Raises:
-            ValueError: past the last position that has a vector.
+            ValueError: for a position that has no vector.
         """
         max_length = self.table.shape[0]
-        if offset < 0 or offset + n > max_length:
+        if min(n, offset) < 0 or offset + n > max_length:
             raise ValueError(
                 f"positions 0 to {max_length - 1} have a learned vector, and "
                 f"no others, but offset={offset} and n={n} ask for "

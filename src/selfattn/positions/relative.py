@@ -3,10 +3,10 @@
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
-from selfattn.checks import check_enters
+from selfattn.checks import check_enters, check_flag, check_shapes
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -15,10 +15,12 @@ from selfattn.dot_product import (
     Queries,
     Table,
     Values,
-    check_shapes,
     masked_softmax,
+    widen,
+    with_bias,
     with_causal,
 )
+from selfattn.hidden import average
 from selfattn.masks import indices
 from selfattn.positions.absolute import sinusoidal
 from selfattn.signatures import Count, Positive, checked
@@ -53,12 +55,14 @@ def alibi_bias(
             [[-0.0078, -0.0039,  0.0000]]])
     """
     i, j = indices(n_q, n_k, device=device)
-    slope = alibi_slopes(n_heads).to(i.device)
+    slope = alibi_slopes(n_heads, device=i.device)
     return slope[:, None, None] * -(i - j).abs()
 
 
 @checked
-def alibi_slopes(n_heads: int) -> Float[Tensor, " n_heads"]:
+def alibi_slopes(
+    n_heads: int, *, device: torch.device | str | None = None
+) -> Float[Tensor, " n_heads"]:
     """The slopes of ALiBi's heads: 2^(-8/n), 2^(-16/n), … for n heads.
 
     That is for a power of two. Otherwise the authors take the slopes for the
@@ -73,14 +77,15 @@ def alibi_slopes(n_heads: int) -> Float[Tensor, " n_heads"]:
     if n_heads < 1:
         raise ValueError(f"there must be a head, but n_heads={n_heads}")
     below = 2 ** (n_heads.bit_length() - 1)
-    power = torch.arange(1, below + 1) * (-8 / below)
-    between = torch.arange(1, 2 * below + 1, 2) * (-4 / below)
-    return 2.0 ** torch.cat((power, between[: n_heads - below]))
+    power = [2.0 ** (-8 * i / below) for i in range(1, below + 1)]
+    between = [2.0 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]
+    slopes = power + between[: n_heads - below]
+    return torch.tensor(slopes, dtype=torch.float32, device=device)
 
 
 @checked
 def t5_bucket(
-    distance: Int[Tensor, "*shape"],
+    distance: Integer[Tensor, "*shape"],
     *,
     causal: bool = False,
     n_buckets: int = 32,
@@ -117,13 +122,16 @@ def t5_bucket(
             f"those must end before max_distance, but n_buckets={n_buckets}, "
             f"causal={causal} and max_distance={max_distance}"
         )
+    distance = distance.long()  # in int8, -128 has no opposite
     later = torch.zeros_like(distance)
     if causal:
         away = (-distance).clamp(min=0)
     else:
         later = (distance > 0) * one_way
         away = distance.abs()
-    step = (away.clamp(min=1) / near).log() / math.log(max_distance / near)
+    # float32, whatever type is the default: half would take the next bucket.
+    times = away.clamp(min=1).float() / near
+    step = times.log() / math.log(max_distance / near)
     far = near + (step * (one_way - near)).to(distance.dtype)
     return later + torch.where(away < near, away, far.clamp(max=one_way - 1))
 
@@ -171,7 +179,9 @@ class T5Bias(nn.Module):
             n_buckets=self.table.shape[0],
             max_distance=self.max_distance,
         )
-        return self.table[bucket].movedim(-1, 0)
+        # Many pairs share a bucket, and its gradient is the sum of theirs.
+        [table] = widen(self.table)
+        return table[bucket].movedim(-1, 0).to(self.table.dtype)
 
 
 class ShawAttention(nn.Module):
@@ -217,14 +227,16 @@ class ShawAttention(nn.Module):
     ) -> Table:
         """The attention weights, (..., n_q, n_k)."""
         check_shapes(q, k, k, mask, bias)
+        check_flag("causal", causal)
         check_enters("q", q, self.for_keys)
+        q, k, bias, for_keys = widen(q, k, bias, self.for_keys)
         # q·a for every distance first, (..., n_q, n_distances), then pick:
         # no tensor (n_q, n_k, d) need exist.
-        by_distance = q @ self.for_keys.mT
+        by_distance = q @ for_keys.mT
         distance = self.distances(q, k).expand(*by_distance.shape[:-1], -1)
         scores = q @ k.mT + by_distance.gather(-1, distance)
         scaled = scores / math.sqrt(q.shape[-1])
-        biased = scaled if bias is None else scaled + bias
+        biased = with_bias(scaled, bias)
         return masked_softmax(biased, with_causal(mask, causal, q, k))
 
     @checked
@@ -248,7 +260,8 @@ class ShawAttention(nn.Module):
         )
         distance = self.distances(q, k).expand_as(weights)
         total = total.scatter_add(-1, distance, weights)
-        return weights @ v + total @ self.for_values
+        wide, for_values = widen(v, self.for_values)
+        return (average(weights, wide) + total @ for_values).to(v.dtype)
 
     @checked
     def distances(self, q: Tensor, k: Tensor) -> Int[Tensor, "n_q n_k"]:
@@ -298,17 +311,18 @@ class TransformerXLAttention(nn.Module):
                 f"queries must be (..., n_heads, n_q, d) = (..., {n_heads}, "
                 f"n_q, {d}), but q is {tuple(q.shape)}"
             )
+        check_flag("causal", causal)
         n_q, n_k = q.shape[-2], k.shape[-2]
         i, j = indices(n_q, n_k, device=q.device)
+        q, k, bias, u, w, W_r = widen(q, k, bias, self.u, self.w, self.W_r)
         # Distances i - j run from -(n_q - 1) to n_k - 1; one row for each.
-        table = sinusoidal(
-            n_q + n_k - 1, d, offset=1 - n_q, device=q.device
-        ).to(q)
-        by_distance = (q + self.w) @ (table @ self.W_r.mT).mT
+        n = max(0, n_q + n_k - 1)
+        table = sinusoidal(n, d, offset=1 - n_q, device=q.device).to(q)
+        by_distance = (q + w) @ (table @ W_r.mT).mT
         row = (i - j + n_q - 1).expand(*by_distance.shape[:-1], n_k)
-        scores = (q + self.u) @ k.mT + by_distance.gather(-1, row)
+        scores = (q + u) @ k.mT + by_distance.gather(-1, row)
         scaled = scores / math.sqrt(d)
-        biased = scaled if bias is None else scaled + bias
+        biased = with_bias(scaled, bias)
         return masked_softmax(biased, with_causal(mask, causal, q, k))
 
     @checked
@@ -324,4 +338,5 @@ class TransformerXLAttention(nn.Module):
     ) -> Output:
         """Attend, (..., n_heads, n_q, d_v); arguments as for `attention`."""
         check_shapes(q, k, v, mask, bias)
-        return self.weights(q, k, mask=mask, bias=bias, causal=causal) @ v
+        weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
+        return average(weights, widen(v)[0]).to(v.dtype)

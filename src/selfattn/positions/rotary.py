@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from selfattn.checks import check_even
+from selfattn.checks import check_even, check_floats
 from selfattn.positions.absolute import frequencies
 from selfattn.signatures import checked
 
@@ -30,7 +30,8 @@ def rope(
         A new tensor, (..., n, d).
 
     Raises:
-        ValueError: if d is odd.
+        ValueError: if d is odd, x holds no floating-point numbers, or the
+            base is not positive.
 
     Reference: Su et al. (2021), section 3.2.2.
 
@@ -69,8 +70,10 @@ def turns(x: Tensor, base: float | int, offset: int) -> tuple[Tensor, Tensor]:
     """Cosine and sine of each position's angles, (n, d/2), like x.
 
     Raises:
-        ValueError: if x has an odd number of features.
+        ValueError: if x has an odd number of features or holds no
+            floating-point numbers, or if the base is not positive.
     """
+    check_floats("x", x)
     n, d = x.shape[-2:]
     check_even(x)
     position = torch.arange(offset, offset + n, device=x.device)
