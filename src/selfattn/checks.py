@@ -63,6 +63,11 @@ def check_types(
             "queries, keys and values must have one type, but they are "
             f"{q.dtype}, {k.dtype} and {v.dtype}"
         )
+    check_tables(mask, bias)
+
+
+def check_tables(mask: Tensor | None, bias: Tensor | None) -> None:
+    """Raise unless a mask says yes or no, and a bias is numbers to add."""
     for name, table in (("mask", mask), ("bias", bias)):
         if table is not None:
             check_tensor(name, table)
@@ -115,13 +120,13 @@ def check_fits(name: str, extra: Tensor | None, q: Tensor, k: Tensor) -> None:
         )
 
 
-def check_dropout(dropout_p: float) -> None:
+def check_dropout(dropout_p: float, name: str = "dropout_p") -> None:
     """Raise unless this is a probability."""
-    check_number("dropout_p", dropout_p)
+    check_number(name, dropout_p, finite=False)
     if not 0 <= dropout_p <= 1:
         raise ValueError(
-            "the share of weights to drop must lie between 0 and 1, "
-            f"but it is {dropout_p}"
+            f"{name}, the share of weights to drop, must lie between 0 and "
+            f"1, but it is {dropout_p}"
         )
 
 
@@ -257,12 +262,12 @@ def check_whole(**numbers: object) -> None:
             )
 
 
-def check_number(name: str, x: object) -> None:
-    """Raise unless this is a finite number."""
+def check_number(name: str, x: object, *, finite: bool = True) -> None:
+    """Raise unless this is a number."""
     kinds = int | float | torch.SymInt | torch.SymFloat
     if not isinstance(x, kinds) or isinstance(x, bool):
         raise TypeError(f"{name} must be a number, but it is {shown(x)}")
-    if not math.isfinite(x):
+    if finite and not math.isfinite(x):
         raise ValueError(f"{name} must be a finite number, but it is {x}")
 
 
@@ -282,6 +287,15 @@ def check_transforms(name: str) -> None:
             f"torch.func cannot transform {name} of q, k and v: its way back "
             "is written by hand; `attention`, with the same mask, it can"
         )
+
+
+def check_call(
+    name: str, q: Tensor, k: Tensor, v: Tensor, causal: bool
+) -> None:
+    """Raise unless a mechanism whose way back is by hand can be called so."""
+    check_transforms(name)
+    check_shapes(q, k, v)
+    check_flag("causal", causal)
 
 
 def check_once(name: str) -> None:

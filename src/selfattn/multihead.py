@@ -319,7 +319,7 @@ def merge_heads(
 
 def check_mechanism(attend: Attend, dropout: float) -> None:
     """Raise unless the layer can call it, and drop its weights if it is to."""
-    check_dropout(dropout)
+    check_dropout(dropout, "dropout")
     check_unbound(attend, *AT_EACH_CALL)
     if dropout and "dropout_p" not in inspect.signature(attend).parameters:
         raise ValueError(

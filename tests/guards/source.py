@@ -20,7 +20,7 @@ ORDER = [
     {"checks"},
     {"masks", "pieces", "hidden", "random_features"},
     {"dot_product"},
-    {"torch_layer"},
+    {"tiles", "torch_layer"},
     {"origins", "multihead", "positions", "efficient"},
     {"layers"},
     {"blocks"},

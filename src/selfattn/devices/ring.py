@@ -9,11 +9,9 @@ from torch import Tensor
 
 from selfattn.checks import (
     batch_shape,
+    check_call,
     check_fits,
-    check_flag,
     check_once,
-    check_shapes,
-    check_transforms,
     check_types,
 )
 from selfattn.devices.ranks import Group, answers, place, shapes_of_all
@@ -70,10 +68,8 @@ def ring_attention(
 
     Reference: Liu et al. (2024), section 3.
     """
-    check_transforms("ring_attention")
-    check_shapes(q, k, v)
+    check_call("ring_attention", q, k, v, causal)
     check_types(q, k, v, mask, bias)
-    check_flag("causal", causal)
     shapes = shapes_of_all("ring_attention", group, q, k, v)
     n_q = [of_q[-2] for of_q, _, _ in shapes]
     n_k = [of_k[-2] for _, of_k, _ in shapes]

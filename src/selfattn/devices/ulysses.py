@@ -9,10 +9,8 @@ from torch import Tensor
 
 from selfattn.checks import (
     batch_shape,
+    check_call,
     check_divides,
-    check_flag,
-    check_shapes,
-    check_transforms,
     check_types,
     check_unbound,
 )
@@ -75,10 +73,8 @@ def ulysses_attention(
 
     Reference: Jacobs et al. (2023), section 3.
     """
-    check_transforms("ulysses_attention")
-    check_shapes(q, k, v)
+    check_call("ulysses_attention", q, k, v, causal)
     check_unbound(attend, "mask", "bias", "causal")
-    check_flag("causal", causal)
     check_types(q, k, v, mask, bias)
     rank, ranks = place(group)
     if ranks > 1:

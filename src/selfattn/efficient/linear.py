@@ -14,13 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_flag,
-    check_once,
-    check_shapes,
-    check_transforms,
-)
+from selfattn.checks import batch_shape, check_call, check_once, check_shapes
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -136,9 +130,7 @@ def linear_attention(
     >>> torch.allclose(linear_attention(q, k, v), expected, atol=1e-6)
     True
     """
-    check_transforms("linear_attention")
-    check_shapes(q, k, v)
-    check_flag("causal", causal)
+    check_call("linear_attention", q, k, v, causal)
     why = "it sums up the keys before it looks at a query"
     refuse("linear_attention", why, mask, bias)
     ours = feature_map is elu_plus_one

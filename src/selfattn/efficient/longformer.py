@@ -15,14 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_flag,
-    check_once,
-    check_shapes,
-    check_transforms,
-    check_window,
-)
+from selfattn.checks import batch_shape, check_call, check_once, check_window
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -130,9 +123,7 @@ def longformer_attention(
     >>> torch.allclose(few, same, atol=1e-6)
     True
     """
-    check_transforms("longformer_attention")
-    check_shapes(q, k, v)
-    check_flag("causal", causal)
+    check_call("longformer_attention", q, k, v, causal)
     why = "it makes no table of scores to put it on"
     refuse("longformer_attention", why, mask, bias)
     check_window(window)

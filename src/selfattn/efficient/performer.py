@@ -13,13 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_flag,
-    check_once,
-    check_shapes,
-    check_transforms,
-)
+from selfattn.checks import batch_shape, check_call, check_once, check_shapes
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -147,9 +141,7 @@ def performer_attention(
     >>> bool(many.norm() < few.norm() / 4)
     True
     """
-    check_transforms("performer_attention")
-    check_shapes(q, k, v)
-    check_flag("causal", causal)
+    check_call("performer_attention", q, k, v, causal)
     why = "it sums up the keys before it looks at a query"
     refuse("performer_attention", why, mask, bias)
     omega = random_directions(

@@ -19,10 +19,9 @@ from torch import Tensor
 
 from selfattn.checks import (
     batch_shape,
+    check_call,
     check_flag,
     check_once,
-    check_shapes,
-    check_transforms,
     check_whole,
 )
 from selfattn.dot_product import (
@@ -202,9 +201,7 @@ def lsh_attention(
     >>> torch.allclose(found, same, atol=1e-6)
     True
     """
-    check_transforms("lsh_attention")
-    check_shapes(q, k, v)
-    check_flag("causal", causal)
+    check_call("lsh_attention", q, k, v, causal)
     check_flag("see_itself", see_itself)
     why = "it makes no table of scores to put it on"
     refuse("lsh_attention", why, mask, bias)

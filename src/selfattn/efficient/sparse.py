@@ -17,10 +17,9 @@ from torch import Tensor
 
 from selfattn.checks import (
     batch_shape,
-    check_flag,
+    check_call,
     check_once,
     check_shapes,
-    check_transforms,
     check_whole,
 )
 from selfattn.dot_product import (
@@ -307,8 +306,7 @@ def within(start: int, stop: int, n: int) -> slice:
 
 def in_pieces(name: str, q, k, v, causal: bool, cut: Cut) -> Tensor:
     """Attend piece by piece, on any number of axes before the tokens."""
-    check_transforms(name)
-    check_flag("causal", causal)
+    check_call(name, q, k, v, causal)
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         output = Pieces.apply(*one_batch_axis(q, k, v), cut)

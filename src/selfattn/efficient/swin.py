@@ -16,13 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_flag,
-    check_once,
-    check_shapes,
-    check_transforms,
-)
+from selfattn.checks import batch_shape, check_call, check_once
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -92,16 +86,10 @@ def swin_attention(
     >>> torch.allclose(near, same, atol=1e-6)
     True
     """
-    check_transforms("swin_attention")
-    check_shapes(q, k, v)
-    check_flag("causal", causal)
+    check_call("swin_attention", q, k, v, causal)
     refuse("swin_attention", "it makes no n x n table", mask, bias)
     check_windows(window, shift)
-    if not q.shape[-2] == k.shape[-2] == math.prod(grid) or min(grid) < 0:
-        raise ValueError(
-            "queries and keys must be the tokens of the grid, but the grid "
-            f"is {grid}, q is {tuple(q.shape)} and k is {tuple(k.shape)}"
-        )
+    check_grid(grid, q, k)
     if relative_bias is not None:
         check_offsets(relative_bias, window, (1, *batch_shape(q, k))[-1])
     batch = batch_shape(q, k, v)
@@ -197,6 +185,15 @@ def four_axes(x: Tensor) -> Tensor:
     """The same, (batch, heads, n, features), however many there are."""
     heads = x.shape[-3] if x.ndim > 2 else 1
     return x.reshape(math.prod(x.shape[:-3]), heads, *x.shape[-2:])
+
+
+def check_grid(grid: Size, q: Tensor, k: Tensor) -> None:
+    """Raise unless queries and keys are the tokens of the grid."""
+    if not q.shape[-2] == k.shape[-2] == math.prod(grid) or min(grid) < 0:
+        raise ValueError(
+            "queries and keys must be the tokens of the grid, but the grid "
+            f"is {grid}, q is {tuple(q.shape)} and k is {tuple(k.shape)}"
+        )
 
 
 def check_windows(window: Size, shift: Size) -> None:

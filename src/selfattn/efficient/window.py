@@ -14,14 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_flag,
-    check_once,
-    check_shapes,
-    check_transforms,
-    check_window,
-)
+from selfattn.checks import batch_shape, check_call, check_once, check_window
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -79,9 +72,7 @@ def sliding_window_attention(
     >>> torch.allclose(near, same, atol=1e-6)
     True
     """
-    check_transforms("sliding_window_attention")
-    check_shapes(q, k, v)
-    check_flag("causal", causal)
+    check_call("sliding_window_attention", q, k, v, causal)
     why = "it makes no table of scores to put it on"
     refuse("sliding_window_attention", why, mask, bias)
     check_window(window)

@@ -1,0 +1,138 @@
+"""Tiles: parts of a table of scores that is never whole.
+
+A tile is what some queries, next to each other, have to do with some keys.
+It is made in memory that is at hand from the tile before.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from types import EllipsisType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from selfattn.dot_product import widen
+from selfattn.masks import indices
+from selfattn.pieces import blocks
+
+WhichHead = tuple[int, ...] | EllipsisType
+# Scores are held in powers of two: exp(x) = 2^(x log₂e). How long `exp` takes
+# depends on the processor: against `exp2`, two thirds on an Intel one, four
+# times on an AMD one, and on both ten times and more where the result is
+# nearly 0.
+LOG2_E = 1 / math.log(2)
+
+
+class Inputs(NamedTuple):
+    """What tiles are cut from: of all heads, or of one."""
+
+    q: Tensor  # (..., n_q, d)
+    k: Tensor  # (..., n_k, d)
+    v: Tensor  # (..., n_k, d_v)
+    mask: Tensor | None
+    bias: Tensor | None
+    causal: bool
+    block_k: int
+
+    def heads(self, block_q: int) -> Iterable[WhichHead]:
+        """Which heads to work on at a time: their indices, or `...` for all.
+
+        One by one on a CPU: the tile of one head stays in its cache, which
+        makes it faster. All at once on a GPU, or if they fit into one tile.
+        """
+        *batch, n_q, _ = self.q.shape
+        size = math.prod(batch) * n_q * self.k.shape[-2]
+        if self.q.device.type != "cpu" or size <= block_q * self.block_k:
+            return [...]
+        return itertools.product(*map(range, batch))
+
+    def at(self, which: WhichHead) -> "Inputs":
+        """The inputs of that head, with its part of mask and bias: views."""
+        q, k, v = self.q[which], self.k[which], self.v[which]
+        batch = self.q.shape[:-2]
+        mask, bias = (of_head(x, which, batch) for x in (self.mask, self.bias))
+        return Inputs(q, k, v, mask, bias, self.causal, self.block_k)
+
+    def queries(self, rows: slice) -> Tensor:
+        """A block of queries, in float32 at least."""
+        return widen(self.q[..., rows, :])[0]
+
+    def blocks_of_keys(self, rows: slice) -> Iterator[slice]:
+        """The blocks that any of these queries may see: if causal, no tile
+        that lies wholly in the future.
+        """
+        n_q, n_k = self.q.shape[-2], self.k.shape[-2]
+        stop = min(n_k, rows.stop + n_k - n_q) if self.causal else n_k
+        return blocks(0, stop, self.block_k)
+
+    def room(self, queries: Tensor) -> Tensor:
+        """Memory for a tile, to be used for one after the other."""
+        n_keys = min(self.block_k, self.k.shape[-2])
+        return queries.new_empty(*queries.shape[:-1], n_keys)
+
+    def reaches_future(self, rows: slice, keys: slice) -> bool:
+        """Whether a causal tile has a key that comes after a query."""
+        n_q, n_k = self.q.shape[-2], self.k.shape[-2]
+        return self.causal and keys.stop > rows.start + n_k - n_q + 1
+
+    def scores(
+        self, queries: Tensor, rows: slice, keys: slice, room: Tensor
+    ) -> Tensor:
+        """One tile of scaled, biased and masked scores, in powers of two."""
+        # Scaled within the product: alike keys must have alike scores in all
+        # tiles, and those of scaled queries would be rounded one by one.
+        scale = LOG2_E / math.sqrt(self.q.shape[-1])
+        scores = product(queries, self.k[..., keys, :], room, scale)
+        if self.bias is not None:
+            bias = cut(self.bias, rows, keys)
+            scores.add_(bias, alpha=LOG2_E)
+            # The lowest number there is must not become -inf on the way.
+            scores.clamp_(min=torch.finfo(scores.dtype).min)
+            scores.masked_fill_(bias == -math.inf, -math.inf)
+        if self.mask is not None:
+            scores.masked_fill_(~cut(self.mask, rows, keys), -math.inf)
+        if self.reaches_future(rows, keys):
+            n_q, n_k = self.q.shape[-2], self.k.shape[-2]
+            i, j = indices(n_q, n_k, device=scores.device)
+            scores.masked_fill_(j[:, keys] > i[rows], -math.inf)
+        return scores
+
+
+class Gradients(NamedTuple):
+    """What is passed back, added up tile by tile, in float32 at least."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    bias: Tensor | None
+
+    def at(self, which: WhichHead) -> "Gradients":
+        """Those of one head: views."""
+        bias = of_head(self.bias, which, self.q.shape[:-2])
+        return Gradients(self.q[which], self.k[which], self.v[which], bias)
+
+
+def of_head(table: Any, which: WhichHead, batch: torch.Size) -> Any:
+    """One head's part of a mask, a bias or its gradient: a view."""
+    if table is None or which is ...:
+        return table
+    return torch.atleast_2d(table).expand(*batch, -1, -1)[which]
+
+
+def product(a: Tensor, b: Tensor, room: Tensor, scale: float = 1) -> Tensor:
+    """Write a bᵀ to memory at hand; new memory must first be mapped."""
+    b, out = b.to(a.dtype).mT, room[..., : b.shape[-2]]
+    if a.ndim == 2:
+        return torch.addmm(out, a, b, beta=0, alpha=scale, out=out)
+    torch.matmul(a, b, out=out)
+    return out if scale == 1 else out.mul_(scale)
+
+
+def cut(table: Tensor, rows: slice, keys: slice) -> Tensor:
+    """A tile of a mask or bias; an axis of one stays, and broadcasts."""
+    table = torch.atleast_2d(table)
+    rows = rows if table.shape[-2] > 1 else slice(None)
+    keys = keys if table.shape[-1] > 1 else slice(None)
+    return table[..., rows, keys]
