@@ -208,7 +208,7 @@ def test_add_norm_refuses_a_sublayer_that_changes_the_shape():
 @pytest.mark.usefixtures("unchecked")
 def test_only_floats_are_normalised(norm, dtype):
     """Whole numbers came out truncated, and complex ones of no norm."""
-    with pytest.raises(ValueError, match="x must be floating-point"):
+    with pytest.raises(ValueError, match=r"x must be .*floating-point"):
         norm(torch.ones(3, 7).to(dtype))
 
 
