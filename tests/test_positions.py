@@ -477,7 +477,7 @@ def test_a_base_is_positive(base):
 
 def test_fewer_than_no_positions_are_refused():
     """They gave all but the last."""
-    with pytest.raises(ValueError, match="n must be .+ but it is -1"):
+    with pytest.raises(ValueError, match=r"n must be .+ but it is -1"):
         LearnedPositions(8, 6)(-1)
 
 
