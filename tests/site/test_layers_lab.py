@@ -82,3 +82,13 @@ def test_a_setting_travels_by_its_link(open_lab):
     mended = open_lab("#lab=layers&depth=99")
     assert_shows(mended, depth=12)
     expect(mended.get_by_role("alert")).to_contain_text("between 1 and 12")
+
+
+def test_the_hint_asks_for_what_has_not_been_done(open_lab):
+    lab = open_lab()
+    detail = lab.locator(".lab-detail")
+    expect(detail).to_contain_text("Switch the residual path on")
+    control(lab, "residual").check()
+    expect(detail).not_to_contain_text("Switch the residual path on")
+    lab = open_lab("#lab=layers&residual=true")
+    expect(lab.locator(".lab-detail")).to_contain_text("path off")
