@@ -53,3 +53,15 @@ def test_a_phone_shows_all_of_the_result_on_positions(site_url, new_page):
     # Its letters are ten points of 1/72 inch, at a hundred pixels an inch.
     drawn = figure.evaluate("(e) => e.clientWidth / e.naturalWidth")
     assert drawn * 100 * 10 / 72 >= 9.5
+
+
+def test_a_phone_shows_each_claim_in_full_lines(site_url, new_page):
+    """What is so under what the source says, not beside it in a third."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/claims.html")
+    rows = page.locator("table.claims tbody tr")
+    assert rows.count() > 100
+    for row in (rows.first, rows.last):
+        said, so = (cell.bounding_box() for cell in row.locator("td").all())
+        assert so["y"] >= said["y"] + said["height"]
+        assert min(said["width"], so["width"]) > 280
