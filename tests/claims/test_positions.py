@@ -58,10 +58,17 @@ def by_formula(n, d):
     return table
 
 
-def means(arm):
-    """The mean shares of right answers of one encoding, over its seeds."""
-    runs = [run for run in measured("positions")["runs"] if run["arm"] == arm]
+def trained(arm, steps=800):
+    """The runs of one encoding after so many steps."""
+    wanted = {"arm": arm, "steps": steps}.items()
+    runs = [r for r in measured("positions")["runs"] if wanted <= r.items()]
     assert len(runs) >= 5
+    return runs
+
+
+def means(arm, steps=800):
+    """The mean shares of right answers of one encoding, over its seeds."""
+    runs = trained(arm, steps)
     return [
         sum(run[band] for run in runs) / len(runs)
         for band in ("within", "twice", "four")
@@ -315,3 +322,17 @@ def test_relative_encodings_reach_further_and_not_all_reach_far():
     assert means("RoPE")[2] < 0.9
     assert means("T5")[2] < 0.6
     assert alibi_bias(4, 1, 3).shape == (4, 1, 3)
+    # What fades is a matter of training, for one of them and not for another.
+    assert means("ALiBi")[0] < 0.8 < 0.9 < min(means("ALiBi", 3200))
+    assert means("RoPE", 3200)[2] < 0.7
+
+
+def test_far_keys_hurt_rope_by_their_angles_and_t5_by_their_number_too():
+    for steps in (800, 3200):
+        for run in trained("RoPE", steps):
+            assert run["four"] < 0.7
+            assert run["four, clamped"] > 0.99 < run["four, hidden"]
+    for arm in ("T5", "T5, to 32"):
+        for run in trained(arm):
+            assert run["four"] < 0.5
+            assert 0.6 < run["four, clamped"] < 0.8 < run["four, hidden"]

@@ -2,10 +2,14 @@
 
 One small decoder is trained on texts of 32 random tokens, ten times over,
 with nothing changed but how it is told where tokens are; then it reads texts
-of 128.
+of 128. It reads them as they are; once more with keys hidden that stand
+further back than any in training ("hidden"); and, where the distance enters
+the scores by a number or a rotation, with such keys in sight but taken for
+nearer ones ("clamped"). The two together tell new distances from more keys.
 """
 
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -24,10 +28,13 @@ from selfattn.positions import (
 )
 
 ABOUT = (
-    "A two-layer decoder, trained for 800 steps on texts of 32 random tokens "
-    "to name the token three places back: share of right answers on 200 new "
-    "texts of 128 tokens, at positions 3 to 31 (within), 32 to 63 (twice) "
-    "and 64 to 127 (four). One of 16 tokens: guessing is right in .0625."
+    "A two-layer decoder, trained for 200, 800 or 3200 steps on texts of 32 "
+    "random tokens to name the token three places back: share of right "
+    "answers on 200 new texts of 128 tokens, at positions 3 to 31 (within), "
+    "32 to 63 (twice) and 64 to 127 (four); the last two again with keys "
+    "more than 31 back hidden (hidden), and with distances beyond 30 taken "
+    "for 30 (clamped; beyond 20 for 20 with T5). One of 16 tokens: guessing "
+    "is right in .0625."
 )
 SEEDS = range(5)
 ARMS = (
@@ -42,20 +49,30 @@ ARMS = (
     "ALiBi",
     "RoPE",
 )
-SETTINGS = [{"arm": arm} for arm in ARMS]
-SMALLEST = {"arm": "Shaw"}
+SETTINGS = [{"arm": arm, "steps": 800} for arm in ARMS]
+SETTINGS += [{"arm": arm, "steps": 3200} for arm in ("RoPE", "ALiBi")]
+SETTINGS += [
+    {"arm": arm, "steps": 200}
+    for arm in ARMS
+    if arm not in ("RoPE", "ALiBi", "T5, to 32")
+]
+SMALLEST = {"arm": "Shaw", "steps": 200}
 # Another processor adds in another order, and 800 steps of Adam amplify the
 # last digit; every seed of this arm is right almost everywhere.
 TOLERANCE = 0.02
 
 VOCABULARY, LAG, N, FAR = 16, 3, 32, 128
 D, HEADS, LAYERS = 64, 4, 2
-STEPS, BATCH, RATE = 800, 16, 0.003
+BATCH, RATE = 16, 0.003
 T5_BIAS = {
     "T5": partial(T5Bias, HEADS, causal=True),  # its buckets reach to 128
     "T5, to 32": partial(T5Bias, HEADS, causal=True, max_distance=N),
 }
 BANDS = {"within": (LAG, N), "twice": (N, 2 * N), "four": (2 * N, FAR)}
+# Distances beyond these count as these in the clamped reading. T5 learns a
+# number for each bucket, from as many pairs as there are: the distance 31 is
+# met by one of 528 in a text, 20 by twelve.
+FARTHEST = {"T5": 20, "T5, to 32": 20, "RoPE": 30}
 
 
 class Decoder(nn.Module):
@@ -70,7 +87,14 @@ class Decoder(nn.Module):
         self.blocks = nn.ModuleList(block(arm) for _ in range(LAYERS))
         self.scores = nn.Sequential(nn.LayerNorm(D), nn.Linear(D, VOCABULARY))
 
-    def forward(self, text: Tensor, offset: int = 0) -> Tensor:
+    def forward(
+        self,
+        text: Tensor,
+        offset: int = 0,
+        *,
+        hidden: bool = False,
+        clamped: bool = False,
+    ) -> Tensor:
         """A score for each token that may stand three places back."""
         n = text.shape[-1]
         x = self.tokens(text)
@@ -78,13 +102,45 @@ class Decoder(nn.Module):
             x = x + sinusoidal(n, D, offset=offset)
         if self.learned is not None:
             x = x + self.learned(n)
-        bias = alibi_bias(HEADS, n, n) if self.arm == "ALiBi" else None
-        bias = bias if self.t5 is None else self.t5(n, n)
-        bias = None if bias is None else bias[None]
+        mask = backwards(n) < N if hidden else None
+        bias = self.bias(n, clamped)
         for norm, attend, feed in self.blocks:
-            x = x + attend(norm(x), bias=bias, causal=True)
+            x = x + attend(norm(x), bias=bias, mask=mask, causal=True)
             x = x + feed(x)
         return self.scores(x)
+
+    def bias(self, n: int, clamped: bool) -> Tensor | None:
+        """What is added to the scores, (1, heads, n, n), if anything is."""
+        if self.arm == "ALiBi":
+            return alibi_bias(HEADS, n, n)[None]
+        if self.t5 is None:
+            return None
+        bias = self.t5(n, n)
+        if clamped:
+            by_distance = bias[:, -1].flip(-1)  # of the last query
+            bias = by_distance[:, backwards(n).clamp(0, FARTHEST[self.arm])]
+        return bias[None]
+
+
+def backwards(n: int) -> Tensor:
+    """How far back each key stands from each query, (n, n)."""
+    place = torch.arange(n)
+    return place[:, None] - place
+
+
+def near_rope(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+    """Attention with RoPE in which no distance is greater than the farthest.
+
+    Queries and keys come unturned. The score of a key too far back is that
+    of the same two vectors, the farthest distance apart.
+    """
+    most = FARTHEST["RoPE"]
+    far = backwards(q.shape[-2]) > most
+    apart = rope(q[..., None, :], offset=most)[..., 0, :] @ k.mT
+    scores = (rope(q) @ rope(k).mT).where(~far, apart)
+    scores = scores / q.shape[-1] ** 0.5
+    scores = scores.masked_fill(backwards(q.shape[-2]) < 0, -torch.inf)
+    return scores.softmax(dim=-1) @ v
 
 
 def block(arm: str) -> nn.ModuleList:
@@ -103,14 +159,14 @@ def block(arm: str) -> nn.ModuleList:
     return nn.ModuleList([nn.LayerNorm(D), heads, feed])
 
 
-def run(seed: int, *, arm: str) -> dict[str, float]:
+def run(seed: int, *, arm: str, steps: int) -> dict[str, float]:
     """Train once on short texts, then read long ones."""
     torch.manual_seed(seed)
     decoder = Decoder(arm)
     optimizer = torch.optim.Adam(decoder.parameters(), lr=RATE)
     generator = torch.Generator().manual_seed(seed)
     draw = partial(torch.randint, VOCABULARY, generator=generator)
-    for _ in range(STEPS):
+    for _ in range(steps):
         text = draw((BATCH, N))
         shift = torch.randint(FAR - N + 1, (), generator=generator).item()
         scores = decoder(text, int(shift) if "shifted" in arm else 0)
@@ -120,13 +176,29 @@ def run(seed: int, *, arm: str) -> dict[str, float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    text = torch.randint(
-        VOCABULARY,
-        (200, FAR),
-        generator=torch.Generator().manual_seed(10_000 + seed),
-    )
-    with torch.no_grad():
-        guess = decoder.eval()(text).argmax(dim=-1)
+    return read_far(decoder.eval(), seed)
+
+
+@torch.no_grad()
+def read_far(decoder: Decoder, seed: int) -> dict[str, float]:
+    """Share of right answers by band, as trained and with far keys changed."""
+    generator = torch.Generator().manual_seed(10_000 + seed)
+    text = torch.randint(VOCABULARY, (200, FAR), generator=generator)
+    found = by_band(decoder(text), text)
+    hidden = by_band(decoder(text, hidden=True), text)
+    found |= {f"{name}, hidden": hidden[name] for name in ("twice", "four")}
+    if decoder.arm in FARTHEST:
+        if decoder.arm == "RoPE":
+            for _, heads, _ in decoder.blocks:
+                heads.rotate, heads.attend = None, near_rope
+        clamped = by_band(decoder(text, clamped=True), text)
+        found |= {f"{x}, clamped": clamped[x] for x in ("twice", "four")}
+    return found
+
+
+def by_band(scores: Tensor, text: Tensor) -> dict[str, float]:
+    """Share of right answers in each stretch of the texts."""
+    guess = scores.argmax(dim=-1)
     right = (guess[:, LAG:] == text[:, :-LAG]).float().mean(dim=0)
     return {
         name: right[low - LAG : high - LAG].mean().item()
