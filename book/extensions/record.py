@@ -64,12 +64,19 @@ def within(run: Setting, part: Setting) -> bool:
 
 
 def runs_of(row: Conclusion, measurements: Path) -> list[Setting]:
-    """The committed runs that a row speaks of."""
+    """The committed runs that a row speaks of.
+
+    What some run states, a run that does not state it has otherwise.
+    """
     if row.proved or row.source == COMPUTED:
         return []
     path = measurements / f"{row.source}.json"
     runs = json.loads(path.read_text("utf-8"))["runs"]
-    return [run for run in runs if within(run, row.held)]
+    for name, value in row.held.items():
+        stated = any(run.get(name) == value for run in runs)
+        absent = None if stated else value
+        runs = [run for run in runs if run.get(name, absent) == value]
+    return runs
 
 
 def read_record(folder: Path) -> list[Conclusion]:

@@ -31,7 +31,6 @@ WITHOUT_ROWS = {
     "multihead": "one rate and one budget",
     "positions": "one rate and one budget",
     "cost": "times of one processor",
-    "scaling": "no rows yet",
 }
 
 
