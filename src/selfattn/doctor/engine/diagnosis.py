@@ -72,13 +72,11 @@ def judge(
     if all(one.outcome.stub for one in seen):
         report = report.with_(unanswered=why_unanswered(answer))
         return Case(answer, exercise, seen, report, outcomes)
-    counted, remarks = without_conventions(exercise, seen, said or {})
+    kept, remarks = without_conventions(exercise, seen, said or {})
     report = report.with_(remarks=remarks)
-    case = Case(answer, exercise, counted, report, outcomes)
-    if wrong_on(exercise, counted):
-        case = without(
-            refusals(exercise, counted, required, plainly=True), case
-        )
+    case = Case(answer, exercise, kept, report, outcomes)
+    if wrong_on(exercise, kept):
+        case = without(refusals(exercise, kept, required, plainly=True), case)
     if name and wrong_on(exercise, case.seen):
         case = with_name(case, required)
     findings = tuple(wrong_on(exercise, case.seen))

@@ -38,13 +38,13 @@ def with_needs(
     return tuple(
         dataclasses.replace(
             probe,
-            needs=tuple(need for need in optional if need in needs(probe)),
+            needs=tuple(need for need in optional if need in needs_of(probe)),
         )
         for probe in probes
     )
 
 
-def needs(probe: Probe) -> set[str]:
+def needs_of(probe: Probe) -> set[str]:
     """What a probe asks for, whether it is optional or not."""
     asked = {*probe.needs, *probe.inputs}
     asked.add(str(probe.dtype).removeprefix("torch."))

@@ -1,6 +1,7 @@
 """What may be said of a module that attends."""
 
 from selfattn.doctor.kind import Fact
+from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
 
 FACTS = {
@@ -42,14 +43,5 @@ FACTS = {
     "projections": Fact("its names for q, k, v, out, qkv or kv"),
     "call": Fact("what else it is to be called with, as a dict"),
     "make": Fact("what its class is to be called with, as a dict"),
-    "empty_row": Fact(
-        "what a query gets that may see nothing",
-        {
-            "zeros": "zeros",
-            "nan": "NaN",
-            "average": "the average of all values",
-            "everything": "what it would get without a mask",
-        },
-        tried=False,
-    ),
+    "empty_row": attention.FACTS["empty_row"],
 }
