@@ -107,7 +107,8 @@ right = Scaled()
 @pytest.mark.parametrize("name", ["random", "torch", "selfattn", "json"])
 def test_a_file_may_have_the_name_of_a_module(name, tmp_path, capsys):
     path = tmp_path / f"{name}.py"
-    path.write_text(f"import torch\n{RIGHT}", "utf-8")
+    lines = f"import {name} as other\nassert other.__file__ != __file__\n"
+    path.write_text(lines + RIGHT, "utf-8")
     assert main([f"{path}:right", *FACTS]) == 0
     assert capsys.readouterr().out.startswith("✓ right")
 

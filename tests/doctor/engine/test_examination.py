@@ -1,13 +1,16 @@
 """The door: what is asked is checked, and a thing is not asked its name."""
 
 import functools
+import math
 import time
+from fractions import Fraction
 
 import pytest
 import torch
 
 from selfattn import attention
 from selfattn.doctor import examine
+from selfattn.doctor.engine.examination import is_positive
 from selfattn.doctor.engine.readings import title
 
 ATTENTION = {"kind": "attention", "layout": "any"}
@@ -36,6 +39,13 @@ def test_one_name_needs_no_list():
     ]
     assert {report.probes for report in reports} == {reports[0].probes}
     assert reports[0].passed and "a causal flag" in str(reports[0])
+
+
+def test_a_limit_is_a_number_above_zero():
+    for limit in (1, 0.5, math.inf, Fraction(1, 2)):
+        assert is_positive(limit)
+    for limit in (0, -1, math.nan, -math.inf, True, "1", None, 1j):
+        assert not is_positive(limit)
 
 
 class NoKey:

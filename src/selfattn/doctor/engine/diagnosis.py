@@ -64,8 +64,7 @@ def judge(
     lacks, known = dict(lacks or {}), known or {}
     asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
     if failure := without_reference(exercise, asked):
-        report = Report(exercise.name, 0, trouble=failure)
-        return Case(answer, exercise, [], report, {})
+        return Case(answer, exercise, [], failure, {})
     outcomes = {p: known.get(p) or observe(exercise, answer, p) for p in asked}
     seen = [Seen(*pair) for pair in outcomes.items()]
     report = Report(exercise.name, len(seen), not_asked=lacks)
@@ -83,8 +82,10 @@ def judge(
     return case._replace(report=case.report.with_(findings=findings))
 
 
-def without_reference(exercise: Exercise, asked: Sequence[Probe]) -> str:
-    """Why there is nothing to compare an answer with; nothing if there is.
+def without_reference(
+    exercise: Exercise, asked: Sequence[Probe]
+) -> Report | None:
+    """Why there is nothing to compare an answer with; None if there is.
 
     Whoever fails would be like a reference that fails as well, and healthy.
     """
@@ -92,12 +93,13 @@ def without_reference(exercise: Exercise, asked: Sequence[Probe]) -> str:
         expected = observe_known(exercise, None, probe)
         raised = expected.error or expected.gradient_error
         if raised and not probe.refused:
-            return (
-                f"The trouble is the doctor's own: its reference raises "
+            trouble = (
+                "The trouble is the doctor's own: its reference raises "
                 f"{raised}, where it asks whether this holds: "
                 f"{probe.claim}. Of the patient, that says nothing."
             )
-    return ""
+            return Report(exercise.name, 0, trouble=trouble)
+    return None
 
 
 def with_name(case: Case, required: Sequence[str]) -> Case:
