@@ -81,7 +81,7 @@ class LabView {
         [width, tallest] = [offsetWidth, 0];
         style.minHeight = "";
       }
-      tallest = Math.max(tallest, this.root.offsetHeight);
+      tallest = Math.max(tallest, this.root.getBoundingClientRect().height);
       style.minHeight = `${tallest}px`;
     });
     this.sizes.observe(this.root);
