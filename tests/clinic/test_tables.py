@@ -1,6 +1,7 @@
 """What is counted of visits, and which patients are drawn."""
 
 import itertools
+import json
 
 import pytest
 
@@ -144,3 +145,10 @@ def test_a_visit_is_read_as_it_was_written(tmp_path):
     clinic.write(path, "one", VISITS[0])
     clinic.write(path, "two", VISITS[4])
     assert clinic.read(path) == {"one": VISITS[0], "two": VISITS[4]}
+
+
+def test_what_is_committed_holds_no_visit_and_no_style_to_tune_on():
+    whole = json.loads(clinic.PATH.read_text("utf-8"))
+    measured = {f"{c.style.kind}/{c.style.name}" for c in sound("measure")}
+    for table in whole["tables"].values():
+        assert set(table["by style"]) <= measured

@@ -14,6 +14,7 @@ off goes on where it was: what was examined with this doctor is known.
 
 import argparse
 import json
+import re
 import time
 import warnings
 from collections.abc import Iterator
@@ -150,7 +151,14 @@ def write_down(chosen: argparse.Namespace, found: dict, visits: int) -> None:
         "tables": found,
     }
     text = json.dumps(whole, indent=1, ensure_ascii=False)
-    PATH.write_text(text + "\n", "utf-8")
+    PATH.write_text(one_line_a_rate(text) + "\n", "utf-8")
+
+
+def one_line_a_rate(text: str) -> str:
+    """JSON in which what holds nothing deeper stands on one line."""
+    return re.sub(
+        r"\{[^{}]*\}", lambda found: " ".join(found.group().split()), text
+    )
 
 
 if __name__ == "__main__":
