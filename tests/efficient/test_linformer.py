@@ -89,6 +89,13 @@ def test_weights_on_the_tokens_make_the_output(device, n_k):
         assert_same(output, weights @ v, (q, k, v))
 
 
+def test_a_projection_of_no_layers_is_one_all_the_same():
+    """An empty Sequential counts as false, and the keys' was taken."""
+    q, k, v = some(7, 5)
+    last_first = LinformerAttention(lambda x: x.flip(-2), nn.Sequential())
+    assert_close(last_first(q, k, v), attention(q, k.flip(-2), v))
+
+
 def test_rows_sum_to_one_where_mixtures_do():
     q, k, v = some(7, 13)
     output = LinformerAttention(MeanPooling(5))(q, k, torch.ones_like(v))

@@ -28,7 +28,10 @@ def tensor_parallel(
         A layer that is called as the one given, with the same tokens and
         tables on each rank, and that gives each rank the whole output. Its
         parameters and their gradients are DTensors, and its ``heads`` and
-        ``weights`` are those of the rank's own heads.
+        ``weights`` are those of the rank's own heads. A bias that is learned
+        gets from each rank what that rank's heads pass back to it: where it
+        is the same for all heads, its gradient is the sum over the ranks,
+        for the caller to make (`torch.distributed.all_reduce`).
 
     Raises:
         ValueError: if the heads do not come out even, key heads included,

@@ -86,7 +86,9 @@ class LinformerAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.project = project
-        self.project_values = project_values or project
+        self.project_values = (
+            project if project_values is None else project_values
+        )
 
     def forward(
         self,

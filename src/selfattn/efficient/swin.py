@@ -102,6 +102,8 @@ def swin_attention(
         output = Swin.apply(q, k, v, table, windows)
         return output.view(*batch, *output.shape[-2:])
 
+    if not causal and relative_bias is None:  # in a window all see all
+        return attend(q, k, v)
     return unfelt(attend, q, k, v, rows=None)
 
 
