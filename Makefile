@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV = .venv/bin/python
 
 .NOTPARALLEL:
-.PHONY: help book test lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants format clean
+.PHONY: help book test lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants hostile format clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -19,6 +19,7 @@ help:
 	@echo "make doctor-audit  let the doctor examine code that is sound"
 	@echo "make clinic     let it examine strangers, sound and ill"
 	@echo "make mutants    plant mistakes that the tests must see"
+	@echo "make hostile    try the package with inputs nobody meant it for"
 	@echo "make format     put code and notebooks into the house style"
 	@echo "make clean      remove what was built; .venv stays"
 
@@ -69,6 +70,10 @@ clinic:
 mutants:
 	@$(PYTHON) -m tools.setup.prepare test
 	@$(VENV) -m tools.measure.mutants
+
+hostile:
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.hostile
 
 format:
 	@$(PYTHON) -m tools.setup.prepare lab

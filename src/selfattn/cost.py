@@ -132,6 +132,7 @@ def allocated_bytes(f: Callable[[], object]) -> int:
     )
 
 
+@checked
 def most_held(changes: Iterable[tuple[int, int]]) -> int:
     """The most bytes held at once, of what was taken and given back.
 

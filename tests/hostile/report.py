@@ -1,14 +1,10 @@
-"""The counts: said in a table, and kept beside the book's measurements."""
+"""The counts of what came of it, in a table."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from hostile.campaign import Outcome
 from hostile.verdicts import VERDICTS
-
-LEDGER = Path(__file__).parents[2] / "book" / "measurements" / "hostile.json"
 
 
 def summary(outcomes: Sequence[Outcome], seed: int) -> str:
@@ -29,15 +25,7 @@ def summary(outcomes: Sequence[Outcome], seed: int) -> str:
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """How many there are of each verdict."""
+    """How many there are of each verdict, and of callables."""
     some = Counter(outcome.verdict for outcome in outcomes)
-    return {verdict: some[verdict] for verdict in VERDICTS}
-
-
-def write(outcomes: Sequence[Outcome], seed: int) -> None:
-    """Keep the counts of this seed in the ledger."""
-    kept = {}
-    if LEDGER.exists():
-        kept = json.loads(LEDGER.read_text("utf-8"))
-    kept[str(seed)] = counts(outcomes)
-    LEDGER.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    tried = len({outcome.target for outcome in outcomes})
+    return {"callables": tried, **{v: some[v] for v in VERDICTS}}

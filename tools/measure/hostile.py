@@ -10,14 +10,29 @@ mended on one, and the mends are measured on another.
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from hostile.campaign import Outcome, run_all
-from hostile.report import summary, write
+from hostile.report import counts, summary
 from hostile.verdicts import GOOD
+
+from tools.measure.provenance import RESULTS, provenance
+
+LEDGER = RESULTS / "hostile.json"
+
+
+def record(seed: int, counted: dict[str, int]) -> None:
+    """Keep the counts of this seed beside those of the others."""
+    kept = json.loads(LEDGER.read_text("utf-8")) if LEDGER.exists() else {}
+    seeds = {**kept.get("seeds", {}), str(seed): counted}
+    command = "python -m tools.measure.hostile --seed N --write"
+    result = {"command": command, **provenance(), "seeds": seeds}
+    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+    LEDGER.write_text(text, encoding="utf-8")
 
 
 def main() -> int:
@@ -45,7 +60,7 @@ def main() -> int:
             )
     print(summary(outcomes, options.seed))
     if options.write:
-        write(outcomes, options.seed)
+        record(options.seed, counts(outcomes))
     return int(any(outcome.verdict not in GOOD for outcome in outcomes))
 
 

@@ -1,0 +1,123 @@
+"""Nobody's input gets anything but what is right, or an error in words.
+
+First the harness itself: it must see each kind of failure, and whatever is
+public. Then a fixed sample of its trials; `make hostile` runs all of them.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from hostile import verdicts
+from hostile.callables import is_public, names_used, targets
+from hostile.campaign import run_one
+from hostile.verdicts import Trial, judged
+from selfattn.masks import window_mask
+
+ROOT = Path(__file__).parents[2]
+X = torch.tensor([1.0, 2.0])
+
+
+def spoils():
+    X.add_(0)
+    X[0] = 5.0
+    return X
+
+
+def verdict(run, expected=None, **options):
+    return judged(Trial("a kind", "a detail", run, expected, **options))[0]
+
+
+def test_each_failure_is_seen():
+    """And what is no failure is not called one."""
+    x = torch.tensor([1.0, 2.0])
+    assert verdict(lambda: x, lambda: x.clone()) == "right"
+    assert verdict(lambda: x + 1e-3, lambda: x) == "wrong"
+    assert verdict(lambda: x[None], lambda: x) == "wrong"
+    assert verdict(lambda: x * torch.nan, lambda: x) == "wrong"
+    assert verdict(lambda: x) == "accepted nonsense"
+    assert verdict(lambda: x @ torch.ones(3)) == "obscure error"
+    assert verdict(lambda: 1 + "text") == "obscure error"
+
+
+def test_an_error_is_clear_if_the_package_raises_it_and_names_the_argument():
+    def refuses():
+        return window_mask(4, 4, 0)
+
+    assert verdict(refuses, names=("window",)) == "refused clearly"
+    assert verdict(refuses, names=("stride",)) == "obscure error"
+
+    def raised_elsewhere():
+        raise ValueError("window must be at least 1, but it is 0")
+
+    assert verdict(raised_elsewhere, names=("window",)) == "obscure error"
+
+
+def test_an_argument_that_is_modified_is_seen():
+    assert verdict(spoils, lambda: X, watched=(X,)) == "wrong"
+
+
+def test_what_does_not_end_is_seen(monkeypatch):
+    monkeypatch.setattr(verdicts, "PATIENCE", 1)
+    assert verdict(lambda: time.sleep(30)) == "hang"
+
+
+def test_a_new_function_is_public_by_what_is_written_of_it():
+    module = ModuleType("selfattn.layers")
+
+    def doubled(x):
+        """Twice x.
+
+        Args:
+            x: anything.
+        """
+        return 2 * x
+
+    doubled.__module__ = module.__name__
+    assert is_public(module, "doubled", doubled, names_used())
+    assert not is_public(module, "_doubled", doubled, names_used())
+    doubled.__doc__ = "Twice x."
+    assert is_public(module, "doubled", doubled, names_used())  # unused
+    used = names_used()
+    used["doubled"] = 1
+    assert not is_public(module, "doubled", doubled, used)
+
+
+def test_what_cannot_be_fed_is_a_failure():
+    def mixed(recipe_less: bytes):
+        return recipe_less
+
+    target = targets()[0]._replace(
+        name="layers.mixed",
+        call=mixed,
+        of=None,
+        parameters={"recipe_less": None},
+        hints={"recipe_less": bytes},
+    )
+    [outcome] = run_one(target.name, target, seed=1, quick=True)
+    assert outcome.verdict == "obscure error"
+    assert "give it a recipe" in outcome.why
+
+
+@pytest.mark.parametrize("part", ["attention", "forward", "mask", "batches"])
+def test_the_parts_of_the_package_are_found(part):
+    assert sum(part in target.name for target in targets()) > 9
+
+
+def test_a_sample_of_hostile_inputs_is_met_well():
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tools.measure.hostile"),
+            *("--quick", "--processes", "1"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert int(done.stdout.rsplit("\n", 2)[-2].split()[0]) > 1000
