@@ -2,6 +2,9 @@
 
 import math
 import pickle
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -107,12 +110,27 @@ def test_a_number_out_of_bounds_is_refused(given, says):
         joined(X, Y, **given)
 
 
-def test_it_is_the_same_function_to_pickle_compile_and_transforms():
+def test_it_is_the_same_function_to_pickle_and_to_transforms():
     assert pickle.loads(pickle.dumps(joined)) is joined
-    compiled = torch.compile(joined, backend="eager", fullgraph=True)
-    assert compiled(X, Y).shape == (2, 8, 4)
     mapped = torch.func.vmap(joined, in_dims=(0, 0))(X, Y)
     assert torch.equal(mapped, joined(X, Y))
+
+
+def test_it_is_traced_as_one_graph():
+    """In a process of its own: here, jaxtyping checks the checks as well."""
+    code = """
+        import torch
+        from jaxtyping import Float
+        from torch import Tensor
+        from selfattn.signatures import checked
+        @checked
+        def doubled(x: Float[Tensor, "*batch n"], times: int = 2) -> Tensor:
+            return x * times
+        fast = torch.compile(doubled, backend="eager", fullgraph=True)
+        assert fast(torch.ones(2, 3)).sum() == 12
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    assert subprocess.run(command).returncode == 0
 
 
 def test_what_other_decorators_wrap_is_checked_by_position_too():
