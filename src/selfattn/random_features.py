@@ -12,8 +12,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from selfattn.checks import check_whole
+from selfattn.signatures import checked
 
 
+@checked
 def random_directions(
     n_features: int, d: int, *, seed: int = 0, orthogonal: bool = True
 ) -> Float[Tensor, "n_features d"]:

@@ -28,9 +28,12 @@ ELSEWHERE = {
     "selfattn.plots": "draws the chapters' own figures, nobody else's data",
     "selfattn.checks": "raises the errors that the others are tried for",
     "selfattn.signatures": "likewise",
+    "selfattn.pieces": "what mechanisms are made of",
+    "selfattn.hidden": "likewise",
     "selfattn.data.drawing": "what every task wears, which are tried",
     "selfattn.doctor": "has patients of its own: its clinic and its audit",
 }
+INTERNAL = ("zeros_for", "log_features")  # parts of a mechanism
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")
 
 
@@ -81,6 +84,8 @@ def is_public(
 ) -> bool:
     """Whether it was made here, for others to call."""
     here = getattr(thing, "__module__", None) == module.__name__
+    if name in INTERNAL:
+        return False
     offered = name in getattr(module, "__all__", ())
     is_code = inspect.isfunction(thing) or inspect.isclass(thing)
     if name.startswith("_") or not is_code or not here:

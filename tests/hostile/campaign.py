@@ -84,7 +84,9 @@ def run_all(
                 outcome = ready.recv()
             except EOFError:
                 name, last = running.pop(ready)
-                yield Outcome(name, "a crash", f"after {last}", HANG, DIED)
+                yield Outcome(
+                    name, "a crash", f"{name} after {last}", HANG, DIED
+                )
                 continue
             if outcome is None:
                 del running[ready]

@@ -146,7 +146,10 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
 # Draws from PyTorch's own generator: in threads, in any order.
 RANDOM = ("models.generate.sample",)
 # Scores that tell the places of keys apart, which large ones round away.
-PLACES_IN_SCORES = ("ShawAttention", "TransformerXLAttention")
+PLACES_IN_SCORES = (
+    *("ShawAttention", "TransformerXLAttention"),
+    "MultiplicativeAttention",  # a matrix makes keys that are nearly alike
+)
 # Gives another number each time.
 MEASURES = ("cost.seconds",)
 NEEDS_CUDA = ("cost.cuda_seconds", "cost.cuda_peak_bytes")

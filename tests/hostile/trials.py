@@ -69,7 +69,8 @@ def plain(call: Call) -> Any:
 
 def in_float64(call: Call) -> Call:
     """The same numbers in float64, plainly laid out."""
-    given = {n: x.double().contiguous() for n, x in call.floats().items()}
+    given = {n: convert(x, torch.float64) for n, x in call.given.items()}
+    given |= {n: x.double().contiguous() for n, x in call.floats().items()}
     module = call.module
     if module is not None:
         module = cast(module, torch.float64)

@@ -125,7 +125,8 @@ def synonyms(names: tuple[str, ...]) -> frozenset[str]:
         "kept": ("cache",),
     }
     also = [word for name in names for word in words.get(name, ())]
-    return frozenset([*names, *also])
+    of_all = ("queries", "keys", "values")
+    return frozenset([*names, *also, *of_all])
 
 
 @cache

@@ -29,6 +29,7 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.masks import causal_mask
 from selfattn.pieces import add_product, chunks, one_batch_axis
+from selfattn.signatures import checked
 
 # exp(x) = 2^(x log₂e), and `exp2` is about as fast on any processor; `exp` is
 # somewhat faster than it on some, and four times as slow on others.
@@ -51,6 +52,7 @@ def elu_plus_one(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return x.clamp(max=0).mul_(LOG2_E).exp2_() + x.relu()
 
 
+@checked
 def linear_weights(
     q: Queries,
     k: Keys,
@@ -151,6 +153,7 @@ class Memory(NamedTuple):
     total: Float[Tensor, "... 1 features"]  # Z = Σ φ(k)
 
 
+@checked
 def linear_attention_step(
     q: Float[Tensor, "*batch d"],
     k: Float[Tensor, "*batch d"],
@@ -189,6 +192,15 @@ def linear_attention_step(
     asked, key, v = widen(feature_map(q), feature_map(k), v)
     pairs, total = key[..., None] * v[..., None, :], key[..., None, :]
     if memory is not None:
+        if (memory.pairs.shape, memory.total.shape) != (
+            pairs.shape,
+            total.shape,
+        ):
+            raise ValueError(
+                "memory must be of tokens like these, "
+                f"{tuple(pairs.shape)} and {tuple(total.shape)}, but it is "
+                f"{tuple(memory.pairs.shape)} and {tuple(memory.total.shape)}"
+            )
         pairs, total = memory.pairs + pairs, memory.total + total
     weight = (asked[..., None, :] * total).sum(dim=-1, keepdim=True)
     output = asked[..., None, :] @ pairs / weight.masked_fill(weight == 0, 1.0)

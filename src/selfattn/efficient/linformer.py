@@ -27,11 +27,13 @@ from selfattn.dot_product import (
     fused_attention,
     refuse,
 )
+from selfattn.signatures import checked
 
 # From (..., n, d) to (..., m, d): m mixtures of the tokens.
 Projection = Callable[[Tensor], Tensor]
 
 
+@checked
 def linformer_weights(q: Queries, k: Keys, project: Projection) -> Table:
     """The weights on the tokens themselves that Linformer stands for.
 
@@ -81,6 +83,7 @@ class LinformerAttention(nn.Module):
     True
     """
 
+    @checked
     def __init__(
         self, project: Projection, project_values: Projection | None = None
     ) -> None:
@@ -90,6 +93,7 @@ class LinformerAttention(nn.Module):
             project if project_values is None else project_values
         )
 
+    @checked
     def forward(
         self,
         q: Queries,
@@ -147,11 +151,13 @@ class LearnedProjection(nn.Module):
     torch.Size([2, 3, 16, 8])
     """
 
+    @checked
     def __init__(self, n: int, m: int) -> None:
         super().__init__()
         check_counts(m, n=n)
         self.weight = nn.Parameter(torch.randn(m, n) / math.sqrt(m))
 
+    @checked
     def forward(
         self, x: Float[Tensor, "*batch n d"]
     ) -> Float[Tensor, "*batch m d"]:
@@ -188,11 +194,13 @@ class MeanPooling(nn.Module):
             [6.]])
     """
 
+    @checked
     def __init__(self, m: int) -> None:
         super().__init__()
         check_counts(m)
         self.m = m
 
+    @checked
     def forward(
         self, x: Float[Tensor, "*batch n d"]
     ) -> Float[Tensor, "*batch m d"]:

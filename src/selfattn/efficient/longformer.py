@@ -29,10 +29,12 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.masks import indices, window_mask
 from selfattn.pieces import blocks, one_batch_axis
+from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
 
 
+@checked
 def longformer_mask(
     n_q: int,
     n_k: int,
@@ -77,6 +79,7 @@ def longformer_mask(
     return near | torch.isin(i, at) | torch.isin(j, at)
 
 
+@checked
 def longformer_attention(
     q: Queries,
     k: Keys,

@@ -30,6 +30,7 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.pieces import chunks, one_batch_axis
 from selfattn.random_features import log_features, random_directions
+from selfattn.signatures import checked
 
 CHUNK = 64  # tokens at a time: the features of so many are held at once
 # Features are at most e²⁰, not 1: a product of two may then be as small as
@@ -38,6 +39,7 @@ ROOM = 20.0
 LEAST = math.exp(-35.0)  # a sum of weights that is smaller is none
 
 
+@checked
 def performer_weights(
     q: Queries,
     k: Keys,

@@ -37,6 +37,7 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
 from selfattn.pieces import one_batch_axis
+from selfattn.signatures import checked
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
 ROWS = 256  # queries of one bucket at a time, at most
@@ -46,6 +47,7 @@ SCORES = 2**17  # scores at a time, unless one bucket has more
 LOWEST = -(2.0**126)  # the same number in any precision
 
 
+@checked
 @torch.autocast("cpu", enabled=False)
 @torch.autocast("cuda", enabled=False)
 def lsh_buckets(
@@ -100,6 +102,7 @@ def lsh_buckets(
     return torch.cat(buckets, dim=1).int().view(n_rounds, *x.shape[:-1])
 
 
+@checked
 def lsh_mask(
     q: Queries,
     k: Keys,

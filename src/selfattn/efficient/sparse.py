@@ -35,10 +35,12 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
 from selfattn.pieces import blocks, one_batch_axis
+from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time, at least: smaller products are slower
 
 
+@checked
 def strided_mask(
     n_q: int,
     n_k: int,
@@ -77,6 +79,7 @@ def strided_mask(
     return ((i - j).abs() < stride) | ((i - j) % stride == 0)
 
 
+@checked
 def fixed_mask(
     n_q: int,
     n_k: int,

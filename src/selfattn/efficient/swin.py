@@ -29,6 +29,7 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.masks import causal_mask
+from selfattn.signatures import checked
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
 
@@ -107,6 +108,7 @@ def swin_attention(
     return unfelt(attend, q, k, v, rows=None)
 
 
+@checked
 def swin_mask(
     grid: Size,
     window: Size,
@@ -148,6 +150,7 @@ def swin_mask(
     return (down[:, None] == down) & (right[:, None] == right)
 
 
+@checked
 def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
     """The relative position bias as a table of all tokens with all.
 

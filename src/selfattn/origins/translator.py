@@ -113,9 +113,10 @@ class Translator(nn.Module):
         self, target: Target, memory: Memory, state: Tensor | None = None
     ) -> tuple[Float[Tensor, "batch n_q n_target"], Tensor]:
         """Logits of what follows each target token, and the last state."""
-        if memory.summary.shape[1] != target.shape[0]:
+        if memory.summary.shape[1] != target.shape[0] or target.numel() == 0:
             raise ValueError(
-                "as many targets must be written as sources were read, but "
+                "as many targets must be written as sources were read, of at "
+                "least 1 token, but "
                 f"target is {tuple(target.shape)} and memory is of "
                 f"{memory.summary.shape[1]}"
             )
