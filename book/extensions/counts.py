@@ -14,8 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
 IGNORED = "nbval-ignore-output"
-SOURCES = ("*.ipynb", "*.toml", "mutants.json", "hostile.json")
-HELD_BACK = "2"  # the seed on which hostile inputs are counted
+SOURCES = ("*.ipynb", "*.toml", "mutants.json")
 
 
 def code_cells(book: Path) -> Iterator[dict]:
@@ -57,23 +56,6 @@ def mutants(book: Path) -> list[str]:
     return [became for one in modules.values() for became in one.values()]
 
 
-def hostile(*names: str) -> Callable[[Path], int]:
-    """A count of what came of hostile inputs that nobody had seen before."""
-
-    def count(book: Path) -> int:
-        path = book / "measurements" / "hostile.json"
-        counted = json.loads(path.read_text("utf-8"))["seeds"][HELD_BACK]
-        return sum(counted[name] for name in names)
-
-    return count
-
-
-VERDICTS = (
-    *("right", "refused clearly", "wrong", "accepted nonsense"),
-    *("obscure error", "hang"),
-)
-
-
 COUNTS: dict[str, Callable[[Path], int]] = {
     "notebooks": lambda book: len(list(book.rglob("*.ipynb"))),
     "code cells": lambda book: len(list(code_cells(book))),
@@ -88,9 +70,6 @@ COUNTS: dict[str, Callable[[Path], int]] = {
     ),
     "planted mistakes": lambda book: len(mutants(book)),
     "caught mistakes": lambda book: mutants(book).count("caught"),
-    "hostile checks": hostile(*VERDICTS),
-    "callables tried": hostile("callables"),
-    **{f"hostile: {name}": hostile(name) for name in VERDICTS},
     "wrong claims": verdicts("wrong"),
     "contradicting claims": verdicts("contradicts-another-source"),
     "claims with a caveat": verdicts("holds-with-caveat"),

@@ -1,13 +1,10 @@
 """Nobody's input gets anything but what is right, or an error in words.
 
-First the harness itself: it must see each kind of failure, and whatever is
-public. Then a fixed sample of its trials; `make hostile` runs all of them.
+The harness itself is tested here: it must see each kind of failure, and
+whatever is public. `make hostile` runs its trials.
 """
 
-import subprocess
-import sys
 import time
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -19,7 +16,6 @@ from hostile.campaign import run_one
 from hostile.verdicts import Trial, judged
 from selfattn.masks import window_mask
 
-ROOT = Path(__file__).parents[2]
 X = torch.tensor([1.0, 2.0])
 
 
@@ -107,17 +103,3 @@ def test_what_cannot_be_fed_is_a_failure():
 @pytest.mark.parametrize("part", ["attention", "forward", "mask", "batches"])
 def test_the_parts_of_the_package_are_found(part):
     assert sum(part in target.name for target in targets()) > 9
-
-
-def test_a_sample_of_hostile_inputs_is_met_well():
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "tools.measure.hostile"),
-            *("--quick", "--processes", "1"),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    assert int(done.stdout.rsplit("\n", 2)[-2].split()[0]) > 1000

@@ -264,7 +264,7 @@ class ShawAttention(nn.Module):
         return (average(weights, wide) + total @ for_values).to(v.dtype)
 
     @checked
-    def distances(self, q: Tensor, k: Tensor) -> Int[Tensor, "n_q n_k"]:
+    def distances(self, q: Queries, k: Keys) -> Int[Tensor, "n_q n_k"]:
         """Rows of the two tables for each query and key, (n_q, n_k)."""
         i, j = indices(q.shape[-2], k.shape[-2], device=q.device)
         limit = self.max_distance
