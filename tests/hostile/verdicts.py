@@ -156,7 +156,8 @@ def materialised(result: Any) -> Any:
 def leaves(result: Any) -> list[Any]:
     """Every tensor, number and text in a result; a module's parameters."""
     if isinstance(result, nn.Module):
-        return [*result.state_dict().values()]
+        weights = result.state_dict().values()
+        return [getattr(w, "full_tensor", lambda w=w: w)() for w in weights]
     return tree_flatten(result)[0]
 
 
