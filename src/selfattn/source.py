@@ -24,7 +24,7 @@ def show_source(thing: Callable | type | ModuleType) -> Markdown:
         ValueError: if its source holds a code fence of its own, which would
             end ours early.
 
-    >>> print(show_source(show_source).data.splitlines()[1])
+    >>> print(show_source(show_source).data.splitlines()[2])
     def show_source(thing: Callable | type | ModuleType) -> Markdown:
     """
     source = inspect.getsource(thing).rstrip()
