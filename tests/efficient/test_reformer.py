@@ -12,6 +12,7 @@ from torch.testing import assert_close
 
 from selfattn.cost import flops, largest_bytes, log_log_slope, peak_bytes
 from selfattn.dot_product import attention
+from selfattn.efficient import reformer
 from selfattn.efficient.reformer import (
     ROWS,
     lsh_attention,
@@ -38,6 +39,33 @@ def with_mask(q, k, v, *, causal=False, **options):
 
 
 # The buckets
+
+
+def test_the_default_type_decides_no_bucket():
+    """A seed stands for the same directions in every script."""
+    x = torch.randn(2, 41, 5)
+    before = lsh_buckets(x, n_buckets=8)
+    torch.set_default_dtype(torch.float64)
+    try:
+        after = lsh_buckets(x, n_buckets=8)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(after, before)
+
+
+def test_what_fills_up_a_bucket_is_nobodys_token(monkeypatch):
+    """Where nobody looks for NaN, as on a GPU: another text's finds no way.
+
+    Short buckets were filled up with the last token of the batch, whose NaN
+    came out in every row of every other text.
+    """
+    monkeypatch.setattr(reformer, "unfelt", lambda f, *x, rows: f(*x))
+    x = torch.randn(2, 41, 5)
+    spoilt = x.clone()
+    spoilt[1, -1] = torch.nan
+    found = lsh_attention(x, x, spoilt, n_buckets=4)
+    assert found[0].isfinite().all()
+    assert found[1].isnan().any()
 
 
 @pytest.mark.parametrize("angle", [0.3, 1.0, math.pi / 2, 2.5])
