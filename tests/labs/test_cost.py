@@ -162,7 +162,7 @@ def test_numbers_are_said_in_short(in_node):
     asked = [1, 999, 1000, 1.5e9, 2.5e18]
     said = in_node("cost", [["writeLink", "cost", CostLab().rules, START]])
     assert said == [""]
-    whole = "export default defineLab({ compute, build })"
+    whole = "export default defineLab({ compute, build, sees, tasks })"
     text = esm.module_text("cost").replace(whole, "export default { scaled }")
     said = in_node("cost", [["scaled", x, "B"] for x in asked], text)
     assert said == ["1.00 B", "999 B", "1.00 kB", "1.50 GB", "2.50 EB"]

@@ -8,12 +8,14 @@ labs share lies in ``machinery``.
    bounds. It computes the same numbers as the page with the package, for the
    tests and for cells below it; `figure` draws the still picture, `describe`
    says it in words.
-2. ``name.js`` ends in ``export default defineLab({ compute, build })``.
+2. ``name.js`` ends in a default export, ``defineLab`` of four things:
    ``compute(values)`` takes all settings and returns all numbers, from
    ``core.js`` alone: no page, no chance, no clock. The tests run it in Node
    against the package. ``build(lab)`` makes the controls and the picture from
    ``controls.js`` and ``pictures.js`` once, and returns
    ``update(values, result)``, which redraws them after every change.
+   ``sees`` and ``tasks``, in ``name_insight.js``, say what there is to see
+   now in a sentence, and what to try, each with its question and answer.
    Change settings with ``lab.set({ name: value })`` alone: bounds, other
    views, the kernel and the page's address follow from it.
 3. The notebook's cell ends in the lab: ``DotProductLab()``.

@@ -3,6 +3,8 @@
 import { defineLab } from "./machinery/controls.js";
 import { drawn, element, set, write } from "./machinery/drawing.js";
 import { namedNumbers } from "./machinery/pictures.js";
+import { scaled } from "./machinery/units.js";
+import { sees, tasks } from "./cost_insight.js";
 
 const LENGTHS = Array.from({ length: 14 }, (_, e) => 2 ** (e + 7));
 const WINDOW = 256; // keys to each side
@@ -71,15 +73,6 @@ function compute(values) {
 
 const grouped = (number) =>
   String(number).replace(/\B(?=(\d{3})+$)/g, ",");
-
-// 1234567890 as "1.23 G" with the unit given.
-export function scaled(number, unit) {
-  const steps = ["", "k", "M", "G", "T", "P", "E"];
-  const step = Math.min(steps.length - 1,
-    Math.max(0, Math.floor(Math.log10(number) / 3)));
-  const small = number / 1000 ** step;
-  return `${small.toPrecision(3)} ${steps[step]}${unit}`;
-}
 
 function build(lab) {
   lab.row(
@@ -172,4 +165,4 @@ function byteChart(lab) {
   return { frame, show };
 }
 
-export default defineLab({ compute, build });
+export default defineLab({ compute, build, sees, tasks });

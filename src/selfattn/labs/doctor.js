@@ -6,6 +6,7 @@ import {
 } from "./machinery/core.js";
 import { defineLab } from "./machinery/controls.js";
 import { decimal, element, write } from "./machinery/drawing.js";
+import { sees, tasks } from "./doctor_insight.js";
 
 const TOKENS = 4;
 const FEATURES = 3;
@@ -207,4 +208,4 @@ function probeTable(lab) {
   return { frame, show };
 }
 
-export default defineLab({ compute, build });
+export default defineLab({ compute, build, sees, tasks });

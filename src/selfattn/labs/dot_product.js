@@ -8,8 +8,9 @@ import {
   decimal, drawn, element, set, share, write,
 } from "./machinery/drawing.js";
 import {
-  HeatMap, Plane, hull, makeHandle, sayHandle,
+  HeatMap, Plane, hull, makeHandle, mark, sayHandle,
 } from "./machinery/pictures.js";
+import { sees, tasks } from "./dot_product_insight.js";
 
 const WORDS = "the cat sat on the mat because it was soft".split(" ");
 
@@ -97,12 +98,6 @@ function summary(values, steps) {
 
 function pair([x, y], digits = 3) {
   return `(${decimal(x, digits)}, ${decimal(y, digits)})`;
-}
-
-// A labelled mark on a plane: a shape, and the word beside it.
-function mark(look, word, ...shapes) {
-  return drawn("g", { class: `lab-mark ${look}` }, ...shapes,
-    drawn("text", { x: 8, y: -6 }, word));
 }
 
 // The left plane: the query and the keys, which can be dragged.
@@ -225,4 +220,4 @@ function stepTable(lab) {
   return { frame, show };
 }
 
-export default defineLab({ compute, build });
+export default defineLab({ compute, build, sees, tasks });

@@ -6,6 +6,7 @@ import {
 import { defineLab } from "./machinery/controls.js";
 import { decimal, element, write } from "./machinery/drawing.js";
 import { depthChart, LEAST } from "./depth_chart.js";
+import { sees, tasks } from "./layers_insight.js";
 
 // Five tokens: the query of each, followed by its key. The first three are
 // the book's numbers. The gradient that comes from above is fixed, too.
@@ -214,4 +215,4 @@ function blockTable() {
   return { frame, show };
 }
 
-export default defineLab({ compute, build });
+export default defineLab({ compute, build, sees, tasks });

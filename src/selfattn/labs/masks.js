@@ -6,6 +6,7 @@ import { decimal, element, set, write } from "./machinery/drawing.js";
 import { Shades } from "./machinery/shades.js";
 import { inOrder } from "./machinery/settings.js";
 import { CALLS, writeCalls } from "./mask_calls.js";
+import { sees, tasks } from "./masks_insight.js";
 
 // Queries and keys of two features: first the book's running numbers.
 const QUERIES = [[1, 0], [0, 2], [2, 1]];
@@ -229,4 +230,4 @@ function emptyNote(empty) {
     + "the lowest number the average of everything.";
 }
 
-export default defineLab({ compute, build });
+export default defineLab({ compute, build, sees, tasks });

@@ -6,6 +6,7 @@ import {
 import { defineLab } from "./machinery/controls.js";
 import { decimal, element, set, write } from "./machinery/drawing.js";
 import { HeatMap, namedNumbers } from "./machinery/pictures.js";
+import { sees, tasks } from "./multihead_insight.js";
 
 const SENTENCE = "the cat sat on the mat because it was soft".split(" ");
 const MOST_HEADS = 12;
@@ -157,4 +158,4 @@ function headMap(lab, label, head) {
   };
 }
 
-export default defineLab({ compute, build });
+export default defineLab({ compute, build, sees, tasks });

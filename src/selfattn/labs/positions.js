@@ -2,6 +2,7 @@
 
 import { defineLab } from "./machinery/controls.js";
 import { decimal, drawn, element, set, write } from "./machinery/drawing.js";
+import { sees, tasks } from "./positions_insight.js";
 
 const MOST_PAIRS = 32;
 const MOST_HEADS = 12;
@@ -251,4 +252,4 @@ function dialSentence({ encoding, query, key, turn }, { turns }, i) {
     + `key at ${degrees(key, ahead)}°.`;
 }
 
-export default defineLab({ compute, build });
+export default defineLab({ compute, build, sees, tasks });

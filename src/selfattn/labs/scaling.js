@@ -3,6 +3,7 @@
 import { dotProducts, fixedNumbers, maskedSoftmax } from "./machinery/core.js";
 import { defineLab } from "./machinery/controls.js";
 import { decimal, drawn, element, set, write } from "./machinery/drawing.js";
+import { sees, tasks } from "./scaling_insight.js";
 
 const N_QUERIES = 8;
 const N_KEYS = 64;
@@ -171,4 +172,4 @@ function numberTable() {
   return { frame, show };
 }
 
-export default defineLab({ compute, build });
+export default defineLab({ compute, build, sees, tasks });

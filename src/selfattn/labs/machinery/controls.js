@@ -2,28 +2,38 @@
 // them, and the lines that say what is shown.
 
 import {
-  highest, optionsOf, readLink, settle, startOf, writeLink,
+  highest, optionsOf, readLink, settle, startOf, wordsTyped, writeLink,
 } from "./settings.js";
-import { element, set, write } from "./drawing.js";
+import { element, legible, set, write } from "./drawing.js";
+import { addInsight } from "./insight.js";
 
-// Makes a lab's module out of two functions:
+// Makes a lab's module out of three functions and a list:
 //   compute(values) → result   the arithmetic, which the tests compare
 //   build(lab) → update        draws once; update(values, result) redraws
-export function defineLab({ compute, build }) {
+//   sees(values, result)       what there is to see now, in a sentence
+//   tasks                      settings to try, each with a name, a question
+//                              and the answer: { name, set, ask, answer }
+export function defineLab({ compute, build, sees, tasks }) {
   function render({ model, el }) {
-    const lab = new LabView(model, compute);
+    const lab = new LabView(model, { compute, sees, tasks });
     lab.start(build(lab));
     el.append(lab.root);
     return () => lab.stop();
   }
-  return { render, compute, readLink, writeLink };
+  // For the tests: the sentence, and all that the buttons lead to.
+  const seen = (values) => sees(values, compute(values));
+  const tried = (start) => tasks.map((task) => {
+    const values = { ...start, ...task.set };
+    return [task.name, values, task.ask, answerOf(task, values)];
+  });
+  const answerOf = (task, values) => task.answer(values, compute(values));
+  return { render, compute, readLink, writeLink, seen, tried };
 }
 
 // One lab on the screen: its settings, its controls, its lines of text.
 class LabView {
-  constructor(model, compute) {
-    this.model = model;
-    this.compute = compute;
+  constructor(model, { compute, sees, tasks }) {
+    Object.assign(this, { model, compute, sees, tasks });
     this.rules = model.get("rules");
     this.refreshers = [];
     this.root = element("section", { class: "selfattn-lab" });
@@ -60,6 +70,11 @@ class LabView {
     this.root.append(
       this.detailLine, this.complaint,
       element("div", { class: "lab-foot" }, reset), this.spoken);
+    this.tellInsight = addInsight(this);
+    this.letters = legible(this.root, () => {
+      this.update();
+      clearTimeout(this.speaking); // as below
+    });
     // JupyterLab would take the arrow keys for itself.
     for (const node of this.root.querySelectorAll(
       "input, select, button, [tabindex]"))
@@ -90,6 +105,7 @@ class LabView {
   stop() {
     clearTimeout(this.speaking);
     this.sizes.disconnect();
+    this.letters.disconnect();
     this.model.off("change:complaint", this.complained);
     for (const name of Object.keys(this.rules))
       this.model.off(`change:${name}`, this.changed);
@@ -102,6 +118,7 @@ class LabView {
       this.result = this.compute(values);
       for (const refresh of this.refreshers) refresh(values);
       this.redraw(values, this.result);
+      this.tellInsight(values, this.result);
       this.tellDetail();
     } catch (error) {
       const failed = { bubbles: true, detail: error };
@@ -196,6 +213,30 @@ class LabView {
       this.set({ [name]: input.checked }));
     this.refreshers.push((values) => { input.checked = values[name]; });
     return element("label", {}, input, ` ${label}`);
+  }
+
+  // A line for words to type; `typed(words)` is told of those that count.
+  typing(name, label, typed) {
+    const rule = this.rules[name];
+    const input = element("input", { type: "text", "data-setting": name,
+      autocomplete: "off", autocapitalize: "off", spellcheck: "false" });
+    input.addEventListener("input", () => {
+      const words = wordsTyped(input.value, rule);
+      if (words) typed(words);
+      const most = input.value.split(/\s+/).filter(Boolean).length > rule.most;
+      this.complain(most ? `${rule.most} words at most: the others are left `
+        + "out." : "");
+    });
+    input.addEventListener("change", () => {
+      input.value = this.values()[name];
+      this.complain("");
+    });
+    this.refreshers.push((values) => {
+      if (wordsTyped(input.value, rule) !== values[name])
+        input.value = values[name];
+    });
+    return element("label", { class: "lab-typing" },
+      element("span", {}, label), input);
   }
 
   // A row of words, of which one is chosen: the setting is its position.

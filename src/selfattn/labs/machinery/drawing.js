@@ -45,3 +45,19 @@ export function decimal(x, digits = 3) {
   const zero = Number(text) === 0;
   return text.replace("-", zero ? "" : "−");
 }
+
+// Letters in a drawing are as large as those around it, however small the
+// drawing: each is told how many of its own units a pixel of the screen is,
+// and `told()` that they were.
+export function legible(root, told) {
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target, contentRect } of entries)
+      if (contentRect.width)
+        target.style.setProperty("--unit",
+          (target.viewBox.baseVal.width / contentRect.width).toFixed(3));
+    told();
+  });
+  for (const picture of root.querySelectorAll("svg[viewBox]"))
+    sizes.observe(picture);
+  return sizes;
+}

@@ -52,7 +52,8 @@ export class Plane {
     const [x, y] = this.place(point);
     set(group, { transform: `translate(${x} ${y})` });
     const word = group.querySelector("text");
-    set(word, x + 8 + 6 * word.textContent.length < SIZE
+    const unit = Number(this.picture.style.getPropertyValue("--unit")) || 1;
+    set(word, x + 10 + 8 * unit * word.textContent.length < SIZE
       ? { x: 8, "text-anchor": "start" } : { x: -8, "text-anchor": "end" });
   }
 
@@ -63,6 +64,12 @@ export class Plane {
     return [this.low + (event.clientX - box.left) * unit,
       this.high - (event.clientY - box.top) * unit];
   }
+}
+
+// A labelled mark on a plane: shapes, and a word beside them.
+export function mark(look, word, ...shapes) {
+  return drawn("g", { class: `lab-mark ${look}` }, ...shapes,
+    drawn("text", { x: 8, y: -6 }, word));
 }
 
 const ARROWS = {

@@ -3,10 +3,20 @@
 // A rule is what settings.py tells of one setting: its kind, its bounds, and
 // the value at the start. `values` is an object with all settings by name.
 
-// A length may bound a position: `of` names the setting that does.
+// A length may bound a position: `of` names the setting that does. Of words
+// their number is the length.
 export function highest(rule, values) {
   if (!rule.of) return rule.high;
-  return Math.min(rule.high, values[rule.of] + rule.plus);
+  const bound = values[rule.of];
+  const length = typeof bound === "string" ? bound.split(" ").length : bound;
+  return Math.min(rule.high, length + rule.plus);
+}
+
+// What was typed, as words with one space between two, and as many and as
+// long as the rule allows; empty if nothing was typed.
+export function wordsTyped(text, { most, longest }) {
+  return text.split(/[\s\p{Cc}]+/u).filter(Boolean).slice(0, most)
+    .map((word) => [...word].slice(0, longest).join("")).join(" ");
 }
 
 // The options of a choice: some divide another setting, without rest.
@@ -70,6 +80,14 @@ const READ = {
       return read.map(([, complaint]) => complaint).find(Boolean) ?? "";
     });
     return [points, complaints.filter(Boolean).join(" ")];
+  },
+  words(text, rule, name) {
+    const words = wordsTyped(text, rule);
+    if (words && words === text) return [words, ""];
+    return [words || rule.start,
+      `${name} must be one to ${rule.most} words of at most `
+      + `${rule.longest} characters, but the link says “${text}”; `
+      + `it is set to “${words || rule.start}”.`];
   },
   cells(text, rule, name) {
     const parts = [...new Set(text.split(","))];

@@ -27,7 +27,8 @@ class Whole(traitlets.Int):
         low: the least value.
         high: the greatest value.
         of: the name of another setting that bounds this one too: never more
-            than its value plus ``plus``. When that one falls, so does this.
+            than its value plus ``plus``; of words, their number counts. When
+            that one falls, so does this.
         plus: see ``of``; -1 makes a position in a sequence of that length.
     """
 
@@ -50,7 +51,10 @@ class Whole(traitlets.Int):
         """The greatest value now, as things stand in ``lab``."""
         if self.of is None:
             return self.high
-        return min(self.high, getattr(lab, self.of) + self.plus)
+        bound = getattr(lab, self.of)
+        if isinstance(bound, str):
+            bound = len(bound.split(" "))
+        return min(self.high, bound + self.plus)
 
     def settled(self, lab: traitlets.HasTraits) -> int:
         """Its value, or the nearest that is allowed as things stand."""
@@ -212,6 +216,43 @@ class Points(traitlets.List):
         return stepped(self)
 
 
+class Words(traitlets.Unicode):
+    """A few words that the reader types, with one space between two.
+
+    Args:
+        start: the words at the start.
+        most: how many there may be; there is at least one.
+        longest: how many characters a word may have.
+    """
+
+    kind = "words"
+
+    def __init__(self, start: str, most: int, longest: int):
+        super().__init__(start)
+        self.most, self.longest = most, longest
+        self.tag(sync=True)
+
+    def validate(self, lab: Any, value: Any) -> str:
+        """The words as they are, or a `SettingError`."""
+        text = super().validate(lab, value)
+        words = text.split(" ")
+        good = all(
+            0 < len(word) <= self.longest and word.split() == [word]
+            for word in words
+        )
+        if len(words) > self.most or not good:
+            raise SettingError(
+                f"{self.name} must be one to {self.most} words of at most "
+                f"{self.longest} characters, with one space between two, but "
+                f"it is {value!r}"
+            )
+        return text
+
+    def rule(self) -> dict[str, Any]:
+        """What the page must know about the words."""
+        return {"kind": self.kind, "most": self.most, "longest": self.longest}
+
+
 class Cells(traitlets.List):
     """Some cells of a table, each a pair (row, column), in order.
 
@@ -249,4 +290,4 @@ def stepped(setting: Number | Points) -> dict[str, Any]:
     return {name: getattr(setting, name) for name in names}
 
 
-KINDS = (Whole, Number, Choice, Flag, Points, Cells)
+KINDS = (Whole, Number, Choice, Flag, Points, Words, Cells)

@@ -1,0 +1,37 @@
+// What there is to see now, in a sentence, and what to try next, on buttons:
+// above a lab's picture.
+
+import { startOf } from "./settings.js";
+import { element, write } from "./drawing.js";
+
+// Puts both in their place; returns the function that says it anew.
+export function addInsight(lab) {
+  const insight = element("p", { class: "lab-insight" });
+  lab.root.querySelector(".lab-controls").after(insight);
+  if (lab.tasks.length) lab.root.prepend(...taskButtons(lab));
+  return (values, result) => write(insight, lab.sees(values, result));
+}
+
+// A button for each setting to try, and room for its question and its answer,
+// which is worked out for that setting when the button is pressed.
+function taskButtons(lab) {
+  const question = element("p", {});
+  const told = element("p", {});
+  const answer = element("details", {},
+    element("summary", {}, "Answer"), told);
+  const asked = element("div", { class: "lab-asked", hidden: "" },
+    question, answer);
+  const buttons = lab.tasks.map((task) => {
+    const button = element("button", { type: "button" }, task.name);
+    button.addEventListener("click", () => {
+      lab.set({ ...startOf(lab.rules), ...task.set });
+      write(question, task.ask);
+      write(told, task.answer(lab.values(), lab.result));
+      answer.open = false;
+      asked.hidden = false;
+    });
+    return button;
+  });
+  return [element("div", { class: "lab-tasks" },
+    element("span", {}, "Try:"), ...buttons), asked];
+}

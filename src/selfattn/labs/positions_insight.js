@@ -1,0 +1,60 @@
+// The lab on positions: what there is to see, what to try.
+
+import { decimal } from "./machinery/drawing.js";
+
+const NOTHING = 5e-4; // prints as zero
+
+export function sees(values, { curves, turns }) {
+  const { encoding, query, key, turn, n } = values;
+  const [curve] = curves;
+  const away = Math.abs(query - key);
+  if (encoding === "alibi") {
+    const last = curves.length === 1 ? ""
+      : `, head ${curves.length} by ${decimal(Math.exp(curves.at(-1)[key]))}`;
+    return `${away} away, head 1 multiplies the weight by `
+      + `${decimal(Math.exp(curve[key]))}${last}: distance costs, and nothing `
+      + "else does.";
+  }
+  const mirror = 2 * query - key;
+  const other = mirror >= 0 && mirror < n && mirror !== key
+    ? `${away} on the other side it is ${decimal(curve[mirror])}` : "";
+  const same = other && Math.abs(curve[mirror] - curve[key]) < NOTHING;
+  const told = `The product is ${decimal(curve[key])}`;
+  const long = decimal((2 * Math.PI) / turns.at(-1), 0);
+  if (!other)
+    return `${told}, at most ${decimal(Math.max(...curve))}; the slowest `
+      + `clock goes round once in ${long} positions.`;
+  return `${told}, and ${other}: ${same
+    ? "this product knows how far, and not which side."
+    : `the key is turned by ${decimal(turn, 0)}°, so the sides differ.`}`;
+}
+
+export const tasks = [
+  { name: "1. the other side",
+    set: { key: 28 },
+    ask: "Sinusoidal, the key 8 ahead instead of 8 back. Which product?",
+    answer: (values, result) => sees(values, result) },
+  { name: "2. base 10",
+    set: { base: 10 },
+    ask: "A base of 10: how sharply do the clocks tell neighbours apart, and "
+      + "what is the price, far out? Then try 500,000.",
+    answer: ({ query }, { curves: [curve], turns }) => "The product falls "
+      + `from ${decimal(curve[query], 0)} to ${decimal(curve[query - 1])} `
+      + "within one place. But the slowest clock is round again after "
+      + `${decimal((2 * Math.PI) / turns.at(-1), 0)} positions.` },
+  { name: "3. a turned key",
+    set: { encoding: "rope", turn: 90 },
+    ask: "RoPE, and the key turned by 90°. On which side of the query is the "
+      + "product larger?",
+    answer: (values, { curves: [curve] }) => {
+      const back = curve[values.key] > curve[2 * values.query - values.key];
+      return `${back ? "Behind it" : "Ahead of it"}: `
+        + sees(values, { curves: [curve], turns: [1] });
+    } },
+  { name: "4. one slope",
+    set: { encoding: "alibi", heads: 1 },
+    ask: "ALiBi with one head: where does the query have to stand to see the "
+      + "most?",
+    answer: ({ n }) => `In the middle, at ${n / 2 - 1} or ${n / 2}: the `
+      + "distances are then the least." },
+];

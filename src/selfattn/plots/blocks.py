@@ -1,0 +1,80 @@
+"""Figures of the chapter on blocks: what flows where, with its shape."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+
+from selfattn.plots.colours import NEUTRAL, OUTPUT, K
+
+Place = tuple[float, float]
+
+
+class Arrow(NamedTuple):
+    """From one box to another, with the shape that flows there."""
+
+    start: str
+    end: str
+    shape: Sequence[int] | None = None
+    bend: float = 0.0  # of a path past other boxes; 0 is straight
+    shift: Place = (0.0, 0.0)  # of the shape, from the middle of the arrow
+
+
+def flow(
+    ax: Axes,
+    boxes: Mapping[str, Place],
+    arrows: Sequence[Arrow],
+    *,
+    fontsize: float = 9.0,
+) -> Axes:
+    """Boxes at their places, and arrows with the shapes that flow there.
+
+    Args:
+        ax: where to draw.
+        boxes: the middle of each box, by its words.
+        arrows: what flows from one to another; a bent one, which leads past
+            others, is a residual path and has its own colour.
+        fontsize: of the words, in points.
+    """
+    frame = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": OUTPUT}
+    middle: dict[str, Any] = {"ha": "center", "va": "center"}
+    drawn = {
+        words: ax.text(*place, words, fontsize=fontsize, bbox=frame, **middle)
+        for words, place in boxes.items()
+    }
+    for arrow in arrows:
+        ends = boxes[arrow.start], boxes[arrow.end]
+        boxed = drawn[arrow.start], drawn[arrow.end]
+        draw_arrow(ax, ends, boxed, arrow)
+        if arrow.shape is not None:
+            x, y = (sum(both) / 2 for both in zip(*ends, strict=True))
+            place = x + arrow.shift[0], y + arrow.shift[1]
+            words = str(tuple(arrow.shape))
+            ax.text(*place, words, fontsize=fontsize - 1, zorder=5, **middle)
+    xs, ys = zip(*boxes.values(), strict=True)
+    ax.set_xlim(min(xs) - 0.9, max(xs) + 0.9)
+    ax.set_ylim(min(ys) - 0.7, max(ys) + 0.7)
+    ax.axis("off")
+    return ax
+
+
+def draw_arrow(
+    ax: Axes,
+    ends: tuple[Place, Place],
+    boxed: tuple[Text, Text],
+    arrow: Arrow,
+) -> None:
+    """One arrow, from the edge of a box to the edge of another."""
+    look = {
+        "arrowstyle": "-|>",
+        "color": K if arrow.bend else NEUTRAL,
+        "connectionstyle": f"arc3,rad={arrow.bend}",
+        "patchA": boxed[0].get_bbox_patch(),
+        "patchB": boxed[1].get_bbox_patch(),
+        "shrinkA": 1,
+        "shrinkB": 1,
+        "lw": 1.2,
+    }
+    # After the boxes, which know their size only once they are drawn.
+    ax.annotate("", ends[1], ends[0], arrowprops=look, zorder=4)

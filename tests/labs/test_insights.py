@@ -1,0 +1,166 @@
+"""What a lab says there is to see is so, and its buttons lead somewhere."""
+
+import math
+import random
+import re
+
+import pytest
+
+from selfattn.labs.blocks import BlocksLab
+from selfattn.labs.cost import CostLab
+from selfattn.labs.doctor import DoctorLab, probes
+from selfattn.labs.dot_product import DotProductLab
+from selfattn.labs.flash import FlashLab
+from selfattn.labs.intro import IntroLab
+from selfattn.labs.layers import LayersLab
+from selfattn.labs.machinery.settings import Choice, Flag, Whole
+from selfattn.labs.masks import MasksLab
+from selfattn.labs.multihead import MultiheadLab
+from selfattn.labs.positions import PositionsLab
+from selfattn.labs.scaling import ScalingLab
+
+SETTINGS = 20  # each, drawn at random
+NO_SENTENCE = re.compile(r"undefined|null|\[object|Infinity|NaN(?! can|\.$)")
+
+
+def power(x):
+    """As the lab on the block writes a number of any size."""
+    if x < 1e-12:
+        return "nothing"
+    if 1e-3 <= x < 1000:
+        return f"{x:.3f}"
+    log = math.floor(math.log10(x))
+    return f"{x / 10**log:.1f} · 10 to the power of {log}"
+
+
+def bytes_in_words(number):
+    """Three digits and a unit."""
+    step = math.floor(math.log10(number) / 3)
+    digits = number / 1000**step
+    places = 2 - math.floor(math.log10(digits))
+    return f"{digits:.{max(0, places)}f} {' kMGTPE'[step].strip()}B"
+
+
+def listened(lab):
+    weights = lab.steps().weights[lab.asks].tolist()
+    percent = math.floor(100 * max(weights) + 0.5)
+    return (
+        [lab.words.split(" ")[lab.asks], f"{percent} %"]
+        if (sum(weight > 0 for weight in weights) > 1)
+        else ["sees one word"]
+    )
+
+
+def looked(lab):
+    weights = lab.steps().weights[lab.query]
+    seen = int((weights > 0).sum())
+    if seen < 2:
+        return [["may see nothing", "sees one key"][seen]]
+    return [f"{weights.max():.3f}"]
+
+
+def shown_product(lab):
+    curves = lab.pictured().curves
+    product = curves[0, lab.key].item()
+    if lab.encoding == "alibi":
+        return [f"{abs(lab.query - lab.key)} away", f"{math.exp(product):.3f}"]
+    return [f"The product is {product:.3f}"]
+
+
+def what_survived(lab):
+    trace = lab.trace()
+    kept = [i for i, x in enumerate(trace.distinct) if x >= 1e-3][-1]
+    end = power(trace.distinct[-1]) if kept == lab.depth else f" {kept + 1} b"
+    return [end, f"reaches the input is {power(trace.path[0])}"]
+
+
+def leaks(lab):
+    now = lab.seen()
+    told = {"what comes later": now.future, "padding": now.padding}
+    cells = {1: "1 cell"}
+    return [
+        f"{cells.get(count, f'{count} cells')} hear {what}"
+        for what, count in told.items()
+        if count
+    ] or ["They hear n"]
+
+
+def collected(lab):
+    now = lab.state()
+    if now.m is None:
+        return ["Nothing has been read"]
+    told = [f"{now.total:.3f}"]
+    after = (lab.read - 1) * 8 // lab.tiles > lab.position
+    if after:
+        return [*told, "is skipped"]
+    if now.shrink not in (None, 1.0):
+        told.append(f"shrinks to {now.shrink:.3f}")
+    return told
+
+
+# Each lab, and what its sentence must say, by the package.
+SAYS = {
+    IntroLab: listened,
+    DotProductLab: looked,
+    ScalingLab: lambda lab: [f"{lab.row().peak:.3f}"],
+    MasksLab: lambda lab: [
+        f": {lab.keep().sum()} of {lab.n * lab.n_q} pairs",
+        *(["nothing at all"] if not lab.keep().any(dim=-1).all() else []),
+    ],
+    MultiheadLab: lambda lab: [
+        f" {lab.parameters():,} parameters, {lab.cache_bytes():,} bytes",
+        f"a weight of {lab.weights().max():.2f}",
+    ],
+    PositionsLab: shown_product,
+    LayersLab: what_survived,
+    BlocksLab: leaks,
+    FlashLab: collected,
+    CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
+    DoctorLab: lambda lab: (
+        [f" {sum(probes(lab.mistake))} "]
+        if lab.seen().differs
+        else ["cannot be told" if any(probes(lab.mistake)) else "is right"]
+    ),
+}
+LABS = pytest.mark.parametrize("kind", SAYS, ids=lambda kind: kind.stem)
+
+
+def drawn_at_random(kind, chance):
+    """A lab at any setting of its sliders, lists and switches."""
+    lab = kind()
+    for name, setting in lab.settings().items():
+        if isinstance(setting, Choice):
+            setattr(lab, name, chance.choice(setting.allowed(lab)))
+        if isinstance(setting, Flag):
+            setattr(lab, name, chance.random() < 0.5)
+        if isinstance(setting, Whole):
+            high = min(setting.highest(lab), 24)  # the masks are enough so
+            setattr(lab, name, chance.randint(setting.low, high))
+    return lab
+
+
+@LABS
+def test_what_it_says_is_what_the_package_computes(kind, in_node, unopened):
+    chance = random.Random(0)
+    labs = [kind(), *(drawn_at_random(kind, chance) for _ in range(SETTINGS))]
+    calls = [["seen", lab.values()] for lab in labs]
+    said = in_node(kind.stem, calls)
+    for lab, sentence in zip(labs, said, strict=True):
+        assert not NO_SENTENCE.search(sentence), sentence
+        for part in SAYS[kind](lab):
+            assert part.replace("-", "−") in sentence, (lab, sentence)
+    assert len(set(said)) > 1
+
+
+@LABS
+def test_its_buttons_lead_to_settings_and_answers(kind, in_node, unopened):
+    start = kind().values()
+    (tried,) = in_node(kind.stem, [["tried", start]])
+    assert len(tried) >= 3
+    names, many, questions, answers = zip(*tried, strict=True)
+    for values, answer in zip(many, answers, strict=True):
+        assert kind(**values).values() == values
+        assert not NO_SENTENCE.search(answer), answer
+        assert answer.endswith((".", "!"))
+    assert len(set(names)) == len(set(questions)) == len(names)
+    assert len(set(answers)) == len(answers)
