@@ -581,12 +581,12 @@ def test_scores_that_are_large_and_equal_share_equally(pair, causal, size):
 @pytest.mark.usefixtures("unchecked")
 def test_the_gradient_of_a_bias_is_no_sum_in_half_precision(attend, dtype):
     """A bias for all heads, whose gradient is the sum of theirs: in bfloat16
-    it stalled at 256, where it should have gone on to 992.
+    it stalled at 1024, where it should have gone on to 1778. A tile a head.
     """
-    q, v = torch.zeros(1000, 128, 4), torch.zeros(1000, 128, 4)
+    q, k, v = (torch.zeros(500, n, 4) for n in (4, 3, 3))
     v[:, 0] = 1.0
-    bias = torch.zeros(1, 128, dtype=dtype, requires_grad=True)
-    inputs = [x.to(dtype) for x in (q, q, v)]
+    bias = torch.zeros(1, 3, dtype=dtype, requires_grad=True)
+    inputs = [x.to(dtype) for x in (q, k, v)]
     found = [
         torch.autograd.grad(f(*inputs, bias=bias).sum(), bias)[0]
         for f in (attend, attention)
@@ -745,6 +745,25 @@ def test_what_is_no_such_thing_is_named(
     message = rf"\b{option} (must|cannot)|cannot (use a|be) {option}"
     with pytest.raises((TypeError, ValueError), match=message):
         attend(**options)
+
+
+@pytest.mark.parametrize("elsewhere", ["q", "k", "v", "mask", "bias"])
+@each
+def test_what_is_on_another_device_is_named(square, attend, elsewhere):
+    """`attention` gave back whatever lay in memory for what was on meta."""
+    given = dict(zip("qkv", (x.detach() for x in square), strict=True))
+    device = square[0].device
+    options = {
+        "mask": torch.ones(11, 11, dtype=torch.bool, device=device),
+        "bias": torch.zeros(11, 11, device=device),
+    }
+    table = {n: x for n, x in options.items() if n == elsewhere}
+    if table and honoured(attend, **given, **table) is None:
+        return  # it takes none
+    given |= table
+    given[elsewhere] = given[elsewhere].to("meta")
+    with pytest.raises(ValueError, match=r"must be (where|on one).*meta"):
+        attend(**given)
 
 
 # What it costs

@@ -101,12 +101,16 @@ def layers():
     x, y = numbers(2, 7, 32, seed=6), numbers(2, 11, 32, seed=7)
     own_rows = {"bias": numbers(8, 7, 7, seed=8)[None], "causal": True}
     padded = {"mask": padding_mask(torch.tensor([7, 3]), 7)}
+    learned = numbers(7, 7, seed=10).requires_grad_()
+    for_each = numbers(1, 8, 7, 7, seed=11).requires_grad_()
     one = MultiHeadAttention(32, 8, projection_bias=True)
     few = MultiHeadAttention(32, 8, n_kv_heads=4, rotate=rope)
     return {
         "itself": (one, (x,), {}),
         "fewer key heads": (few, (x,), {"causal": True}),
         "a bias for each head": (one, (x,), own_rows),
+        "a learned bias": (one, (x,), {"bias": learned}),
+        "a learned bias for each head": (one, (x,), {"bias": for_each}),
         "padding": (one, (x,), padded),
         "a context": (few, (x, y), {}),
         "a context by name": (one, (x,), {"context": y}),
@@ -114,6 +118,12 @@ def layers():
 
 
 # What a rank runs
+
+
+EXCHANGES = (
+    *("send", "all_reduce", "allreduce_", "alltoall_base_"),
+    "allgather_",
+)
 
 
 class Exchanges(TorchDispatchMode):
@@ -125,7 +135,7 @@ class Exchanges(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func.__name__.partition(".")[0]
-        if name in ("send", "all_reduce", "alltoall_base_", "allgather_"):
+        if name in EXCHANGES:
             x = args[1] if name == "alltoall_base_" else args[0]
             x = x[0] if isinstance(x, list) else x
             bytes_of = x.nbytes if isinstance(x, torch.Tensor) else 0
@@ -159,13 +169,16 @@ def run_layer(layer, tokens, options, ranks):
     """A layer dealt out: its output, and the gradients of all there is."""
     layer = tensor_parallel(layer, init_device_mesh("cpu", (ranks,)))
     tokens = [x.clone().requires_grad_() for x in tokens]
+    learned = [x for x in options.values() if getattr(x, "is_leaf", False)]
+    learned = [x for x in learned if x.requires_grad]
     with Exchanges() as there:
         output = layer(*tokens, **options)
     with Exchanges() as back:
         output.backward(numbers(*output.shape, seed=9))
     weights = [p.grad.full_tensor() for p in layer.parameters()]
     held = [p.to_local().numel() for p in layer.parameters()]
-    results = [output.detach() * 1, *(x.grad * 1 for x in tokens), *weights]
+    grads = [x.grad * 1 for x in (*tokens, *learned)]
+    results = [output.detach() * 1, *grads, *weights]
     return results, there.seen, back.seen, held
 
 
@@ -316,13 +329,14 @@ def check_layer(layer, tokens, options, found, ranks):
     """
     layer = layer.double()
     tokens = [x.double().requires_grad_() for x in tokens]
-    options = {
-        name: x.double() if torch.is_tensor(x) and x.is_floating_point() else x
-        for name, x in options.items()
-    }
+    learned = []
+    for name, x in options.items():
+        if torch.is_tensor(x) and x.is_floating_point():
+            options[name] = x.detach().double().requires_grad_(x.requires_grad)
+            learned += [options[name]] if x.requires_grad else []
     output = layer(*tokens, **options)
     g = numbers(*output.shape, seed=9).double()
-    inputs = (*tokens, *layer.parameters())
+    inputs = (*tokens, *learned, *layer.parameters())
     grads = torch.autograd.grad(output, inputs, g)
     for (result, *more), _, _, held in found:
         assert_near(result, output.detach(), 1e-6)
@@ -358,7 +372,10 @@ def check_exchanges(found, ranks):
             context = [("all_reduce", 4 * 2 * 11 * 32)] * (
                 name == "a context"  # by name, it is not learned from
             )
-            assert sorted(back) == sorted([*there, *context])
+            sizes = {"a learned bias": 1, "a learned bias for each head": 8}
+            tables = [sizes[name]] if name in sizes else []
+            bias = [("allreduce_", 4 * n * 7 * 7) for n in tables]
+            assert sorted(back) == sorted([*there, *context, *bias])
 
 
 def check_refusals(found):
@@ -420,6 +437,16 @@ def told(name):
 # What one process can tell
 
 
+@pytest.fixture
+def alone():
+    """A world of one rank."""
+    dist.init_process_group(
+        "gloo", store=dist.HashStore(), rank=0, world_size=1
+    )
+    yield
+    dist.destroy_process_group()
+
+
 @pytest.mark.parametrize("call", [ring_attention, ulysses_attention])
 def test_without_a_group_nobody_attends_alone(call):
     q = torch.randn(2, 3, 5, 7)
@@ -433,6 +460,32 @@ def test_what_ulysses_hands_over_cannot_be_bound_before():
     causal = partial(attention, causal=True)
     with pytest.raises(ValueError, match=r"but attend binds causal"):
         ulysses_attention(q, q, q, attend=causal)
+
+
+@pytest.mark.parametrize(
+    ("call", "option", "wrong"),
+    [
+        (ulysses_attention, "attend", "gelu"),
+        (ulysses_attention, "group", object()),
+        (ring_attention, "group", 3),
+    ],
+)
+@pytest.mark.usefixtures("alone", "unchecked")
+def test_what_is_no_mechanism_or_group_is_named(call, option, wrong):
+    q = torch.randn(2, 3, 5, 7)
+    with pytest.raises(TypeError, match=rf"{option} must be a"):
+        call(q, q, q, **{option: wrong})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"layer": torch.nn.Linear(8, 8)}, {"mesh": object()}, {"layer": None}],
+)
+@pytest.mark.usefixtures("alone", "unchecked")
+def test_what_is_no_layer_or_mesh_is_named(given):
+    right = {"layer": MultiHeadAttention(8, 2), "mesh": None}
+    with pytest.raises(TypeError, match=rf"{min(given)} must be a "):
+        tensor_parallel(**{**right, **given})
 
 
 if __name__ == "__main__":

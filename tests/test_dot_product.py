@@ -677,3 +677,30 @@ def test_an_option_that_is_no_number_is_named(attend, option, wrong):
     message = rf"{option} must be a (finite )?number, but it is"
     with pytest.raises((TypeError, ValueError), match=message):
         attend(q, q, q, **{option: wrong})
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("text",), "scores must be a tensor, but it is 'text'"),
+        ((torch.eye(3).to_sparse(),), "scores must be a dense tensor"),
+        ((torch.eye(3).long(),), "scores must be floating-point"),
+        ((torch.eye(3).cfloat(),), "scores must be floating-point"),
+        ((torch.eye(3), 1), "mask must be a tensor, but it is 1"),
+        ((torch.eye(3), torch.eye(3)), "mask must be boolean"),
+        ((torch.eye(3), torch.ones(2, 3, 3) > 0), "mask must broadcast to"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_table_of_scores_is_named(given, says):
+    """It said that a text has no `all`, or made two tables of one."""
+    with pytest.raises((TypeError, ValueError), match=says):
+        masked_softmax(*given)
+
+
+@pytest.mark.parametrize("k", [None, 1j, [1.0], torch.tensor(1.0)])
+@pytest.mark.usefixtures("unchecked")
+def test_weights_of_what_is_no_key_are_refused_by_name(k):
+    """It cut the values out of k before it looked at what k is."""
+    with pytest.raises((TypeError, ValueError), match=r"k must be"):
+        attention_weights(torch.randn(3, 5), k)

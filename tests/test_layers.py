@@ -220,3 +220,11 @@ def test_gelu_has_a_tail_in_half_precision(dtype):
     error = (gelu(x).double() - wanted).abs()
     assert (error <= torch.finfo(dtype).eps * wanted.abs() + 1e-7).all()
     assert gelu(torch.tensor(-10.0)) < 0
+
+
+def test_what_is_on_another_device_is_named():
+    """PyTorch named the two devices, and neither x nor the layer."""
+    x = torch.zeros(2, 8, device="meta")
+    for layer in (LayerNorm(8), RMSNorm(8), FeedForward(8, 4)):
+        with pytest.raises(ValueError, match="x must be where the layer is"):
+            layer(x)

@@ -238,3 +238,8 @@ def test_what_has_no_weights_is_not_made_up():
     ):
         layer(tokens())
     assert not layer._forward_hooks
+
+
+def test_a_query_without_keys_has_no_peak():
+    """PyTorch finds no largest number among none."""
+    assert peaks(torch.zeros(2, 3, 0)).tolist() == [[0.0] * 3] * 2

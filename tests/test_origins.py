@@ -404,3 +404,21 @@ def test_the_reach_is_linear_or_exponential_in_the_layers():
     ]
     assert plain == [3, 5, 11]
     assert wide == [3, 9, 243]
+
+
+def test_what_is_not_there_is_not_read():
+    """PyTorch's layers said so of paddings and of sequences of their own."""
+    empty = torch.zeros(2, 0, 4)
+    assert Convolution(4, kernel=3, n_layers=2)(empty).shape == (2, 0, 4)
+    with pytest.raises(ValueError, match="x must have at least 1 token"):
+        Recurrent(nn.GRU(4, 6, batch_first=True))(empty)
+    reader = Translator(11, 7, 8, attend=AdditiveAttention(8, 8, 5))
+    source, nothing = torch.ones(2, 3).long(), torch.ones(2, 0).long()
+    with pytest.raises(ValueError, match=r"target is \(2, 0\)"):
+        reader.alignment(source, nothing)
+
+
+def test_what_pytorch_cannot_map_over_is_refused_in_words():
+    layer = Recurrent(nn.GRU(4, 6, batch_first=True))
+    with pytest.raises(ValueError, match="vmap cannot map x over PyTorch's"):
+        torch.func.vmap(layer)(torch.randn(3, 2, 5, 4))

@@ -504,3 +504,10 @@ def test_the_default_type_decides_no_position(default):
     for x, y in zip(before, after, strict=True):
         assert x.dtype == y.dtype
         assert torch.equal(x, y)
+
+
+def test_distances_are_of_queries_that_fit():
+    """Queries of any width were taken, whose weights are then refused."""
+    attend = ShawAttention(5, max_distance=3)
+    with pytest.raises(ValueError, match="q must have 5 features"):
+        attend.distances(torch.zeros(7, 4), torch.zeros(7, 4))

@@ -10,6 +10,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from selfattn.signatures import REAL, WHOLE, shown
+
 
 def check_shapes(
     q: Tensor,
@@ -64,6 +66,22 @@ def check_types(
             f"{q.dtype}, {k.dtype} and {v.dtype}"
         )
     check_tables(mask, bias)
+    check_places(q=q, k=k, v=v, mask=mask, bias=bias)
+
+
+def check_places(**tensors: Tensor | None) -> None:
+    """Raise unless all of these are on one device."""
+    first = None
+    for name, x in tensors.items():
+        if x is None:
+            continue
+        if first is None:
+            first, place = name, x.device
+        elif x.device != place and x.ndim:
+            raise ValueError(
+                f"{name} must be where {first} is, on {place}, but it is on "
+                f"{x.device}"
+            )
 
 
 def check_tables(mask: Tensor | None, bias: Tensor | None) -> None:
@@ -108,9 +126,23 @@ def check_fits(name: str, extra: Tensor | None, q: Tensor, k: Tensor) -> None:
     A mask with more rows than there are queries would make a larger result
     instead of an error, which is how such mistakes stay hidden.
     """
-    if extra is None:
-        return
-    target = (*batch_shape(q, k), q.shape[-2], k.shape[-2])
+    if extra is not None:
+        scores = (*batch_shape(q, k), q.shape[-2], k.shape[-2])
+        check_broadcasts(name, extra, scores)
+
+
+def check_scores(scores: Tensor, mask: Tensor | None) -> None:
+    """Raise unless these are scores, and a mask that broadcasts to them."""
+    check_floats("scores", scores)
+    check_tables(mask, None)
+    if mask is not None:
+        check_broadcasts("mask", mask, tuple(scores.shape))
+
+
+def check_broadcasts(
+    name: str, extra: Tensor, target: tuple[int, ...]
+) -> None:
+    """Raise unless a table broadcasts to (..., n_q, n_k), and not past it."""
     from_the_right = zip(reversed(extra.shape), reversed(target), strict=False)
     fits = all(size in (1, wanted) for size, wanted in from_the_right)
     if extra.ndim > len(target) or not fits:
@@ -167,13 +199,21 @@ def check_width(name: str, x: Tensor, width: int) -> None:
 
 
 def check_enters(name: str, x: Tensor, weight: Tensor) -> None:
-    """Raise unless x has the features and the type that a matrix takes."""
+    """Raise unless x has the features and the type that a matrix takes, and
+    is where the matrix is.
+    """
     check_width(name, x, weight.shape[-1])
+    check_at_layer(name, x, weight)
     if x.dtype != weight.dtype and not is_autocast(x):
         raise ValueError(
             f"{name} must have the type of the layer, {weight.dtype}, but it "
             f"is {tuple(x.shape)} of {x.dtype}"
         )
+
+
+def check_at_layer(name: str, x: Tensor, weight: Tensor) -> None:
+    """Raise unless x is where the layer's weights are."""
+    check_places(**{"the layer": weight, name: x})
 
 
 def is_autocast(x: Tensor) -> bool:
@@ -185,6 +225,7 @@ def is_autocast(x: Tensor) -> bool:
 
 def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
     """The rows of a table, one a token; a token without one is named."""
+    check_at_layer(name, tokens, table.weight)
     try:
         return table(tokens.long())
     except IndexError:
@@ -197,31 +238,11 @@ def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
 def check_floats(name: str, x: Tensor) -> None:
     """Raise unless x holds numbers that can be scaled and turned."""
     check_tensor(name, x)
-    if not x.is_floating_point() or not x.ndim:
+    if not x.is_floating_point() or x.itemsize < 2 or not x.ndim:
         raise ValueError(
             f"{name} must be floating-point with at least one axis, "
             f"but it is {tuple(x.shape)} of {x.dtype}"
         )
-
-
-def check_even(x: Tensor) -> None:
-    """Raise unless the last axis can be cut into pairs."""
-    if x.shape[-1] % 2:
-        raise ValueError(
-            "features come in pairs, so their number must be even, but x is "
-            f"{tuple(x.shape)}"
-        )
-
-
-def check_axes(**tables: Tensor | None) -> None:
-    """Raise if a table has three axes: the first could be batch or heads."""
-    for name, table in tables.items():
-        if table is not None and table.ndim == 3:
-            raise ValueError(
-                f"{name} must be (n_q, n_k) or broadcast to (batch, n_heads, "
-                f"n_q, n_k) with four axes, but it is {tuple(table.shape)}; "
-                f"write {name}[:, None] if its first axis is the batch"
-            )
 
 
 def check_unbound(attend: object, *names: str) -> None:
@@ -238,11 +259,15 @@ def check_unbound(attend: object, *names: str) -> None:
                     f"cannot be bound beforehand, but attend binds {name}"
                 )
         attend = attend.func
+    check_function("attend", attend)
 
 
-def shown(x: object) -> str:
-    """A thing in few words, for an error."""
-    return " ".join(repr(x).split())[:60]
+def check_function(name: str, f: object) -> None:
+    """Raise unless this can be called."""
+    if not callable(f):
+        raise TypeError(
+            f"{name} must be a function or a module, but it is {shown(f)}"
+        )
 
 
 def check_flag(name: str, flag: object) -> None:
@@ -256,7 +281,7 @@ def check_flag(name: str, flag: object) -> None:
 def check_whole(**numbers: object) -> None:
     """Raise unless these are whole numbers."""
     for name, n in numbers.items():
-        if not isinstance(n, int | torch.SymInt) or isinstance(n, bool):
+        if not isinstance(n, WHOLE) or isinstance(n, bool):
             raise TypeError(
                 f"{name} must be a whole number, but it is {shown(n)}"
             )
@@ -264,8 +289,7 @@ def check_whole(**numbers: object) -> None:
 
 def check_number(name: str, x: object, *, finite: bool = True) -> None:
     """Raise unless this is a number."""
-    kinds = int | float | torch.SymInt | torch.SymFloat
-    if not isinstance(x, kinds) or isinstance(x, bool):
+    if not isinstance(x, REAL) or isinstance(x, bool):
         raise TypeError(f"{name} must be a number, but it is {shown(x)}")
     if finite and not math.isfinite(x):
         raise ValueError(f"{name} must be a finite number, but it is {x}")

@@ -22,7 +22,9 @@ from selfattn.checks import (
     batch_shape,
     check_dropout,
     check_flag,
+    check_floats,
     check_number,
+    check_scores,
     check_shapes,
 )
 from selfattn.hidden import average, unfelt
@@ -169,6 +171,7 @@ def attention_weights(
 
     Reference: Vaswani et al. (2017), section 3.2.1, equation 1.
     """
+    check_floats("k", k)
     no_values = k[..., :0]  # the weights do not depend on the values
     return attention_steps(
         q, k, no_values, mask=mask, bias=bias, causal=causal, scale=scale
@@ -211,7 +214,7 @@ def fused_attention(
     )
     if table is None and not causal:  # nothing is hidden
         return attend(q, k, v)
-    return unfelt(attend, q, k, v)
+    return unfelt(attend, q, k, v, rows=None)
 
 
 def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
@@ -263,10 +266,15 @@ def masked_softmax(scores: Table, mask: Mask = None) -> Table:
         see no key gets weights of zero, not NaN: there is nothing to average,
         and one padded row must not poison a batch.
 
+    Raises:
+        ValueError: if scores are no floating-point numbers, or if the mask
+            does not say yes or no to each of them.
+
     >>> masked_softmax(torch.zeros(2, 2), torch.tensor([[True], [False]]))
     tensor([[0.5000, 0.5000],
             [0.0000, 0.0000]])
     """
+    check_scores(scores, mask)
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     # Softmax of a row of -inf is NaN, forwards and backwards. So an empty row

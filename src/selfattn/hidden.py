@@ -85,11 +85,18 @@ def average(weights: Tensor, v: Tensor) -> Tensor:
     return torch.where(felt, output.detach(), clean)
 
 
-def is_spoilt(x: Tensor) -> bool:
-    """Whether a number is NaN or infinite, where one can look."""
+def can_look(x: Tensor) -> bool:
+    """Whether numbers are at hand: not traced, nor transformed, nor on a GPU,
+    which one would have to wait for.
+    """
     if type(x) is not Tensor or x.device.type != "cpu":
         return False
-    if torch.compiler.is_compiling() or is_transformed():
+    return not (torch.compiler.is_compiling() or is_transformed())
+
+
+def is_spoilt(x: Tensor) -> bool:
+    """Whether a number is NaN or infinite, where one can look."""
+    if not can_look(x):
         return False
     wide = torch.float32 if x.element_size() < 4 else None
     return not math.isfinite(x.detach().sum(dtype=wide).item())

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_enters, check_width
+from selfattn.checks import check_at_layer, check_enters, check_width
 from selfattn.dot_product import widen
 from selfattn.signatures import Positive, Share, checked
 
@@ -54,6 +54,7 @@ class LayerNorm(nn.Module):
             ValueError: if x has another number of features.
         """
         check_width("x", x, len(self.gain))
+        check_at_layer("x", x, self.gain)
         [wide] = widen(x)
         centred = wide - wide.mean(dim=-1, keepdim=True)
         variance = centred.square().mean(dim=-1, keepdim=True)
@@ -91,6 +92,7 @@ class RMSNorm(nn.Module):
             ValueError: if x has another number of features.
         """
         check_width("x", x, len(self.gain))
+        check_at_layer("x", x, self.gain)
         [wide] = widen(x)
         square = wide.square().mean(dim=-1, keepdim=True)
         return (wide / (square + self.eps).sqrt() * self.gain).to(x.dtype)

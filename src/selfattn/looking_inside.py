@@ -51,7 +51,8 @@ def peaks(weights: Weights) -> PerQuery:
     >>> peaks(torch.tensor([[0.2, 0.7, 0.1], [0.25, 0.25, 0.5]]))
     tensor([0.7000, 0.5000])
     """
-    return weights.amax(dim=-1)
+    # Without a key there is none to weigh anything.
+    return weights.amax(dim=-1) if weights.shape[-1] else row_sums(weights)
 
 
 @checked

@@ -15,7 +15,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from selfattn.checks import (
-    check_axes,
     check_divides,
     check_dropout,
     check_enters,
@@ -315,6 +314,17 @@ def merge_heads(
 ) -> Float[Tensor, "*batch n h*d"]:
     """Put the heads side by side again: (..., h, n, d) -> (..., n, h d)."""
     return x.transpose(-3, -2).flatten(-2)
+
+
+def check_axes(**tables: Tensor | None) -> None:
+    """Raise if a table has three axes: the first could be batch or heads."""
+    for name, table in tables.items():
+        if table is not None and table.ndim == 3:
+            raise ValueError(
+                f"{name} must be (n_q, n_k) or broadcast to (batch, n_heads, "
+                f"n_q, n_k) with four axes, but it is {tuple(table.shape)}; "
+                f"write {name}[:, None] if its first axis is the batch"
+            )
 
 
 def check_mechanism(attend: Attend, dropout: float) -> None:

@@ -10,8 +10,9 @@ from functools import partial
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from selfattn.checks import check_whole
+from selfattn.checks import check_whole, is_transformed
 from selfattn.signatures import checked
 
 
@@ -47,21 +48,33 @@ def random_directions(
             f"n_features={n_features} and d={d}"
         )
     generator = torch.Generator().manual_seed(seed)
-    # Whatever type or device is the default: a seed stands for one draw.
-    draw = partial(
-        torch.randn, generator=generator, dtype=torch.float32, device="cpu"
-    )
-    normal = draw(n_features, d)
+    single = normal(n_features, d, generator=generator)
     if not orthogonal:
-        return normal
+        return single
     n_blocks = math.ceil(n_features / d)
-    square = draw(n_blocks, d, d)
+    square = normal(n_blocks, d, d, generator=generator)
     turned, upper = torch.linalg.qr(square)
     # Without this the turn is not uniform: the signs are the algorithm's own.
     turned = turned * upper.diagonal(dim1=-2, dim2=-1).sign()[:, None, :]
     # Each is as long as a normal vector is, drawn by itself.
-    lengths = normal.norm(dim=-1, keepdim=True)
+    lengths = single.norm(dim=-1, keepdim=True)
     return turned.mT.reshape(-1, d)[:n_features] * lengths
+
+
+def normal(*shape: int, generator: torch.Generator) -> Tensor:
+    """Standard normal numbers, in float32.
+
+    A seed stands for one draw, whatever type or device is the default, and
+    however many arguments `torch.func.vmap` has in hand: it draws anew for
+    each of them, or not at all.
+    """
+    draw = partial(
+        torch.randn, generator=generator, dtype=torch.float32, device="cpu"
+    )
+    if not is_transformed():
+        return draw(shape)
+    with temporarily_clear_interpreter_stack():
+        return draw(shape)
 
 
 def log_features(

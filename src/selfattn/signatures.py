@@ -12,6 +12,7 @@ import math
 import os
 import types
 import typing
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar
 
@@ -20,6 +21,9 @@ from torch import Tensor, nn
 
 P = ParamSpec("P")
 R = TypeVar("R")
+STRIDED = torch.strided
+WHOLE = (int, torch.SymInt)
+REAL = (*WHOLE, float, torch.SymFloat)
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 INTEGERS = (*(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),)
 KINDS = {"bool": (torch.bool,), "float32": FLOATS, "int64": INTEGERS}
@@ -37,12 +41,17 @@ class Axes(NamedTuple):
     names: tuple[str, ...]  # of the axes, but for those that vary in number
     some: int | None  # where those stand, if there are any
 
-    def fits(self, x: Any) -> bool:
-        """Whether x is such a tensor."""
-        if not is_plain_tensor(x) or x.dtype not in self.dtypes:
-            return False
-        n, wanted = x.ndim, len(self.names)
-        return n == wanted if self.some is None else n >= wanted
+    @property
+    def fits(self) -> Callable[[Any], bool]:
+        """Whether something is such a tensor."""
+        dtypes, least = self.dtypes, len(self.names)
+        most = math.inf if self.some is not None else least
+
+        def fits(x: Any) -> bool:
+            right = isinstance(x, Tensor) and x.dtype in dtypes
+            return right and x.layout is STRIDED and least <= x.ndim <= most
+
+        return fits
 
     def of_its_type(self, x: Any) -> bool:
         """Whether x is a tensor at all."""
@@ -58,12 +67,17 @@ class Axes(NamedTuple):
         shape = "" if axes == ["..."] else f" with axes ({', '.join(axes)})"
         return f"a tensor of {' or '.join(kinds)}{shape}"
 
-    def sizes(self, x: Tensor) -> list[tuple[str, int]]:
-        """The named axes of x, and how long they are."""
+    @property
+    def places(self) -> dict[str, int]:
+        """Where each named axis is: counted from the end, behind those that
+        vary in number.
+        """
         split = len(self.names) if self.some is None else self.some
-        before = zip(self.names[:split], x.shape, strict=False)
-        ends = reversed(self.names[split:]), reversed(x.shape)
-        return [*before, *zip(*ends, strict=False)]
+        n = len(self.names)
+        return {
+            axis: i if i < split else i - n
+            for i, axis in enumerate(self.names)
+        }
 
 
 class Plain(NamedTuple):
@@ -99,6 +113,7 @@ Count = Annotated[int, Within(0)]
 Positive = Annotated[int, Within(1)]
 Share = Annotated[float, Within(0, 1)]
 Rule = Axes | Plain
+Shared = list[tuple[str, list[tuple[str, int]]]]
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -127,25 +142,36 @@ but it is [1.0]
     order = code.__code__.co_varnames[: code.__code__.co_argcount]
     hints = {n: h for n, h in code.__annotations__.items() if n != "return"}
     rules = {n: r for n, h in hints.items() if (r := rules_of(h))}
+    tests = {name: one_test(rule) for name, rule in rules.items()}
     shared = shared_axes(rules)
 
     @functools.wraps(function)
     def kept(*args: P.args, **kwargs: P.kwargs) -> R:
         given = dict(zip(order, args, strict=False), **kwargs)
         for name, x in given.items():
-            if name in rules:
-                check(name, x, rules[name])
-        if shared:
-            check_axes_agree(given, rules, shared)
+            if name in tests and not tests[name](x):
+                refuse(name, x, rules[name])
+        check_axes_agree(given, shared)
         return function(*args, **kwargs)
 
     return kept
 
 
-def check(name: str, x: Any, rules: tuple[Rule, ...]) -> None:
-    """Raise unless x fits one of these."""
-    if any(rule.fits(x) for rule in rules):
-        return
+def one_test(rules: tuple[Rule, ...]) -> Callable[[Any], bool]:
+    """Whether x fits one of these rules, asked as fast as can be.
+
+    It is asked at every call, which may take no longer than microseconds.
+    """
+    first, *others = (rule.fits for rule in rules)
+    if not others:
+        return first
+    if len(others) == 1 and rules[1] is SIMPLE[type(None)]:
+        return lambda x: x is None or first(x)
+    return lambda x: first(x) or any(fits(x) for fits in others)
+
+
+def refuse(name: str, x: Any, rules: tuple[Rule, ...]) -> None:
+    """Raise, as x fits none of these."""
     wanted = " or ".join(rule.words for rule in rules)
     right_type = any(rule.of_its_type(x) for rule in rules)
     error = ValueError if right_type else TypeError
@@ -154,28 +180,29 @@ def check(name: str, x: Any, rules: tuple[Rule, ...]) -> None:
 
 def is_plain_tensor(x: Any) -> bool:
     """Whether all of its numbers are there, one beside the other."""
-    return isinstance(x, Tensor) and x.layout == torch.strided
+    return isinstance(x, Tensor) and x.layout is torch.strided
 
 
-def check_axes_agree(
-    given: dict[str, Any],
-    rules: dict[str, tuple[Rule, ...]],
-    shared: frozenset[str],
-) -> None:
+def check_axes_agree(given: dict[str, Any], shared: Shared) -> None:
     """Raise unless an axis of one name has one length."""
-    known: dict[str, tuple[int, str]] = {}
-    for name, x in given.items():
-        if not isinstance(x, Tensor) or name not in rules:
-            continue
-        for axis, size in axes_of(rules[name]).sizes(x):
-            if axis not in shared:
+    for axis, places in shared:
+        first, size = "", None
+        for name, at in places:
+            x = given.get(name)
+            if not isinstance(x, Tensor):
                 continue
-            other, first = known.setdefault(axis, (size, name))
-            if size != other:
+            if size is None:
+                first, size = name, x.shape[at]
+            elif x.shape[at] != size:
                 raise ValueError(
                     f"{first} and {name} must agree in the axis {axis}, but "
                     f"{first} is {tuple(given[first].shape)} and {name} is "
                     f"{tuple(x.shape)}"
+                )
+            elif x.device != given[first].device:
+                raise ValueError(
+                    f"{first} and {name} must be on one device, but {first} "
+                    f"is on {given[first].device} and {name} on {x.device}"
                 )
 
 
@@ -185,12 +212,17 @@ def axes_of(rules: tuple[Rule, ...]) -> Axes:
     return found[0] if found else Axes((), (), None)
 
 
-def shared_axes(rules: dict[str, tuple[Rule, ...]]) -> frozenset[str]:
-    """The axes that several arguments have, by their names."""
-    names = [n for rule in rules.values() for n in set(axes_of(rule).names)]
-    return frozenset(
-        n for n in names if names.count(n) > 1 and n.isidentifier()
-    )
+def shared_axes(rules: dict[str, tuple[Rule, ...]]) -> Shared:
+    """The axes that several arguments have, each with where it is in them."""
+    places = defaultdict(list)
+    for name, rule in rules.items():
+        for axis, at in axes_of(rule).places.items():
+            places[axis].append((name, at))
+    return [
+        (axis, where)
+        for axis, where in places.items()
+        if len(where) > 1 and axis.isidentifier()
+    ]
 
 
 def rules_of(hint: Any) -> tuple[Rule, ...]:
@@ -255,13 +287,12 @@ def pair_of(parts: tuple[Any, ...]) -> Rule | None:
 
 def is_count(x: Any) -> bool:
     """A whole number, and not True or False."""
-    return isinstance(x, int | torch.SymInt) and not isinstance(x, bool)
+    return isinstance(x, WHOLE) and not isinstance(x, bool)
 
 
 def is_number(x: Any) -> bool:
     """A number, and not NaN."""
-    real = isinstance(x, int | float | torch.SymInt | torch.SymFloat)
-    return real and not isinstance(x, bool) and x == x
+    return isinstance(x, REAL) and not isinstance(x, bool) and x == x
 
 
 SIMPLE: dict[Any, Plain] = {

@@ -232,3 +232,20 @@ def test_causal_work_is_that_of_the_chunks_and_of_the_memory():
         forward = flops(lambda: linear_attention(q, k, v, causal=True))
     assert forward == 2 * n * (among + memory)
     assert math.isclose(flops(run) / forward, 2 * 3.5, rel_tol=0.15)
+
+
+@pytest.mark.parametrize(
+    "x", ["text", 2.5, torch.eye(3).long(), torch.eye(3).cfloat()]
+)
+@pytest.mark.usefixtures("unchecked")
+def test_features_of_what_is_no_number_are_refused_by_name(x):
+    with pytest.raises((TypeError, ValueError), match=r"x must be a tensor"):
+        elu_plus_one(x)
+
+
+@pytest.mark.parametrize("attend", [linear_attention, linear_weights])
+@pytest.mark.usefixtures("unchecked")
+def test_features_that_cannot_be_made_are_refused_by_name(attend):
+    x = [torch.randn(7, 5)] * (3 if attend is linear_attention else 2)
+    with pytest.raises(TypeError, match="feature_map must be a function"):
+        attend(*x, feature_map="elu")

@@ -199,3 +199,21 @@ def test_work_and_memory_are_linear_in_n_backwards_too():
     # The scores of a head would be 32 numbers a token, the weights' gradient
     # is: no head makes one of its own.
     assert largest_bytes(runs[-1]) == 4 * 32 * 4096
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_weights_of_halves_are_published_too(dtype):
+    """Weights in float32 met mixtures in half precision."""
+    q, k = torch.randn(2, 7, 5, dtype=dtype)
+    found = linformer_weights(q, k, MeanPooling(3))
+    expected = linformer_weights(q.double(), k.double(), MeanPooling(3))
+    assert_close(found.double(), expected, atol=1e-3, rtol=1e-2)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (7, 0), (2, 0, 5), (0, 7, 5)])
+def test_means_of_nothing_are_nothing(shape):
+    """PyTorch makes none, neither there nor on the way back."""
+    x = torch.zeros(shape, requires_grad=True)
+    means = MeanPooling(3)(x)
+    assert means.shape == (*shape[:-2], min(3, shape[-2]), shape[-1])
+    assert torch.autograd.grad(means.sum(), x)[0].shape == shape

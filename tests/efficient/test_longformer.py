@@ -183,3 +183,11 @@ def test_each_block_meets_its_window_and_the_global_tokens_and_no_more():
     everyone = 2 * (n + 2)  # for the two global queries
     counted = flops(passes(n, causal=False))
     assert counted == 7 * 2 * 2 * d * (64 * keys + everyone)
+
+
+def test_which_tokens_are_global_is_known_without_their_numbers():
+    """It looked for them in a tensor, which on meta holds nothing."""
+    x = torch.zeros(2, 9, 5, device="meta", requires_grad=True)
+    output = longformer_attention(x, x, x, window=2, global_at=(0, 4))
+    assert output.shape == (2, 9, 5)
+    assert torch.autograd.grad(output.sum(), x)[0].is_meta

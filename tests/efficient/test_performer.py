@@ -287,3 +287,29 @@ def test_work_and_memory_are_linear_in_n_backwards_too(causal):
     assert log_log_slope(lengths, [peak_bytes(run) for run in runs]) < 1.02
     # Not even the features of all tokens.
     assert largest_bytes(runs[-1]) < 4 * 2 * 2048 * 32
+
+
+@pytest.mark.parametrize("size", [1e20, -1e20, 1e30])
+@pytest.mark.parametrize("causal", [False, True])
+def test_keys_whose_squares_overflow_are_averaged_all_the_same(size, causal):
+    """In float32 they weighed nothing, and the output was zero."""
+    q, k, v = torch.ones(7, 5), torch.full((7, 5), size), torch.randn(7, 3)
+    seen = torch.ones(7, 7).tril() if causal else torch.ones(7, 7)
+    means = seen / seen.sum(dim=-1, keepdim=True)
+    assert_close(performer_weights(q, k, causal=causal), means)
+    assert_close(performer_attention(q, k, v, causal=causal), means @ v)
+
+
+def test_a_sum_of_large_values_does_not_overflow():
+    """A feature may be e²⁰, and 1e30 times that is no number."""
+    q, k, v = torch.randn(3, 7, 5)
+    large = performer_attention(q, k, v * 1e30) / 1e30
+    assert_close(large, performer_attention(q, k, v))
+
+
+def test_directions_are_the_same_for_all_that_vmap_maps():
+    """`vmap` refused to draw them."""
+    q, k = torch.randn(2, 3, 7, 5)
+    assert_close(
+        torch.func.vmap(performer_weights)(q, k), performer_weights(q, k)
+    )

@@ -362,3 +362,38 @@ def test_each_query_meets_its_buckets_and_no_more_than_twice_as_many():
     hashing = 2 * 2 * 2048 * 8 * 16
     counted = flops(lambda: attend(x, x, v, causal=True))
     assert 4 * pairs * 8 * 0.99 <= counted - hashing <= 2 * 4 * pairs * 8
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [
+        *(("n_rounds", 2.5), ("n_rounds", math.inf), ("n_rounds", "3")),
+        *(("n_buckets", 1j), ("n_buckets", ()), ("seed", 2.5)),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_number_of_rounds_is_refused_by_name(option, wrong):
+    """Two and a half rounds of one bucket were one round."""
+    x = torch.randn(9, 5)
+    with pytest.raises(TypeError, match=rf"{option} must be a whole number"):
+        lsh_attention(x, x, x, **{option: wrong})
+
+
+def test_what_has_no_features_points_nowhere():
+    x = torch.zeros(4, 0)
+    with pytest.raises(ValueError, match=r"features, at least 1,.*\(4, 0\)"):
+        lsh_buckets(x, n_buckets=2)
+
+
+def test_without_numbers_nobody_shares_a_bucket():
+    """PyTorch said that it cannot count on meta."""
+    x = torch.zeros(9, 5, device="meta")
+    with pytest.raises(ValueError, match="but q is on meta"):
+        lsh_attention(x, x, x)
+
+
+def test_a_seed_stands_for_one_draw_under_vmap_too():
+    """`vmap` refused to draw, or would have drawn for each of them anew."""
+    x = torch.randn(3, 40, 5)
+    mask = partial(lsh_mask, n_buckets=4)
+    assert torch.equal(torch.func.vmap(mask)(x, x), mask(x, x))

@@ -457,3 +457,20 @@ def test_each_window_meets_itself_and_no_more():
     # Moved by (2, 2): rows of 2, 7 x 4 and 2; columns of 2, 15 x 4 and 2.
     sizes = [(2 * 2 + 7 * 16 + 2 * 2), (2 * 2 + 15 * 16 + 2 * 2)]
     assert flops(passes(32, shift=(2, 2))) == 7 * 2 * 2 * 8 * math.prod(sizes)
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [
+        *(("grid", 3), ("grid", (None, 2)), ("window", (1, 2, 3))),
+        *(("window", (1.5, 2)), ("shift", "ab"), ("shift", (1,))),
+        ("relative_bias", [1.0]),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_window_is_refused_by_name(option, wrong):
+    """A third side of a window was ignored."""
+    x = torch.randn(1, 6, 5)
+    options = {"grid": (2, 3), "window": (2, 2), option: wrong}
+    with pytest.raises(TypeError, match=rf"{option} must be a t"):
+        swin_attention(x, x, x, **options)

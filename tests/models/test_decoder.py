@@ -191,3 +191,8 @@ def test_an_unknown_token_is_named():
         model(torch.tensor([[3, -1]]))
     small = torch.tensor([[3, 1]], dtype=torch.int32)
     assert torch.equal(model(small), model(small.long()))
+
+
+def test_after_no_token_nothing_comes_next():
+    with pytest.raises(ValueError, match=r"at least 1 token.*\(2, 0\)"):
+        decoder().step(tokens(0))

@@ -117,3 +117,10 @@ def test_one_embedding_may_serve_source_target_and_scores():
     assert len(tables) == 1
     own = EncoderDecoder(encoder, embed, blocks, tied=False)
     assert own.head.weight is not embed.tokens.weight
+
+
+def test_after_no_token_nothing_comes_next():
+    model, (source, target) = model_of(), texts()
+    memory = model.read(source)
+    with pytest.raises(ValueError, match=r"at least 1 token.*\(2, 0\)"):
+        model.step(target[:, :0], memory=memory)

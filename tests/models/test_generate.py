@@ -212,3 +212,17 @@ def test_there_must_be_a_token_to_choose():
     for choose in (greedy, sample):
         with pytest.raises(ValueError, match=r"choose, but logits is \(2, 0"):
             choose(torch.zeros(2, 0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_top_p_keeps_in_half_precision_what_it_keeps_of_these_numbers(dtype):
+    """Probabilities were added up in bfloat16, and came to p too soon."""
+    logits = torch.randn(40, 300).to(dtype)
+    kept = keep_top_p(logits, 0.9).isfinite()
+    assert torch.equal(kept, keep_top_p(logits.double(), 0.9).isfinite())
+
+
+def test_all_tokens_make_up_one():
+    """Rounded sums came to 1 before the last tokens, which were dropped."""
+    logits = torch.randn(3, 50_000)
+    assert torch.equal(keep_top_p(logits, 1.0), logits)

@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 import torch
+from hostile.of_keeping import stirred
+from hostile.recipes import MODULES
 from hostile.scenes import a_file, bert_weights, gpt2_weights
 from safetensors.torch import load_model, save_file, save_model
 from torch.testing import assert_close
@@ -109,3 +111,14 @@ def test_a_loaded_model_can_be_saved_and_loaded_again(
             weight += 1
     load_model(other, path)
     assert_close(answer(other), answer(model))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_is_saved_and_loaded_again(name, tmp_path):
+    """Weights that are shared, or lie in another order, are no trouble."""
+    module = MODULES[name]()
+    other = stirred(module)
+    save_model(module, str(tmp_path / "weights"))
+    load_model(other, tmp_path / "weights")
+    for key, weight in module.state_dict().items():
+        assert torch.equal(other.state_dict()[key], weight)

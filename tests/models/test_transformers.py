@@ -35,6 +35,8 @@ from selfattn.models import (
     load_bert,
     load_gpt2,
 )
+from selfattn.models.published import LLAMA_NAMES
+from selfattn.models.t5 import T5_NAMES
 from selfattn.models.weights import fill, renamed
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import T5Bias, rope_halves
@@ -342,24 +344,6 @@ def test_the_span_head_is_theirs(tmp_path):
 
 # T5
 
-T5_NAMES = {
-    r"^encoder\.block\.0\.\S+relative_\w+\.weight": "encoder.relative.table",
-    r"^decoder\.block\.0\.\S+relative_\w+\.weight": "relative.table",
-    r"^encoder\.embed_tokens": "encoder.embed.tokens",
-    r"^decoder\.embed_tokens": "embed.tokens",
-    r"^lm_head": "head",
-    r"^decoder\.": "",
-    r"final_layer_norm": "norm",
-    r"block\.": "blocks.",
-    r"\.layer\.\d\.SelfAttention\.(.)\.": r".attention.W_\1.",
-    r"\.layer\.\d\.EncDecAttention\.(.)\.": r".cross.W_\1.",
-    r"\.layer\.\d\.DenseReluDense\.wi\.": ".feed_forward.W_in.",
-    r"\.layer\.\d\.DenseReluDense\.wo\.": ".feed_forward.W_out.",
-    r"\.layer\.0\.layer_norm\.": ".add_norm_1.norm.",
-    r"\.layer\.1\.layer_norm\.": ".add_norm_2.norm.",
-    r"\.layer\.2\.layer_norm\.": ".add_norm_3.norm.",
-}
-
 
 def t5(attend):
     """Ours, with relative positions, RMSNorm, and no scale."""
@@ -518,19 +502,6 @@ def test_the_vision_transformer_has_the_same_logits():
 
 
 # Llama
-
-LLAMA_NAMES = {
-    r"^model\.embed_tokens": "embed.tokens",
-    r"^model\.layers\.": "blocks.",
-    r"^model\.norm\.": "norm.",
-    r"\.self_attn\.(.)_proj\.": r".attention.W_\1.",
-    r"\.mlp\.gate_proj\.": ".feed_forward.W_gate.",
-    r"\.mlp\.up_proj\.": ".feed_forward.W_in.",
-    r"\.mlp\.down_proj\.": ".feed_forward.W_out.",
-    r"\.input_layernorm\.": ".add_norm_1.norm.",
-    r"\.post_attention_layernorm\.": ".add_norm_2.norm.",
-    r"^lm_head\.": "head.",
-}
 
 
 @torch.no_grad()

@@ -82,3 +82,9 @@ def test_images_of_another_size_are_refused():
     """Turned by a right angle they have as many patches, but not the same."""
     with pytest.raises(ValueError, match=r"2, 15, 14\), .*\(3, 2, 14, 15\)"):
         embedding()(images().mT)
+
+
+def test_images_of_another_type_are_refused():
+    """PyTorch named two matrices, none of which the caller knows."""
+    with pytest.raises(ValueError, match=r"images.* type of the layer, torch"):
+        embedding()(images().float())

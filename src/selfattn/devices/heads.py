@@ -3,13 +3,18 @@
 import copy
 from typing import Any
 
+import torch
+import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
 from selfattn.checks import check_divides
+from selfattn.dot_product import widen
 from selfattn.multihead import MultiHeadAttention
+from selfattn.signatures import checked
 
 
+@checked
 def tensor_parallel(
     layer: MultiHeadAttention, mesh: DeviceMesh
 ) -> MultiHeadAttention:
@@ -29,9 +34,8 @@ def tensor_parallel(
         tables on each rank, and that gives each rank the whole output. Its
         parameters and their gradients are DTensors, and its ``heads`` and
         ``weights`` are those of the rank's own heads. A bias that is learned
-        gets from each rank what that rank's heads pass back to it: where it
-        is the same for all heads, its gradient is the sum over the ranks,
-        for the caller to make (`torch.distributed.all_reduce`).
+        gets on every rank what the heads of all ranks pass back to it, at
+        the price of one all-reduce more on the way back.
 
     Raises:
         ValueError: if the heads do not come out even, key heads included,
@@ -61,6 +65,8 @@ def tensor_parallel(
         first = mesh.get_local_rank() * layer.n_heads
         heads = slice(first, first + layer.n_heads)
         for name, x in options.items():
+            if name == "bias" and isinstance(x, Tensor) and x.requires_grad:
+                x = Summed.apply(x, mesh)
             is_table = name in ("mask", "bias")
             options[name] = own(x, heads) if is_table else same(x, mesh)
         return tuple(same(x, mesh) for x in tokens), options
@@ -85,3 +91,20 @@ def own(table: Any, heads: slice) -> Any:
     if table is None or table.ndim < 3 or table.shape[-3] == 1:
         return table
     return table[..., heads, :, :]
+
+
+class Summed(torch.autograd.Function):
+    """A table as it is; its gradient is the sum of those of all ranks."""
+
+    @staticmethod
+    def forward(ctx: Any, x, mesh):
+        """Nothing happens."""
+        ctx.mesh = mesh
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad):
+        """Add up what the heads of each rank pass back."""
+        [total] = widen(grad.clone())
+        dist.all_reduce(total, group=ctx.mesh.get_group())
+        return total.to(grad.dtype), None

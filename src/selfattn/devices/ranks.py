@@ -22,6 +22,11 @@ def place(group: Group) -> tuple[int, int]:
             "ranks must know of each other: call "
             "torch.distributed.init_process_group first, but it was not"
         )
+    outside = group is dist.GroupMember.NON_GROUP_MEMBER
+    if not (group is None or outside or isinstance(group, dist.ProcessGroup)):
+        raise TypeError(
+            f"group must be a process group or None, but it is {group!r:.60}"
+        )
     rank = dist.get_rank(group)
     if rank < 0:
         raise ValueError("a rank must be in the group, but this one is not")

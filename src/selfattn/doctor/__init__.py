@@ -41,14 +41,10 @@ every mistake that is known is caught.
 How to add an exercise. Write `exercises/<chapter>.py`; nothing else needs to
 know. Every `Exercise` in it is found under its name, "<chapter>/<name>":
 
-    ROW_SUMS = Exercise(
-        "my_chapter/row_sums",
-        asks="the sum of every row",
-        solution=lambda x: x.sum(dim=-1),
-        probes=(Probe("rows are summed, not columns", {"x": "n d"}),),
-    )
+    from selfattn.doctor.exercise import Exercise, mistake
+    from selfattn.doctor.probes import Probe
 
-    @ROW_SUMS.mistake
+    @mistake
     def sum_over_columns(x):
         """You get one sum for each column.
 
@@ -57,9 +53,18 @@ know. Every `Exercise` in it is found under its name, "<chapter>/<name>":
         """
         return x.sum(dim=-2)
 
+    ROW_SUMS = Exercise(
+        "my_chapter/row_sums",
+        asks="the sum of every row",
+        solution=lambda x: x.sum(dim=-1),
+        probes=(Probe("rows are summed, not columns", {"x": "n d"}),),
+        mistakes=(sum_over_columns,),
+    )
+
 The mistake's name is the function's, and its docstring is what a student
 reads. A prediction, whose answer is a number, a list of numbers or a word, is
-made by `prediction`. An answer that is a class or a module is run by a
+made by `prediction`, and its mistakes, functions that return such an answer,
+by `mistaken_value`. An answer that is a class or a module is run by a
 ``use`` of the exercise's own. `complaints` says what an exercise lacks, and
 the tests allow none: at least eight mistakes (four for a prediction), each
 rejected by its own name, no two alike on every probe, none equal to the

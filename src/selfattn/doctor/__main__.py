@@ -2,7 +2,8 @@
 
 Facts are options: `--causal` for True, `--no-causal` for False, `--n-heads 3`
 for all else, in any order. Exits with 0 if the thing is healthy, 1 if it is
-ill, and 2 if that could not be told.
+ill, 2 if that could not be told, 3 if it is different from the usual in what
+nobody promised, and 4 if something that was told could not be tried.
 """
 
 import sys

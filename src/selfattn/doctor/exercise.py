@@ -1,16 +1,14 @@
 """What an exercise is: a solution, probes, and a bank of named mistakes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import cleandoc
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from selfattn.doctor.probes import Inputs, Probe
-
-Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class UnusableError(Exception):
@@ -28,6 +26,7 @@ class Mistake:
     cure: str
     chapter: str = ""  # of the book, where it is explained, or page#section
     thread: str = ""  # where it was reported of code that people use
+    also: "Mistake | None" = None  # the second one, of two that were made
 
     def __str__(self) -> str:
         """The three sentences, one after the other."""
@@ -57,23 +56,33 @@ def mistake_as(
     return lambda answer: replace(described(known), answer=answer)
 
 
+def mistaken_value(function: Callable[[], object]) -> Mistake:
+    """What a function returns, as a mistake of a prediction. A decorator."""
+    return replace(described(function), answer=function())
+
+
 def described(known: Mistake | Callable[..., object]) -> Mistake:
     """The mistake that a function is, by its name and its docstring."""
     if isinstance(known, Mistake):
         return known
-    words = {"chapter": chapter_of(known.__module__)}
+    words: dict[str, Any] = {"chapter": chapter_of(known.__module__)}
     words |= read_docstring(known.__doc__ or "")
     return Mistake(known.__name__.replace("_", " "), known, **words)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Exercise:
     """One exercise. See the package's docstring for how to write one.
 
     ``optional`` tells, in words, what probes may need and a right answer
     may lack. ``conventions`` tells of each fact by which more than one
     outcome is right which there are: the first is the solution's, and every
-    other comes with the mistake that does so.
+    other comes with the mistake that does so. ``deviations`` are wrong
+    answers besides, for those of whom no mistake of the bank tells all; a
+    ``second`` look, at two of them at once, is taken when no single one does.
+    ``signs`` tell the name of what gives itself away otherwise; ``inside``
+    hands over an exercise for a part of an answer, and that part. Mistakes
+    that are ``unsure`` agree with too many: they are named if a sign says so.
     """
 
     name: str  # "<chapter>/<name>"
@@ -83,35 +92,16 @@ class Exercise:
     by_name: tuple[str, ...] = ()  # inputs that are passed by keyword
     use: Callable[[Any, Inputs], object] | None = None  # calls it when None
     predicted: bool = False  # the answer is a value, not a function
-    mistakes: list[Mistake] = field(default_factory=list)
+    mistakes: tuple[Mistake, ...] = ()
     optional: Mapping[str, str] = field(default_factory=dict)
     conventions: Mapping[str, Mapping[Any, Mistake | None]] = field(
         default_factory=dict
     )
-
-    def mistake(self, function: Function) -> Function:
-        """Add a wrong answer to the bank. For use as a decorator.
-
-        Its name is the function's; its docstring holds symptom, cause and
-        cure. For a prediction the function returns the wrong value.
-        """
-        return self.mistake_as(function)(function)
-
-    def mistake_as(
-        self, known: Mistake | Callable[..., object]
-    ) -> Callable[[Function], Function]:
-        """Add a wrong answer that is a known mistake in another place."""
-
-        def add(function: Function) -> Function:
-            answer = function() if self.predicted else function
-            self.mistakes.append(replace(described(known), answer=answer))
-            return function
-
-        return add
-
-    def known(self, answer: Callable[..., object]) -> Mistake:
-        """The mistake in the bank whose wrong answer this is."""
-        return next(one for one in self.mistakes if one.answer is answer)
+    deviations: tuple[Mistake, ...] = ()
+    second: Callable[[], Iterable[Mistake]] = tuple
+    signs: Callable[[Any], str] | None = None
+    inside: Callable[[Any], "tuple[Exercise, Any] | None"] | None = None
+    unsure: tuple[str, ...] = ()
 
     def adapted(self, adapt: Callable[[Any], Any]) -> "Exercise":
         """The same exercise, with all its answers called in another way."""
@@ -122,7 +112,14 @@ class Exercise:
         return replace(
             self,
             solution=adapt(self.solution),
-            mistakes=list(known.values()),
+            mistakes=tuple(known.values()),
+            deviations=tuple(
+                replace(one, answer=adapt(one.answer))
+                for one in self.deviations
+            ),
+            second=lambda: (
+                replace(one, answer=adapt(one.answer)) for one in self.second()
+            ),
             conventions={
                 fact: {
                     value: rule and known[rule]
@@ -149,7 +146,11 @@ class Exercise:
 
 
 def prediction(
-    name: str, asks: str, solution: Any, tolerance: float = 0.005
+    name: str,
+    asks: str,
+    solution: Any,
+    mistakes: tuple[Mistake, ...] = (),
+    tolerance: float = 0.005,
 ) -> Exercise:
     """An exercise whose answer is a number, a list of numbers or a word.
 
@@ -163,6 +164,7 @@ def prediction(
         probes=(Probe(asks, {}, tolerance=tolerance),),
         use=read_prediction,
         predicted=True,
+        mistakes=mistakes,
     )
 
 

@@ -32,6 +32,12 @@ class Fact:
 
 
 TAKES = Fact("names of what it can do; all else is not asked")
+DTYPES = Fact("the number types that it promises, such as float32; no others")
+TYPES = ("float64", "float32", "bfloat16", "float16")
+# Who takes a mask takes one of rows, or says otherwise by its axes.
+IMPLIED = {"rows": "mask", "texts": "mask"}
+IMPLIED_BY_ALL = ("batches",)
+COMMON = {"takes": TAKES, "dtypes": DTYPES}  # facts of every kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +74,9 @@ class Reading:
         if self.takes is None:
             return dict(self.lacks)
         why = "it was not said to take it"
-        return {need: why for need in optional if need not in self.takes}
+        taken = {*self.takes, *IMPLIED_BY_ALL}
+        taken |= {n for n, by in IMPLIED.items() if by in taken}
+        return {need: why for need in optional if need not in taken}
 
 
 def nothing(thing: Any, told: Facts) -> Reading:
@@ -125,6 +133,7 @@ class Kind:
         examples: makes healthy things of this kind, each with what is to be
             said of it, by labels; None is enough for a thing on which the
             exercise does not depend.
+        meant: of mistakes that some make on purpose, the fact that says so.
     """
 
     name: str
@@ -137,10 +146,11 @@ class Kind:
     code: Callable[[Any, Facts], tuple[str, ...]] = by_its_name
     fallback: Callable[[Any, Facts, Reading], Reading | None] = no_less
     examples: Callable[[], Examples] = needless
+    meant: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, told: Facts) -> None:
         """Raise a `ValueError` unless the facts are facts of this kind."""
-        known = {**self.facts, "takes": TAKES}
+        known = {**self.facts, **COMMON}
         for name, value in told.items():
             if name not in known:
                 raise ValueError(
@@ -180,6 +190,19 @@ class Kind:
                 candidates={},
                 takes=None if takes is None else tuple(takes),
             )
+
+    def asked_of(self, told: Facts) -> tuple[str, ...]:
+        """The needs of which the facts that were told make promises."""
+        of_facts = [self.facts[n].need for n in told if n in self.facts]
+        types = told.get("dtypes") or ()
+        return (*filter(None, of_facts), *(t for t in types if t in TYPES))
+
+    def excluded(self, told: Facts) -> dict[str, str]:
+        """The types that were not promised, where some were."""
+        if told.get("dtypes") is None:
+            return {}
+        why = "it was not promised"
+        return {t: why for t in TYPES if t not in told["dtypes"]}
 
     def needs_tried_last(self) -> set[str]:
         """The needs of which some facts tell: see `Fact.need`."""

@@ -55,6 +55,7 @@ class Probe:
     needs: tuple[str, ...] = ()  # what not every right answer can do
     convention: str = ""  # the fact that more than one outcome is right by
     refused: bool = False  # a right answer raises, in whatever words
+    tells: str = ""  # the mistake that its failing gives away, by its name
     experiment: Callable[[Callable[..., Any], Inputs], object] | None = None
 
     def axes(self) -> dict[str, int]:

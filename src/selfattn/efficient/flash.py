@@ -152,11 +152,6 @@ def tiled(
     return Parts(*unfelt(attend, q, k, v))
 
 
-def zeros_for(x: Any) -> Any:
-    """Where a gradient is added up: one in half precision would stall."""
-    return None if x is None else widen(torch.zeros_like(x))[0]
-
-
 class Flash(torch.autograd.Function):
     """Both passes by hand: the paper's algorithms 1 and 4.
 

@@ -14,7 +14,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_call, check_once, check_shapes
+from selfattn.checks import (
+    batch_shape,
+    check_call,
+    check_function,
+    check_once,
+    check_places,
+    check_shapes,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -38,6 +45,7 @@ CHUNK = 64  # tokens at a time: about d, where both ways cost the same
 FeatureMap = Callable[[Tensor], Tensor]
 
 
+@checked
 def elu_plus_one(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """φ(x) = elu(x) + 1: x + 1 above zero and exp(x) below.
 
@@ -135,6 +143,7 @@ def linear_attention(
     check_call("linear_attention", q, k, v, causal)
     why = "it sums up the keys before it looks at a query"
     refuse("linear_attention", why, mask, bias)
+    check_function("feature_map", feature_map)
     ours = feature_map is elu_plus_one
     if not ours:  # it may have parameters to train, so autograd must see it
         q, k = feature_map(q), feature_map(k)
@@ -188,6 +197,8 @@ def linear_attention_step(
     >>> torch.allclose(torch.stack(outputs), at_once, atol=1e-6)
     True
     """
+    before = {} if memory is None else memory._asdict()
+    check_places(q=q, k=k, v=v, **before)
     dtype = v.dtype
     asked, key, v = widen(feature_map(q), feature_map(k), v)
     pairs, total = key[..., None] * v[..., None, :], key[..., None, :]

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_shapes
+from selfattn.checks import check_at_layer, check_shapes
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -58,7 +58,8 @@ def linformer_weights(q: Queries, k: Keys, project: Projection) -> Table:
     """
     identity = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device)
     mixtures = project(identity)  # (m, n_k): E of the paper
-    return attention_weights(q, mixtures @ k) @ mixtures
+    weights = attention_weights(q, mixtures @ k)
+    return weights @ mixtures.to(weights)
 
 
 class LinformerAttention(nn.Module):
@@ -166,6 +167,7 @@ class LearnedProjection(nn.Module):
         Raises:
             ValueError: if there are more tokens than weights.
         """
+        check_at_layer("x", x, self.weight)
         n = x.shape[-2]
         if n > self.weight.shape[1]:
             raise ValueError(
@@ -205,8 +207,10 @@ class MeanPooling(nn.Module):
         self, x: Float[Tensor, "*batch n d"]
     ) -> Float[Tensor, "*batch m d"]:
         """The means."""
-        flat = x.flatten(0, -3) if x.ndim > 2 else x[None]
         m = min(self.m, x.shape[-2])
+        if 0 in x.shape:  # of which PyTorch makes no means
+            return x[..., :m, :]
+        flat = x.flatten(0, -3) if x.ndim > 2 else x[None]
         means = F.adaptive_avg_pool1d(flat.mT, m).mT
         return means.reshape(*x.shape[:-2], m, x.shape[-1])
 

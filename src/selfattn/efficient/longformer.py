@@ -131,8 +131,7 @@ def longformer_attention(
     refuse("longformer_attention", why, mask, bias)
     check_window(window)
     check_global(global_at, k.shape[-2])
-    at = torch.tensor(sorted(global_at), dtype=torch.long, device=q.device)
-    at = at[: k.shape[-2]]  # without keys, there is no first one either
+    at = sorted(global_at)[: k.shape[-2]]  # without keys, no first one either
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         flat = one_batch_axis(q, k, v)
@@ -161,7 +160,7 @@ class Band(NamedTuple):
 
 
 def bands(
-    q: Tensor, k: Tensor, at: Tensor, window: int, causal: bool
+    q: Tensor, k: Tensor, where: list[int], window: int, causal: bool
 ) -> Iterator[Band]:
     """The bands of the window, and then the global queries with all keys.
 
@@ -171,6 +170,7 @@ def bands(
     n_q, n_k = q.shape[-2], k.shape[-2]
     first = n_k - n_q  # where the first query sits
     i, j = indices(n_q, n_k, device=q.device)
+    at = rows_of(where, q)
     sees_all, seen_by_all = torch.isin(i, at), torch.isin(j, at)
 
     def band(rows: slice | Tensor, keys: slice, near: Tensor) -> Band:
@@ -187,10 +187,16 @@ def bands(
         near = (i[rows] - j[:, keys]).abs() < window
         of_window = band(rows, keys, near)
         yield of_window._replace(seen=of_window.seen & ~sees_all[rows])
-    for some in (at[at >= first] - first).split(BLOCK):
-        if len(some):
-            near = torch.ones_like(seen_by_all).expand(len(some), n_k)
-            yield band(some, slice(0, n_k), near)
+    asking = [x - first for x in where if x >= first]
+    for part in blocks(0, len(asking), BLOCK):
+        some = rows_of(asking[part], q)
+        near = torch.ones_like(seen_by_all).expand(len(some), n_k)
+        yield band(some, slice(0, n_k), near)
+
+
+def rows_of(where: list[int], like: Tensor) -> Tensor:
+    """Numbers of tokens, to pick them by."""
+    return torch.tensor(where, dtype=torch.long, device=like.device)
 
 
 class Longformer(torch.autograd.Function):
@@ -204,10 +210,11 @@ class Longformer(torch.autograd.Function):
     @staticmethod
     @torch.autocast("cpu", enabled=False)
     @torch.autocast("cuda", enabled=False)
-    def forward(ctx: Any, q, k, v, at, window, causal):
+    def forward(ctx: Any, q, k, v, where, window, causal):
         """Attend band by band, writing into one output."""
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
-        for rows, keys, seen in bands(q, k, at, window, causal):
+        at = rows_of(where, q)
+        for rows, keys, seen in bands(q, k, where, window, causal):
             # PyTorch's fused kernel wants four axes.
             output[:, rows] = F.scaled_dot_product_attention(
                 q[None, :, rows],
@@ -215,8 +222,8 @@ class Longformer(torch.autograd.Function):
                 with_global(v, at, keys)[None],
                 attn_mask=unless(seen, q),
             )[0]
-        ctx.save_for_backward(q, k, v, at, output)
-        ctx.window, ctx.causal = window, causal
+        ctx.save_for_backward(q, k, v, output)
+        ctx.where, ctx.window, ctx.causal = where, window, causal
         return output
 
     @staticmethod
@@ -225,10 +232,11 @@ class Longformer(torch.autograd.Function):
     def backward(ctx: Any, grad_output):
         """Make each band's weights anew, and add up what they pass back."""
         check_once("longformer_attention")
-        q, k, v, at, output = ctx.saved_tensors
+        q, k, v, output = ctx.saved_tensors
+        at = rows_of(ctx.where, q)
         grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
         scale = 1 / math.sqrt(q.shape[-1])
-        for rows, keys, seen in bands(q, k, at, ctx.window, ctx.causal):
+        for rows, keys, seen in bands(q, k, ctx.where, ctx.window, ctx.causal):
             queries, near, values, grad = widen(
                 q[:, rows],
                 with_global(k, at, keys),

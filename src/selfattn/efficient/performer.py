@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.linalg import vector_norm
 
 from selfattn.checks import batch_shape, check_call, check_once, check_shapes
 from selfattn.dot_product import (
@@ -27,7 +28,7 @@ from selfattn.dot_product import (
     widen,
     with_causal,
 )
-from selfattn.hidden import unfelt
+from selfattn.hidden import can_look, unfelt
 from selfattn.pieces import chunks, one_batch_axis
 from selfattn.random_features import log_features, random_directions
 from selfattn.signatures import checked
@@ -36,6 +37,7 @@ CHUNK = 64  # tokens at a time: the features of so many are held at once
 # Features are at most e²⁰, not 1: a product of two may then be as small as
 # e⁻¹²⁷ of the largest before it rounds to zero, and none overflows.
 ROOM = 20.0
+LARGE = 1e15  # what is larger may overflow float32 when it is squared
 LEAST = math.exp(-35.0)  # a sum of weights that is smaller is none
 
 
@@ -81,6 +83,9 @@ def performer_weights(
     check_shapes(q, k, k)
     d = q.shape[-1]
     omega = random_directions(n_features, d, seed=seed, orthogonal=orthogonal)
+    dtype = widen(q)[0].dtype
+    if overflows(q, k):
+        q, k = q.double(), k.double()
     q, k, omega = widen(q, k, omega.to(q.device))
     # Divided by d^¼ each, the product of q and k is q·k/√d.
     log_q = log_features(q / d**0.25, omega)
@@ -91,7 +96,8 @@ def performer_weights(
     # That is undone where it matters: not for queries, whose row is divided
     # by its sum.
     log_estimates = products.log() + top_k.mT
-    return masked_softmax(log_estimates, with_causal(None, causal, q, k))
+    weights = masked_softmax(log_estimates, with_causal(None, causal, q, k))
+    return weights.to(dtype)
 
 
 def performer_attention(
@@ -149,6 +155,9 @@ def performer_attention(
     omega = random_directions(
         n_features, q.shape[-1], seed=seed, orthogonal=orthogonal
     )
+    dtype = q.dtype
+    if overflows(k, v):
+        q, k, v = q.double(), k.double(), v.double()
     [like] = widen(q[..., :0])
     omega = omega.to(like) / q.shape[-1] ** 0.25
 
@@ -156,7 +165,21 @@ def performer_attention(
         output = Performer.apply(*one_batch_axis(q, k, v), omega, causal)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt(attend, q, k, v) if causal else attend(q, k, v)
+    output = unfelt(attend, q, k, v) if causal else attend(q, k, v)
+    return output.to(dtype)
+
+
+def overflows(*tensors: Tensor) -> bool:
+    """Whether a number is so large that squares and sums may overflow.
+
+    In float64, which then computes them, they do not. Not asked where one
+    cannot look, or would have to wait for a GPU.
+    """
+    return any(
+        x.numel() > 0 and vector_norm(x.detach(), math.inf).item() > LARGE
+        for x in tensors
+        if can_look(x)
+    )
 
 
 class Performer(torch.autograd.Function):

@@ -22,7 +22,7 @@ from selfattn.checks import (
     check_call,
     check_flag,
     check_once,
-    check_whole,
+    check_shapes,
 )
 from selfattn.dot_product import (
     Bias,
@@ -37,6 +37,7 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
 from selfattn.pieces import one_batch_axis
+from selfattn.random_features import normal
 from selfattn.signatures import checked
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
@@ -77,7 +78,7 @@ def lsh_buckets(
     >>> bool(a == same), int(opposite - a) % 8
     (True, 4)
     """
-    check_whole(n_rounds=n_rounds, n_buckets=n_buckets, seed=seed)
+    check_shapes(x, x, x)
     if n_rounds < 1 or n_buckets < 1 or (n_buckets > 1 and n_buckets % 2):
         raise ValueError(
             "there must be at least 1 round, and 1 bucket or an even number, "
@@ -85,10 +86,7 @@ def lsh_buckets(
         )
     half, d = n_buckets // 2, x.shape[-1]
     generator = torch.Generator().manual_seed(seed)
-    shape = n_rounds, d, max(1, half)
-    # Whatever type or device is the default: a seed stands for one draw.
-    options: Any = {"dtype": torch.float32, "device": "cpu"}
-    directions = torch.randn(shape, generator=generator, **options)
+    directions = normal(n_rounds, d, max(1, half), generator=generator)
     x, directions = widen(x.detach(), directions.to(x.device))
     numbers = torch.arange(directions.shape[-1], device=x.device).to(x.dtype)
     buckets = []
@@ -208,6 +206,8 @@ def lsh_attention(
     check_flag("see_itself", see_itself)
     why = "it makes no table of scores to put it on"
     refuse("lsh_attention", why, mask, bias)
+    if q.is_meta:
+        raise ValueError("buckets are of numbers, but q is on meta")
     q_flat, k_flat, _ = one_batch_axis(q, k, v)
     buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
     pairs = partial(groups, *buckets, causal, see_itself)
@@ -219,6 +219,7 @@ def lsh_attention(
     return unfelt(attend, q, k, v, rows=None)
 
 
+@checked
 def both_buckets(
     q: Tensor, k: Tensor, n_buckets: int | None, n_rounds: int, seed: int
 ) -> tuple[Tensor, Tensor, int]:

@@ -192,6 +192,7 @@ def four_axes(x: Tensor) -> Tensor:
     return x.reshape(math.prod(x.shape[:-3]), heads, *x.shape[-2:])
 
 
+@checked
 def check_grid(grid: Size, q: Tensor, k: Tensor) -> None:
     """Raise unless queries and keys are the tokens of the grid."""
     if not q.shape[-2] == k.shape[-2] == math.prod(grid) or min(grid) < 0:
@@ -201,6 +202,7 @@ def check_grid(grid: Size, q: Tensor, k: Tensor) -> None:
         )
 
 
+@checked
 def check_windows(window: Size, shift: Size) -> None:
     """Raise unless windows hold a token and are moved by less than one."""
     if not (0 <= shift[0] < window[0] and 0 <= shift[1] < window[1]):
@@ -210,7 +212,8 @@ def check_windows(window: Size, shift: Size) -> None:
         )
 
 
-def check_offsets(relative_bias: Tensor, window: Size, heads: int) -> None:
+@checked
+def check_offsets(relative_bias: Offsets, window: Size, heads: int) -> None:
     """Raise unless there is a number for each offset within a window."""
     wanted = (heads, 2 * window[0] - 1, 2 * window[1] - 1)
     try:

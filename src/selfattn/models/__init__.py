@@ -5,6 +5,7 @@ reads (BERT), `Decoder` writes (GPT), `EncoderDecoder` does both (T5), and
 `VisionTransformer` reads patches.
 """
 
+from selfattn.models.beams import Beams, beam_search
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
@@ -25,9 +26,12 @@ from selfattn.models.heads import (
     best_span,
 )
 from selfattn.models.load import Bert, load_bert, load_gpt2
+from selfattn.models.published import load_llama, load_vit
+from selfattn.models.t5 import load_t5
 from selfattn.models.vision import PatchEmbedding, VisionTransformer
 
 __all__ = [
+    "Beams",
     "Bert",
     "ClassHead",
     "Decoder",
@@ -40,6 +44,7 @@ __all__ = [
     "SpanHead",
     "VisionTransformer",
     "WordHead",
+    "beam_search",
     "best_span",
     "complete",
     "greedy",
@@ -47,5 +52,8 @@ __all__ = [
     "keep_top_p",
     "load_bert",
     "load_gpt2",
+    "load_llama",
+    "load_t5",
+    "load_vit",
     "sample",
 ]

@@ -92,6 +92,7 @@ class Decoder(nn.Module):
         Returns:
             The logits, (batch, n_tokens), and the longer cache.
         """
+        check_new(tokens)
         n_past = length_of(cache, len(self.blocks))
         x = self.embed(tokens, offset=n_past)
         n = x.shape[-2]
@@ -102,6 +103,15 @@ class Decoder(nn.Module):
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
         return self.head(self.norm(x[:, -1])), longer
+
+
+def check_new(tokens: Tensor) -> None:
+    """Raise unless there is a token for something to come after."""
+    if tokens.shape[1] == 0:
+        raise ValueError(
+            "a step needs at least 1 token, (batch, n), but tokens is "
+            f"{tuple(tokens.shape)}"
+        )
 
 
 def length_of(cache: Cache | None, n_blocks: int) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.models.decoder import Cache, head_of, length_of
+from selfattn.models.decoder import Cache, check_new, head_of, length_of
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder, Relative, bias_of
 from selfattn.signatures import checked
@@ -126,6 +126,7 @@ class EncoderDecoder(nn.Module):
         Returns:
             The logits, (batch, n_tokens), and the longer cache.
         """
+        check_new(tokens)
         n_past = length_of(cache, len(self.blocks))
         length_of(memory.kept, len(self.blocks))
         x = self.embed(tokens, offset=n_past)

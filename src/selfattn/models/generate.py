@@ -144,11 +144,13 @@ def keep_top_p(logits: Logits, p: float | int) -> Logits:
         raise ValueError(
             f"a probability to make up lies above 0 and up to 1, but p={p}"
         )
-    ordered, place = logits.sort(dim=-1, descending=True)
-    weights = ordered.softmax(dim=-1)
+    ordered, place = logits.sort(dim=-1, descending=True, stable=True)
+    # In float64: sums of a whole vocabulary are else rounded past p. Even so
+    # the last of them may come to 1, and p = 1 means all.
+    weights = ordered.double().softmax(dim=-1)
     # Kept is every token before which p is not yet made up.
     before = weights.cumsum(dim=-1) - weights
-    ordered = ordered.masked_fill(before >= p, -math.inf)
+    ordered = ordered.masked_fill((before >= p) & (p < 1), -math.inf)
     return torch.empty_like(logits).scatter(-1, place, ordered)
 
 

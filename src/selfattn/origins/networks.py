@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_enters
+from selfattn.checks import check_enters, is_transformed
 from selfattn.signatures import Count, Positive, checked
 
 Tokens = Float[Tensor, "batch n d_model"]
@@ -48,7 +48,20 @@ class Recurrent(nn.Module):
     def forward(self, x: Tokens) -> Float[Tensor, "batch n d_out"]:
         """Every state, (batch, n, d_in) -> (batch, n, d_out)."""
         check_enters("x", x, self.layer.weight_ih_l0)
-        return self.layer(x)[0]
+        if x.shape[1] == 0:
+            raise ValueError(
+                "x must have at least 1 token to read, (batch, n, d_in), but "
+                f"it is {tuple(x.shape)}"
+            )
+        try:
+            return self.layer(x)[0]
+        except RuntimeError:
+            if not is_transformed():
+                raise
+            raise ValueError(
+                "torch.func.vmap cannot map x over PyTorch's recurrent "
+                "layers: it has no rule for them"
+            ) from None
 
 
 class Convolution(nn.Module):
@@ -110,6 +123,8 @@ class Convolution(nn.Module):
         """Mix neighbours, (batch, n, d_model) -> (batch, n, d_model)."""
         for layer, span in zip(self.layers, self.spans(), strict=True):
             check_enters("x", x, layer.weight[..., 0])
+            if x.shape[1] == 0:  # of which PyTorch makes no convolution
+                continue
             after = 0 if self.causal else span // 2
             padded = F.pad(x.mT, (span - after, after))
             x = x + layer(padded).mT.relu()

@@ -113,13 +113,7 @@ class Translator(nn.Module):
         self, target: Target, memory: Memory, state: Tensor | None = None
     ) -> tuple[Float[Tensor, "batch n_q n_target"], Tensor]:
         """Logits of what follows each target token, and the last state."""
-        if memory.summary.shape[1] != target.shape[0] or target.numel() == 0:
-            raise ValueError(
-                "as many targets must be written as sources were read, of at "
-                "least 1 token, but "
-                f"target is {tuple(target.shape)} and memory is of "
-                f"{memory.summary.shape[1]}"
-            )
+        check_target(target, memory)
         state = memory.summary if state is None else state
         h, state = self.writer(look_up("target", target, self.target), state)
         if self.attend is not None:
@@ -163,6 +157,18 @@ class Translator(nn.Module):
                 "a translator without attention looks nowhere, but attend=None"
             )
         memory = self.read(source, lengths)
+        check_target(target, memory)
         asked = look_up("target", target, self.target)
         h, _ = self.writer(asked, memory.summary)
         return self.attend.weights(h, memory.states, mask=memory.mask)
+
+
+def check_target(target: Tensor, memory: Memory) -> None:
+    """Raise unless there is something to write for each source."""
+    n_read = memory.summary.shape[1]
+    if n_read != target.shape[0] or target.numel() == 0:
+        raise ValueError(
+            "as many targets must be written as sources were read, of at "
+            f"least 1 token, but target is {tuple(target.shape)} and memory "
+            f"is of {n_read}"
+        )

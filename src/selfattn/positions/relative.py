@@ -6,7 +6,13 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
-from selfattn.checks import check_enters, check_flag, check_shapes
+from selfattn.checks import (
+    check_at_layer,
+    check_enters,
+    check_flag,
+    check_shapes,
+    check_width,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -266,6 +272,8 @@ class ShawAttention(nn.Module):
     @checked
     def distances(self, q: Queries, k: Keys) -> Int[Tensor, "n_q n_k"]:
         """Rows of the two tables for each query and key, (n_q, n_k)."""
+        check_width("q", q, self.for_keys.shape[-1])
+        check_at_layer("q", q, self.for_keys)
         i, j = indices(q.shape[-2], k.shape[-2], device=q.device)
         limit = self.max_distance
         return (j - i).clamp(-limit, limit) + limit

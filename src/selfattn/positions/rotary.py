@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from selfattn.checks import check_even, check_floats
+from selfattn.checks import check_floats
 from selfattn.positions.absolute import frequencies
 from selfattn.signatures import checked
 
@@ -111,3 +111,12 @@ def halves_to_pairs(
     """
     check_even(x)
     return torch.stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
+
+
+def check_even(x: Tensor) -> None:
+    """Raise unless the last axis can be cut into pairs."""
+    if x.shape[-1] % 2:
+        raise ValueError(
+            "features come in pairs, so their number must be even, but x is "
+            f"{tuple(x.shape)}"
+        )

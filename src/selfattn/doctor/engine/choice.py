@@ -14,8 +14,9 @@ def decide(cases: Sequence[Case], kind: Kind) -> Case:
 
     A reading under which it is healthy makes most sense, one under which its
     mistake has a name makes more than one under which it has none. Of those,
-    the one counts under which most is right. Where several are left that do
-    not say the same, a fact is asked for.
+    the one counts under which most is right. Where several are left that
+    have other names for its mistake, a fact is asked for; if it is ill under
+    each and has a name under none, one is taken.
     """
     most = max(likelihood(case.report) for case in cases)
     likely = [case for case in cases if likelihood(case.report) == most]
@@ -27,7 +28,10 @@ def decide(cases: Sequence[Case], kind: Kind) -> Case:
         for name, value in first.facts.items()
         if any(case.report.facts[name] != value for case in likely)
     }
-    if len({verdict(case.report) for case in likely}) > 1:
+    names = {
+        case.report.mistake and case.report.mistake.name for case in likely
+    }
+    if len(names) > 1:
         question = ask(open_facts, kind)
         unclear = first.with_(findings=(), mistake=None, question=question)
         return likely[0]._replace(report=unclear)
@@ -50,13 +54,6 @@ def likelihood(report: Report) -> tuple[int, ...]:
     if report.passed:
         return (verdict, -len(report.refused))
     return (verdict, report.probes - len(sorts), near)
-
-
-def verdict(report: Report) -> tuple[object, ...]:
-    """What a report says, so that two can be compared."""
-    if report.mistake is not None:
-        return (report.mistake.name,)
-    return tuple((f.probe.claim, f.difference.sort) for f in report.findings)
 
 
 def ask(facts: Facts, kind: Kind) -> str:

@@ -16,6 +16,7 @@ from selfattn.doctor.engine.matching import (
     observe_known,
     wrong_on,
 )
+from selfattn.doctor.engine.naming import named
 from selfattn.doctor.engine.outcome import Outcome, observe
 from selfattn.doctor.engine.shrinking import smallest_failure
 from selfattn.doctor.exercise import Exercise
@@ -112,7 +113,20 @@ def with_name(case: Case, required: Sequence[str]) -> Case:
     if mistake is None:
         case = without(refusals(exercise, case.seen, required), case)
         mistake = mistake_made(exercise, case.seen)
+    of_patient = isinstance(case.answer, Patient)
+    if mistake is not None and of_patient and mistake.name in exercise.unsure:
+        sign = exercise.signs(case.answer) if exercise.signs else ""
+        mistake = mistake if sign in ("", mistake.name) else None
     return case._replace(report=case.report.with_(mistake=mistake))
+
+
+def looked_at_again(case: Case) -> Case:
+    """A case of a patient without a name, with one that tells most of it."""
+    report = case.report
+    if report.mistake is not None or not report.findings:
+        return case
+    mistake = named(case.answer, case.exercise, case.seen)
+    return case._replace(report=report.with_(mistake=mistake))
 
 
 def without(refused: Mapping[str, str], case: Case) -> Case:

@@ -6,14 +6,21 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from selfattn.doctor.engine.choice import decide, likelihood
-from selfattn.doctor.engine.diagnosis import Case, explain, judge
+from selfattn.doctor.engine.diagnosis import (
+    Case,
+    explain,
+    judge,
+    looked_at_again,
+)
 from selfattn.doctor.engine.isolation import RefusedError, Watch
 from selfattn.doctor.engine.outcome import OwnTroubleError, in_words
+from selfattn.doctor.engine.promises import weighed
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import Kind, Reading, UnclearError
+from selfattn.doctor.kind import IMPLIED, Kind, Reading, UnclearError
 from selfattn.doctor.patient import Facts, Patient, unseen
 from selfattn.doctor.report import Report
 
+AGAIN = 3  # readings in which a name is looked for by deviations
 NAMED = (
     type,
     types.FunctionType,
@@ -30,7 +37,10 @@ def examine_here(
     try:
         seen = kind.read(thing, said)
         report = reported(thing, kind, said, seen, watch)
-        less = None if report.likely else kind.fallback(thing, said, seen)
+        # Who is right on most probes has no other formula.
+        few = 2 * len(report.findings) < report.probes
+        known = report.likely or few
+        less = None if known else kind.fallback(thing, said, seen)
         if less is None:
             return report
         other = reported(thing, kind, said, less, watch)
@@ -88,19 +98,21 @@ class Visit(NamedTuple):
         exercise = self.exercise(facts)
         code = kind.code(self.thing, facts)
         later = dict.fromkeys(kind.needs_tried_last() if put_off else (), "")
+        less = reading.without(exercise.optional) | kind.excluded(said)
+        required = *reading.required, *kind.asked_of(said)
         case = judge(
             Patient(self.prepared, facts, kind.adapt, self.watch, code),
             exercise,
             said={n: said[n] for n in exercise.conventions if n in said},
-            required=reading.required,
-            lacks=later | reading.without(exercise.optional),
+            required=required,
+            lacks=later | less,
             known=known and known.outcomes,
             name=name,
         )
         report = as_read(
             case.report, self.thing, kind, exercise, said, reading
         )
-        return case._replace(report=report)
+        return case._replace(report=report.with_(promised=required))
 
 
 def reported(
@@ -110,7 +122,22 @@ def reported(
     prepared = kind.prepare(thing, {**seen.facts, **said})
     visit = Visit(thing, prepared, kind, said, watch)
     check_takes(visit, seen)
-    return explain(decide(list(read(visit, seen)), kind))
+    case = decide(named_at_last(list(read(visit, seen))), kind)
+    return weighed(explain(case), kind, said)
+
+
+def named_at_last(cases: list[Case]) -> list[Case]:
+    """The cases; the likeliest, if they have no name, looked at again.
+
+    That takes longer than all else, so it is done for a few readings alone.
+    """
+    most = max(likelihood(case.report) for case in cases)
+    likely = [case for case in cases if likelihood(case.report) == most]
+    if likely[0].report.passed or likely[0].report.mistake is not None:
+        return cases
+    again = [looked_at_again(case) for case in likely[:AGAIN]]
+    named = [case for case in again if case.report.mistake is not None]
+    return named or likely
 
 
 def read(visit: Visit, seen: Reading) -> Iterator[Case]:
@@ -168,12 +195,14 @@ def as_read(
         exercise.optional[need]: why
         for need, why in report.not_asked.items()
         if need in exercise.optional
+        and IMPLIED.get(need) not in report.not_asked
     }
     return report.with_(
         exercise=kind.name,
         patient=title(thing),
         facts=told,
         not_asked=not_asked,
+        lacking=dict(report.not_asked),
     )
 
 

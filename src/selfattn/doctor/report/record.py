@@ -47,6 +47,10 @@ class Record:
     remarks: tuple[Mistake, ...] = ()  # where its conventions are not ours
     not_asked: Mapping[str, str] = field(default_factory=dict)  # and why
     refused: tuple[str, ...] = ()  # those of them at which it raises
+    lacking: Mapping[str, str] = field(default_factory=dict)  # by their needs
+    promised: tuple[str, ...] = ()  # what of the optional was told or seen
+    different: str = ""  # which usual thing it is not, that nobody promised
+    untried: str = ""  # what was promised and could not be tried
     question: str = ""  # which fact is needed, if one is
     trouble: str = ""  # why nothing could be found out
 
@@ -54,7 +58,11 @@ class Record:
     def passed(self) -> bool:
         """Whether the answer equals the solution on every probe."""
         return not (
-            self.findings or self.unanswered or self.question or self.trouble
+            self.findings
+            or self.unanswered
+            or self.question
+            or self.trouble
+            or self.untried
         )
 
     @property
@@ -71,10 +79,16 @@ class Record:
         """0 for healthy, 1 for ill, 2 if that could not be told.
 
         It is 2 after a crash, say, whose `mark` is that of an illness: it has
-        not passed, but a script may want to try it again.
+        not passed, but a script may want to try it again. It is 3 for what is
+        different from the usual, and 4 if something that was promised could
+        not be tried.
         """
         if self.question or self.unanswered or self.trouble:
             return 2
+        if self.different:
+            return 3
+        if self.untried:
+            return 4
         return 0 if self.passed else 1
 
     def portable(self) -> Self:
@@ -98,4 +112,4 @@ class Record:
 
 def bare(mistake: Any) -> Any:
     """A mistake's words alone; None, if there is no mistake."""
-    return mistake and replace(mistake, answer=None)
+    return mistake and replace(mistake, answer=None, also=bare(mistake.also))

@@ -3,6 +3,7 @@
 import html
 import json
 import textwrap
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from selfattn.doctor.exercise import Mistake
@@ -29,8 +30,11 @@ def blocks(report: Record) -> list[Block]:
     """A report in paragraphs."""
     who = report.patient and f"{report.patient} ({report.exercise})"
     found = [Block("head", f"{who or report.exercise}: {headline(report)}")]
-    if report.question or report.trouble:
-        found.append(Block("text", report.question or report.trouble))
+    if report.different:
+        found.append(Block("text", report.different))
+    if report.question or report.trouble or report.untried:
+        text = report.question or report.trouble or report.untried
+        found.append(Block("text", text))
     elif report.mistake is not None:
         found += mistake_in_words(report.mistake, bool(report.patient))
     elif report.findings:
@@ -46,7 +50,9 @@ def mark(report: Record) -> str:
 
     Else ✗, also where there is no diagnosis: what hangs has not passed.
     """
-    if report.unanswered or report.question:
+    if report.unanswered or report.question or report.different:
+        return "○"
+    if report.untried:
         return "○"
     return "✓" if report.passed else "✗"
 
@@ -58,20 +64,38 @@ def headline(report: Record) -> str:
         return report.unanswered
     if report.question or report.trouble:
         return "tell me more" if report.question else "no diagnosis"
+    if report.untried:
+        return "a promise could not be tried"
     if report.passed and report.patient:
         return f"healthy, on {n} probes"
     if report.passed:
         return f"equal to the solution on {n} probes" if n > 1 else "right"
+    usual = "different from the usual: " if report.different else ""
     if report.mistake is not None:
-        return report.mistake.name
+        return f"{usual}{names_of(report.mistake)}"
+    if usual:
+        return f"{usual}on {len(report.findings)} of {n} probes"
     wrong = f"wrong on {len(report.findings)} of {n} probes"
     return wrong if n > 1 else "not right"
+
+
+def names_of(mistake: Mistake) -> str:
+    """The name of a mistake, or of the two that were made at once."""
+    if mistake.also is None:
+        return mistake.name
+    return f"{mistake.name}, and {mistake.also.name}"
 
 
 def mistake_in_words(mistake: Mistake, at_length: bool) -> list[Block]:
     """What there is to know of a named mistake; of exercises in one go."""
     if not at_length:
         return [Block("text", str(mistake))]
+    if mistake.also is not None:
+        alone = replace(mistake, also=None)
+        return [
+            *mistake_in_words(alone, at_length),
+            *mistake_in_words(mistake.also, at_length),
+        ]
     found = [
         Block("text", f"{head}{text}")
         for head, text in (
@@ -213,19 +237,24 @@ def as_html(report: Record) -> str:
     return f'<div style="{style}">{"".join(inside)}</div>'
 
 
+def as_words(mistake: Mistake | None) -> Any:
+    """What there is to know of a mistake, and of the second, if it is two."""
+    if mistake is None:
+        return None
+    words = ("name", "symptom", "cause", "cure", "chapter", "thread")
+    found: dict[str, Any] = {word: getattr(mistake, word) for word in words}
+    return found | {"also": as_words(mistake.also)} if mistake.also else found
+
+
 def as_json(report: Record) -> str:
     """A report as JSON, for programs."""
-    mistake: Any = None
-    if report.mistake is not None:
-        words = ("name", "symptom", "cause", "cure", "chapter", "thread")
-        mistake = {word: getattr(report.mistake, word) for word in words}
     told = {
         "patient": report.patient,
         "kind": report.exercise,
         "healthy": report.passed,
         "headline": headline(report),
         "probes": report.probes,
-        "mistake": mistake,
+        "mistake": as_words(report.mistake),
         "looks_like": report.likeness and report.likeness.name,
         "fails": [
             {"asks": f.probe.claim, "how": f.difference.sentence}
@@ -236,6 +265,8 @@ def as_json(report: Record) -> str:
         "not_asked": dict(report.not_asked),
         "found": dict(report.facts),
         "assumed": dict(report.assumed),
+        "different": report.different,
+        "untried": report.untried,
         "question": report.question,
         "trouble": report.trouble,
     }

@@ -3,21 +3,14 @@
 8 images of 24 × 24 patches, 16 heads, float32.
 """
 
-from selfattn.doctor.exercise import prediction
+from selfattn.doctor.exercise import mistaken_value, prediction
 
 BATCH, HEADS, PATCHES = 8, 16, 24 * 24
 TABLE = 4 * PATCHES**2  # bytes of one table
 MIB = 2**20
 
-BYTES = prediction(
-    "cost/bytes",
-    asks="MiB of attention weights: 8 images, 16 heads, 576 patches, float32",
-    solution=BATCH * HEADS * TABLE / MIB,
-    tolerance=0.05,
-)
 
-
-@BYTES.mistake
+@mistaken_value
 def megabytes():
     """These are megabytes.
 
@@ -27,7 +20,7 @@ def megabytes():
     return BATCH * HEADS * TABLE / 1e6
 
 
-@BYTES.mistake
+@mistaken_value
 def one_table():
     """That is one head of one image.
 
@@ -37,7 +30,7 @@ def one_table():
     return TABLE / MIB
 
 
-@BYTES.mistake
+@mistaken_value
 def one_image():
     """That is one image.
 
@@ -47,7 +40,7 @@ def one_image():
     return HEADS * TABLE / MIB
 
 
-@BYTES.mistake
+@mistaken_value
 def one_head():
     """That is one head.
 
@@ -58,7 +51,7 @@ def one_head():
     return BATCH * TABLE / MIB
 
 
-@BYTES.mistake
+@mistaken_value
 def half_precision():
     """That is float16 or bfloat16.
 
@@ -68,7 +61,7 @@ def half_precision():
     return BATCH * HEADS * TABLE / MIB / 2
 
 
-@BYTES.mistake
+@mistaken_value
 def scores_and_weights():
     """That is both tables of a naive pass.
 
@@ -78,7 +71,7 @@ def scores_and_weights():
     return 2 * BATCH * HEADS * TABLE / MIB
 
 
-@BYTES.mistake
+@mistaken_value
 def all_layers():
     """That is a whole model of 24 layers.
 
@@ -88,7 +81,7 @@ def all_layers():
     return 24 * BATCH * HEADS * TABLE / MIB
 
 
-@BYTES.mistake
+@mistaken_value
 def numbers_not_bytes():
     """That is how many numbers there are, not bytes.
 
@@ -96,3 +89,21 @@ def numbers_not_bytes():
     Cure: Times four.
     """
     return BATCH * HEADS * TABLE / MIB / 4
+
+
+BYTES = prediction(
+    "cost/bytes",
+    asks="MiB of attention weights: 8 images, 16 heads, 576 patches, float32",
+    solution=BATCH * HEADS * TABLE / MIB,
+    tolerance=0.05,
+    mistakes=(
+        megabytes,
+        one_table,
+        one_image,
+        one_head,
+        half_precision,
+        scores_and_weights,
+        all_layers,
+        numbers_not_bytes,
+    ),
+)

@@ -6,16 +6,10 @@ it, and its output layer begins at zero.
 
 import math
 
-from selfattn.doctor.exercise import prediction
-
-FIRST_LOSS = prediction(
-    "doctor/first_loss",
-    asks="the loss of a model that finds all tokens equally likely",
-    solution=math.log(50),
-)
+from selfattn.doctor.exercise import mistaken_value, prediction
 
 
-@FIRST_LOSS.mistake
+@mistaken_value
 def in_bits():
     """You have the loss in bits.
 
@@ -25,7 +19,7 @@ def in_bits():
     return math.log2(50)
 
 
-@FIRST_LOSS.mistake
+@mistaken_value
 def in_decimals():
     """You have the loss in decimal digits.
 
@@ -35,7 +29,7 @@ def in_decimals():
     return math.log10(50)
 
 
-@FIRST_LOSS.mistake
+@mistaken_value
 def chance():
     """You have the probability of each token.
 
@@ -45,7 +39,7 @@ def chance():
     return 1 / 50
 
 
-@FIRST_LOSS.mistake
+@mistaken_value
 def sign_lost():
     """A cross-entropy is not negative.
 
@@ -55,7 +49,7 @@ def sign_lost():
     return math.log(1 / 50)
 
 
-@FIRST_LOSS.mistake
+@mistaken_value
 def nothing_to_lose():
     """Only a model that knows every next token has no loss.
 
@@ -64,3 +58,17 @@ def nothing_to_lose():
         the logarithm of that.
     """
     return 0.0
+
+
+FIRST_LOSS = prediction(
+    "doctor/first_loss",
+    asks="the loss of a model that finds all tokens equally likely",
+    solution=math.log(50),
+    mistakes=(
+        in_bits,
+        in_decimals,
+        chance,
+        sign_lost,
+        nothing_to_lose,
+    ),
+)

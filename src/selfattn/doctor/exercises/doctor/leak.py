@@ -6,7 +6,7 @@ that are causal, and some that are not.
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import Probe, Sizes
 from selfattn.dot_product import attention
 
@@ -99,25 +99,6 @@ def leaks(attend, q, k, v):
     return False
 
 
-LEAK = Exercise(
-    "doctor/leak",
-    asks="whether an attention function lets the past see the future",
-    solution=leaks,
-    probes=(
-        probe("what is causal does not leak", causal),
-        probe("no mask at all leaks", attention),
-        probe("a mask after the softmax leaks through the keys", late),
-        probe("shared out anew it leaks if the future is loud", shared_anew),
-        probe("zero times infinity is a leak", zero_times_infinity),
-        probe("one step ahead is a leak", one_step_ahead),
-        probe("a mean of values over all places leaks", mean_of_all),
-        probe("so does a mean of queries", queries_of_all),
-        probe("one pair is enough: the second and the last", sees_the_last),
-        probe("one pair is enough: the third and the fourth", sees_by_the_way),
-    ),
-)
-
-
 def moved(attend, q, k, v, t, change, tolerance=0.0):
     """Whether what comes before t moves by more when a future is changed."""
     before = attend(q, k, v)[:t]
@@ -139,7 +120,7 @@ def somewhere(attend, q, k, v, change, tolerance=0.0):
     )
 
 
-@LEAK.mistake
+@mistake
 def nan_does_not_count(attend, q, k, v):
     """You let NaN pass.
 
@@ -149,7 +130,7 @@ def nan_does_not_count(attend, q, k, v):
     return somewhere(attend, q, k, v, everything)
 
 
-@LEAK.mistake
+@mistake
 def values_only(attend, q, k, v):
     """You miss what leaks through keys or queries.
 
@@ -163,7 +144,7 @@ def values_only(attend, q, k, v):
     return somewhere(attend, q, k, v, change)
 
 
-@LEAK.mistake
+@mistake
 def keys_only(attend, q, k, v):
     """You miss what leaks through values or queries.
 
@@ -183,7 +164,7 @@ def keys_only(attend, q, k, v):
     return False
 
 
-@LEAK.mistake
+@mistake
 def a_quiet_future(attend, q, k, v):
     """You miss a leak that only a loud future shows.
 
@@ -199,7 +180,7 @@ def a_quiet_future(attend, q, k, v):
     return somewhere(attend, q, k, v, change, tolerance=1e-4)
 
 
-@LEAK.mistake
+@mistake
 def the_last_token_only(attend, q, k, v):
     """You miss what looks ahead, but not as far as the end.
 
@@ -213,7 +194,7 @@ def the_last_token_only(attend, q, k, v):
     return not torch.equal(attend(q, k, v)[:t], before)
 
 
-@LEAK.mistake
+@mistake
 def the_first_token_only(attend, q, k, v):
     """You miss leaks into all tokens but the first.
 
@@ -226,7 +207,7 @@ def the_first_token_only(attend, q, k, v):
     return not torch.equal(attend(q, k, v)[:1], before)
 
 
-@LEAK.mistake
+@mistake
 def the_present_counted_as_past(attend, q, k, v):
     """You find a leak where there is none.
 
@@ -243,7 +224,7 @@ def the_present_counted_as_past(attend, q, k, v):
     return False
 
 
-@LEAK.mistake
+@mistake
 def the_other_way_round(attend, q, k, v):
     """You say that it leaks where it does not.
 
@@ -253,7 +234,7 @@ def the_other_way_round(attend, q, k, v):
     return not leaks(attend, q, k, v)
 
 
-@LEAK.mistake
+@mistake
 def shape_only(attend, q, k, v):
     """You find no leak at all.
 
@@ -263,7 +244,7 @@ def shape_only(attend, q, k, v):
     return attend(q, k, v).shape != (len(q), v.shape[-1])
 
 
-@LEAK.mistake
+@mistake
 def the_callers_future(attend, q, k, v):
     """Your verdict is right, but the caller's tensors are not what they were.
 
@@ -274,3 +255,34 @@ def the_callers_future(attend, q, k, v):
     for x in (q, k, v):
         x[1:] = LAST
     return verdict
+
+
+LEAK = Exercise(
+    "doctor/leak",
+    asks="whether an attention function lets the past see the future",
+    solution=leaks,
+    probes=(
+        probe("what is causal does not leak", causal),
+        probe("no mask at all leaks", attention),
+        probe("a mask after the softmax leaks through the keys", late),
+        probe("shared out anew it leaks if the future is loud", shared_anew),
+        probe("zero times infinity is a leak", zero_times_infinity),
+        probe("one step ahead is a leak", one_step_ahead),
+        probe("a mean of values over all places leaks", mean_of_all),
+        probe("so does a mean of queries", queries_of_all),
+        probe("one pair is enough: the second and the last", sees_the_last),
+        probe("one pair is enough: the third and the fourth", sees_by_the_way),
+    ),
+    mistakes=(
+        nan_does_not_count,
+        values_only,
+        keys_only,
+        a_quiet_future,
+        the_last_token_only,
+        the_first_token_only,
+        the_present_counted_as_past,
+        the_other_way_round,
+        shape_only,
+        the_callers_future,
+    ),
+)

@@ -7,20 +7,14 @@ import math
 
 import torch
 
-from selfattn.doctor.exercise import prediction
+from selfattn.doctor.exercise import mistaken_value, prediction
 
 THE = torch.tensor([1.0, 0.0])
 KEYS = torch.tensor([[1.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
 DOUBLED = torch.tensor([[1.0, 1.0], [4.0, 0.0], [0.0, 1.0]])
 
-DOUBLE_KEY = prediction(
-    "dot_product/double_key",
-    asks="the weights of “the” when the key of “cat” is doubled",
-    solution=(DOUBLED @ THE / math.sqrt(2)).softmax(dim=-1),
-)
 
-
-@DOUBLE_KEY.mistake
+@mistaken_value
 def nothing_changes():
     """These are the weights from before.
 
@@ -30,17 +24,17 @@ def nothing_changes():
     return (KEYS @ THE / math.sqrt(2)).softmax(dim=-1)
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def weight_doubled():
     """These sum to more than one.
 
     Cause: The weight of “cat” was doubled. It is its score that doubles.
     Cure: Begin with the new scores, 1, 4 and 0, and take the softmax anew.
     """
-    return nothing_changes() * torch.tensor([1.0, 2.0, 1.0])
+    return nothing_changes.answer * torch.tensor([1.0, 2.0, 1.0])
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def weight_doubled_and_shared():
     """“cat” gets too little.
 
@@ -48,10 +42,10 @@ def weight_doubled_and_shared():
         the exponential of its score is squared, not doubled.
     Cure: Begin with the new scores, 1, 4 and 0, and take the softmax anew.
     """
-    return weight_doubled() / weight_doubled().sum()
+    return weight_doubled.answer / weight_doubled.answer.sum()
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def no_scale():
     """“cat” gets too much.
 
@@ -61,7 +55,7 @@ def no_scale():
     return (DOUBLED @ THE).softmax(dim=-1)
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def scaled_by_2():
     """“cat” gets too little.
 
@@ -71,7 +65,7 @@ def scaled_by_2():
     return (DOUBLED @ THE / 2).softmax(dim=-1)
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def all_keys_doubled():
     """“cat” gets too little, and so does “sat”.
 
@@ -81,7 +75,7 @@ def all_keys_doubled():
     return (2 * KEYS @ THE / math.sqrt(2)).softmax(dim=-1)
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def scores_shared_without_exponential():
     """Here “sat” gets nothing, and softmax never gives nothing.
 
@@ -91,7 +85,7 @@ def scores_shared_without_exponential():
     return DOUBLED @ THE / (DOUBLED @ THE).sum()
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def exponentials_as_weights():
     """These are right up to a factor: they do not sum to one.
 
@@ -101,7 +95,7 @@ def exponentials_as_weights():
     return (DOUBLED @ THE / math.sqrt(2)).exp()
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def no_softmax():
     """These are scores, not weights.
 
@@ -111,7 +105,7 @@ def no_softmax():
     return DOUBLED @ THE
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def tokens_in_another_order():
     """The numbers are right, but not where they belong.
 
@@ -121,7 +115,7 @@ def tokens_in_another_order():
     return (DOUBLED @ THE / math.sqrt(2)).softmax(dim=-1)[[1, 0, 2]]
 
 
-@DOUBLE_KEY.mistake
+@mistaken_value
 def query_doubled_as_well():
     """“cat” gets too much.
 
@@ -129,3 +123,23 @@ def query_doubled_as_well():
     Cure: The score of “the” with “cat” is (1, 0)·(4, 0) = 4.
     """
     return (torch.tensor([1.0, 8.0, 0.0]) / math.sqrt(2)).softmax(dim=-1)
+
+
+DOUBLE_KEY = prediction(
+    "dot_product/double_key",
+    asks="the weights of “the” when the key of “cat” is doubled",
+    solution=(DOUBLED @ THE / math.sqrt(2)).softmax(dim=-1),
+    mistakes=(
+        nothing_changes,
+        weight_doubled,
+        weight_doubled_and_shared,
+        no_scale,
+        scaled_by_2,
+        all_keys_doubled,
+        scores_shared_without_exponential,
+        exponentials_as_weights,
+        no_softmax,
+        tokens_in_another_order,
+        query_doubled_as_well,
+    ),
+)

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import SQUARE, Probe, in_other_order, louder
 
 
@@ -24,6 +24,12 @@ def rows_apart(inputs):
     inputs["scores"] += 10_000 * rows
 
 
+def no_two_alike(inputs):
+    """No ties: there `max` gives one of them the gradient, `amax` all."""
+    scores = inputs["scores"]
+    inputs["scores"] += torch.arange(scores.numel()).view_as(scores) / 128
+
+
 def one_forbidden(inputs):
     """One score of each row is -inf, but not a whole row."""
     scores = inputs["scores"]
@@ -36,12 +42,212 @@ ROWS = {"scores": "n_q n_k"}
 # have come by there.
 COARSE = 0.002
 
+
+def shared(powers, dim=-1):
+    """Divide by the sum."""
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+def shifted(scores, dim=-1):
+    """Subtract the maximum."""
+    return scores - scores.amax(dim=dim, keepdim=True)
+
+
+@mistake
+def overflows(scores):
+    """You get NaN when a score is 89 or more, or all of a row -104 or less.
+
+    Cause: In float32, exp of the one is infinite and of the others zero.
+    Cure: Subtract each row's maximum first; it changes nothing on paper:
+        scores - scores.amax(dim=-1, keepdim=True).
+    """
+    return shared(scores.exp())
+
+
+@mistake
+def wrong_axis(scores):
+    """Your columns sum to one, and your rows do not.
+
+    Cause: It runs along dim=-2.
+    Cure: Take maximum and sum along the last axis: dim=-1, keepdim=True.
+    """
+    return shared(shifted(scores, -2).exp(), -2)
+
+
+@mistake
+def wrong_axis_and_overflows(scores):
+    """Your columns sum to one instead of your rows, and large scores give NaN.
+
+    Cause: The sum runs along dim=-2, and exp meets the bare scores.
+    Cure: Sum along dim=-1, and subtract each row's maximum before exp.
+    """
+    return shared(scores.exp(), -2)
+
+
+@mistake
+def sum_over_the_wrong_axis(scores):
+    """Your columns sum to something like one, and your rows do not.
+
+    Cause: The maximum is each row's, but the sum runs along dim=-2.
+    Cure: Sum along the last axis: dim=-1, keepdim=True.
+    """
+    return shared(shifted(scores).exp(), -2)
+
+
+@mistake
+def one_maximum_for_the_whole_table(scores):
+    """Rows that lie far below the others turn into NaN.
+
+    Cause: One maximum is subtracted everywhere, so that in a low row every
+        exponential is zero, and 0/0 is not a number.
+    Cure: Subtract each row's own: scores.amax(dim=-1, keepdim=True).
+    """
+    return shared((scores - scores.max()).exp())
+
+
+@mistake
+def maximum_over_the_wrong_axis(scores):
+    """Large scores still overflow or vanish.
+
+    Cause: It is each column's maximum that is subtracted.
+    Cure: Subtract each row's: scores.amax(dim=-1, keepdim=True).
+    """
+    return shared(shifted(scores, -2).exp())
+
+
+@mistake
+def clamped(scores):
+    """All large scores get the same weight.
+
+    Cause: They are clamped to a largest value, and so made equal.
+    Cure: Shift them instead: subtract each row's maximum.
+    """
+    return shared(scores.clamp(-80, 80).exp())
+
+
+@mistake
+def clamped_from_above(scores):
+    """All large scores get the same weight, and very low ones NaN.
+
+    Cause: Scores are clamped to a largest value, and so made equal.
+    Cure: Shift them instead: subtract each row's maximum.
+    """
+    return shared(scores.clamp(max=80).exp())
+
+
+@mistake
+def divided_by_the_maximum(scores):
+    """Your weights change when the same number is added to all scores.
+
+    Cause: The scores are divided by the maximum.
+    Cure: Only a difference leaves softmax as it is: subtract the maximum.
+    """
+    return shared((scores / scores.amax(dim=-1, keepdim=True)).exp())
+
+
+@mistake
+def largest_absolute_value(scores):
+    """Rows of large negative scores turn into NaN.
+
+    Cause: The largest absolute value is subtracted, which pushes negative
+        scores down even further.
+    Cure: Subtract the largest value, without abs.
+    """
+    return shared((scores - scores.abs().amax(-1, keepdim=True)).exp())
+
+
+@mistake
+def mean_subtracted(scores):
+    """A row with one very large score still overflows.
+
+    Cause: The mean is subtracted, and a score may lie far above it.
+    Cure: Subtract the maximum, so that nothing is above zero.
+    """
+    return shared((scores - scores.mean(dim=-1, keepdim=True)).exp())
+
+
+@mistake
+def minimum_subtracted(scores):
+    """A row with one very low score makes the others overflow.
+
+    Cause: The minimum is subtracted, so that all others are above zero.
+    Cure: Subtract the maximum, so that nothing is.
+    """
+    return shared((scores - scores.amin(dim=-1, keepdim=True)).exp())
+
+
+@mistake
+def exponentials_not_divided(scores):
+    """Your largest weight is always one, and your rows sum to more.
+
+    Cause: The exponentials are not divided by their sum.
+    Cure: e / e.sum(dim=-1, keepdim=True).
+    """
+    return shifted(scores).exp()
+
+
+@mistake
+def logarithm_returned(scores):
+    """Your weights are negative: they are logarithms.
+
+    Cause: This is log-softmax.
+    Cure: Leave out the logarithm, or take exp of it.
+    """
+    return scores.log_softmax(dim=-1)
+
+
+@mistake
+def no_keepdim(scores):
+    """It fails on most tables, and on a square one the columns are divided.
+
+    Cause: Without keepdim a sum of shape (n,) lines up with the columns.
+    Cure: e / e.sum(dim=-1, keepdim=True).
+    """
+    return shifted(scores).exp() / shifted(scores).exp().sum(dim=-1)
+
+
+@mistake
+def sum_over_the_whole_table(scores):
+    """Your whole table sums to one, not each row.
+
+    Cause: .sum() without dim adds up everything.
+    Cure: e.sum(dim=-1, keepdim=True).
+    """
+    return shifted(scores).exp() / shifted(scores).exp().sum()
+
+
+@mistake
+def powers_of_two(scores):
+    """Your rows sum to one, but your weights are too flat.
+
+    Cause: They are powers of 2, not of e.
+    Cure: Use exp.
+    """
+    return shared(torch.exp2(shifted(scores)))
+
+
+@mistake
+def shifted_in_place(scores):
+    """Your weights are right, but the caller's scores are not what they were.
+
+    Cause: An in-place operation such as scores -= ... writes into the input.
+    Cure: Make a new tensor: scores = scores - ...
+    """
+    scores -= scores.amax(dim=-1, keepdim=True)
+    return shared(scores.exp())
+
+
 SOFTMAX = Exercise(
     "dot_product/softmax",
     asks="softmax over the last axis, for scores of any size",
     solution=lambda scores: scores.softmax(dim=-1),
     probes=(
-        Probe("it is exp(s) / sum of exp(s), by rows", ROWS, gradient=True),
+        Probe(
+            "it is exp(s) / sum of exp(s), by rows",
+            ROWS,
+            change=no_two_alike,
+            gradient=True,
+        ),
         Probe("rows are rows, when there are as many columns", ROWS, SQUARE),
         Probe(
             "one row without a table will do",
@@ -97,198 +303,24 @@ SOFTMAX = Exercise(
             needs=("batch",),
         ),
     ),
+    mistakes=(
+        overflows,
+        wrong_axis,
+        wrong_axis_and_overflows,
+        sum_over_the_wrong_axis,
+        one_maximum_for_the_whole_table,
+        maximum_over_the_wrong_axis,
+        clamped,
+        clamped_from_above,
+        divided_by_the_maximum,
+        largest_absolute_value,
+        mean_subtracted,
+        minimum_subtracted,
+        exponentials_not_divided,
+        logarithm_returned,
+        no_keepdim,
+        sum_over_the_whole_table,
+        powers_of_two,
+        shifted_in_place,
+    ),
 )
-
-
-def shared(powers, dim=-1):
-    """Divide by the sum."""
-    return powers / powers.sum(dim=dim, keepdim=True)
-
-
-def shifted(scores, dim=-1):
-    """Subtract the maximum."""
-    return scores - scores.amax(dim=dim, keepdim=True)
-
-
-@SOFTMAX.mistake
-def overflows(scores):
-    """You get NaN when a score is 89 or more, or all of a row -104 or less.
-
-    Cause: In float32, exp of the one is infinite and of the others zero.
-    Cure: Subtract each row's maximum first; it changes nothing on paper:
-        scores - scores.amax(dim=-1, keepdim=True).
-    """
-    return shared(scores.exp())
-
-
-@SOFTMAX.mistake
-def wrong_axis(scores):
-    """Your columns sum to one, and your rows do not.
-
-    Cause: It runs along dim=-2.
-    Cure: Take maximum and sum along the last axis: dim=-1, keepdim=True.
-    """
-    return shared(shifted(scores, -2).exp(), -2)
-
-
-@SOFTMAX.mistake
-def wrong_axis_and_overflows(scores):
-    """Your columns sum to one instead of your rows, and large scores give NaN.
-
-    Cause: The sum runs along dim=-2, and exp meets the bare scores.
-    Cure: Sum along dim=-1, and subtract each row's maximum before exp.
-    """
-    return shared(scores.exp(), -2)
-
-
-@SOFTMAX.mistake
-def sum_over_the_wrong_axis(scores):
-    """Your columns sum to something like one, and your rows do not.
-
-    Cause: The maximum is each row's, but the sum runs along dim=-2.
-    Cure: Sum along the last axis: dim=-1, keepdim=True.
-    """
-    return shared(shifted(scores).exp(), -2)
-
-
-@SOFTMAX.mistake
-def one_maximum_for_the_whole_table(scores):
-    """Rows that lie far below the others turn into NaN.
-
-    Cause: One maximum is subtracted everywhere, so that in a low row every
-        exponential is zero, and 0/0 is not a number.
-    Cure: Subtract each row's own: scores.amax(dim=-1, keepdim=True).
-    """
-    return shared((scores - scores.max()).exp())
-
-
-@SOFTMAX.mistake
-def maximum_over_the_wrong_axis(scores):
-    """Large scores still overflow or vanish.
-
-    Cause: It is each column's maximum that is subtracted.
-    Cure: Subtract each row's: scores.amax(dim=-1, keepdim=True).
-    """
-    return shared(shifted(scores, -2).exp())
-
-
-@SOFTMAX.mistake
-def clamped(scores):
-    """All large scores get the same weight.
-
-    Cause: They are clamped to a largest value, and so made equal.
-    Cure: Shift them instead: subtract each row's maximum.
-    """
-    return shared(scores.clamp(-80, 80).exp())
-
-
-@SOFTMAX.mistake
-def clamped_from_above(scores):
-    """All large scores get the same weight, and very low ones NaN.
-
-    Cause: Scores are clamped to a largest value, and so made equal.
-    Cure: Shift them instead: subtract each row's maximum.
-    """
-    return shared(scores.clamp(max=80).exp())
-
-
-@SOFTMAX.mistake
-def divided_by_the_maximum(scores):
-    """Your weights change when the same number is added to all scores.
-
-    Cause: The scores are divided by the maximum.
-    Cure: Only a difference leaves softmax as it is: subtract the maximum.
-    """
-    return shared((scores / scores.amax(dim=-1, keepdim=True)).exp())
-
-
-@SOFTMAX.mistake
-def largest_absolute_value(scores):
-    """Rows of large negative scores turn into NaN.
-
-    Cause: The largest absolute value is subtracted, which pushes negative
-        scores down even further.
-    Cure: Subtract the largest value, without abs.
-    """
-    return shared((scores - scores.abs().amax(-1, keepdim=True)).exp())
-
-
-@SOFTMAX.mistake
-def mean_subtracted(scores):
-    """A row with one very large score still overflows.
-
-    Cause: The mean is subtracted, and a score may lie far above it.
-    Cure: Subtract the maximum, so that nothing is above zero.
-    """
-    return shared((scores - scores.mean(dim=-1, keepdim=True)).exp())
-
-
-@SOFTMAX.mistake
-def minimum_subtracted(scores):
-    """A row with one very low score makes the others overflow.
-
-    Cause: The minimum is subtracted, so that all others are above zero.
-    Cure: Subtract the maximum, so that nothing is.
-    """
-    return shared((scores - scores.amin(dim=-1, keepdim=True)).exp())
-
-
-@SOFTMAX.mistake
-def exponentials_not_divided(scores):
-    """Your largest weight is always one, and your rows sum to more.
-
-    Cause: The exponentials are not divided by their sum.
-    Cure: e / e.sum(dim=-1, keepdim=True).
-    """
-    return shifted(scores).exp()
-
-
-@SOFTMAX.mistake
-def logarithm_returned(scores):
-    """Your weights are negative: they are logarithms.
-
-    Cause: This is log-softmax.
-    Cure: Leave out the logarithm, or take exp of it.
-    """
-    return scores.log_softmax(dim=-1)
-
-
-@SOFTMAX.mistake
-def no_keepdim(scores):
-    """It fails on most tables, and on a square one the columns are divided.
-
-    Cause: Without keepdim a sum of shape (n,) lines up with the columns.
-    Cure: e / e.sum(dim=-1, keepdim=True).
-    """
-    return shifted(scores).exp() / shifted(scores).exp().sum(dim=-1)
-
-
-@SOFTMAX.mistake
-def sum_over_the_whole_table(scores):
-    """Your whole table sums to one, not each row.
-
-    Cause: .sum() without dim adds up everything.
-    Cure: e.sum(dim=-1, keepdim=True).
-    """
-    return shifted(scores).exp() / shifted(scores).exp().sum()
-
-
-@SOFTMAX.mistake
-def powers_of_two(scores):
-    """Your rows sum to one, but your weights are too flat.
-
-    Cause: They are powers of 2, not of e.
-    Cure: Use exp.
-    """
-    return shared(torch.exp2(shifted(scores)))
-
-
-@SOFTMAX.mistake
-def shifted_in_place(scores):
-    """Your weights are right, but the caller's scores are not what they were.
-
-    Cause: An in-place operation such as scores -= ... writes into the input.
-    Cure: Make a new tensor: scores = scores - ...
-    """
-    scores -= scores.amax(dim=-1, keepdim=True)
-    return shared(scores.exp())

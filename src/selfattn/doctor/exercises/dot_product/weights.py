@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import SQUARE, Probe, in_other_order, louder
 from selfattn.dot_product import attention_weights
 
@@ -45,26 +45,12 @@ def stays_apart(
     )
 
 
-WEIGHTS = Exercise(
-    "dot_product/weights",
-    asks="the weights softmax(q kᵀ / √d), a row for each query",
-    solution=attention_weights,
-    probes=(
-        Probe("it is softmax(q kᵀ / √d)", QK, gradient=True),
-        Probe("rows are rows, when all axes are equally long", QK, SQUARE),
-        Probe("a key with one feature needs no scale", QK, {"d": 1}),
-        Probe("a single key gets all the weight", QK, {"n_k": 1}),
-        *stays_apart(QK, QK_BATCH, QK_HEADS),
-    ),
-)
-
-
 def scaled(q, k):
     """The scores as they should be."""
     return q @ k.mT / math.sqrt(q.shape[-1])
 
 
-@WEIGHTS.mistake
+@mistake
 def no_scale(q, k):
     """Your weights are too sharp, the more so the more features a key has.
 
@@ -76,7 +62,7 @@ def no_scale(q, k):
     return (q @ k.mT).softmax(dim=-1)
 
 
-@WEIGHTS.mistake
+@mistake
 def divided_by_d(q, k):
     """Your weights are too flat, the more so the more features a key has.
 
@@ -87,7 +73,7 @@ def divided_by_d(q, k):
     return (q @ k.mT / q.shape[-1]).softmax(dim=-1)
 
 
-@WEIGHTS.mistake
+@mistake
 def multiplied_by_the_root(q, k):
     """Your weights are nearly all 0 or 1.
 
@@ -98,7 +84,7 @@ def multiplied_by_the_root(q, k):
     return (q @ k.mT * math.sqrt(q.shape[-1])).softmax(dim=-1)
 
 
-@WEIGHTS.mistake
+@mistake
 def scaled_by_the_number_of_keys(q, k):
     """Your weights grow flatter as there are more keys.
 
@@ -110,7 +96,7 @@ def scaled_by_the_number_of_keys(q, k):
     return (q @ k.mT / math.sqrt(k.shape[-2])).softmax(dim=-1)
 
 
-@WEIGHTS.mistake
+@mistake
 def softmax_over_queries(q, k):
     """Your columns sum to one, and your rows do not.
 
@@ -121,7 +107,7 @@ def softmax_over_queries(q, k):
     return scaled(q, k).softmax(dim=-2)
 
 
-@WEIGHTS.mistake
+@mistake
 def softmax_over_the_whole_table(q, k):
     """Your whole table sums to one, so that each row has a small part of it.
 
@@ -131,7 +117,7 @@ def softmax_over_the_whole_table(q, k):
     return scaled(q, k).flatten(-2).softmax(-1).view(*scaled(q, k).shape)
 
 
-@WEIGHTS.mistake
+@mistake
 def softmax_over_axis_1(q, k):
     """Your rows sum to one for one sequence, and no longer in a batch.
 
@@ -142,7 +128,7 @@ def softmax_over_axis_1(q, k):
     return scaled(q, k).softmax(dim=1)
 
 
-@WEIGHTS.mistake
+@mistake
 def softmax_over_axis_0(q, k):
     """Your weights sum to one along the first axis, whatever it holds.
 
@@ -152,7 +138,7 @@ def softmax_over_axis_0(q, k):
     return scaled(q, k).softmax(dim=0)
 
 
-@WEIGHTS.mistake
+@mistake
 def table_on_its_side(q, k):
     """You have a row for each key, and a column for each query.
 
@@ -162,7 +148,7 @@ def table_on_its_side(q, k):
     return scaled(k, q).softmax(dim=-1)
 
 
-@WEIGHTS.mistake
+@mistake
 def all_axes_reversed(q, k):
     """It works for one sequence, but not for a batch of them.
 
@@ -172,7 +158,7 @@ def all_axes_reversed(q, k):
     return (q @ k.T / math.sqrt(q.shape[-1])).softmax(dim=-1)
 
 
-@WEIGHTS.mistake
+@mistake
 def first_axes_exchanged(q, k):
     """It works for one sequence, but not for a batch of them.
 
@@ -183,7 +169,7 @@ def first_axes_exchanged(q, k):
     return (q @ k.transpose(0, 1) / math.sqrt(q.shape[-1])).softmax(dim=-1)
 
 
-@WEIGHTS.mistake
+@mistake
 def divided_by_the_sum(q, k):
     """Your rows sum to one, but some of your weights are negative.
 
@@ -193,7 +179,7 @@ def divided_by_the_sum(q, k):
     return scaled(q, k) / scaled(q, k).sum(dim=-1, keepdim=True)
 
 
-@WEIGHTS.mistake
+@mistake
 def scale_after_softmax(q, k):
     """Your rows sum to 1/√d instead of one.
 
@@ -203,7 +189,7 @@ def scale_after_softmax(q, k):
     return (q @ k.mT).softmax(dim=-1) / math.sqrt(q.shape[-1])
 
 
-@WEIGHTS.mistake
+@mistake
 def no_softmax(q, k):
     """These are scores: they may be negative, and their rows sum to anything.
 
@@ -213,7 +199,7 @@ def no_softmax(q, k):
     return scaled(q, k)
 
 
-@WEIGHTS.mistake
+@mistake
 def not_normalised(q, k):
     """Your weights are positive, but their rows do not sum to one.
 
@@ -223,7 +209,7 @@ def not_normalised(q, k):
     return scaled(q, k).exp()
 
 
-@WEIGHTS.mistake
+@mistake
 def sigmoid_instead_of_softmax(q, k):
     """Each of your weights is between 0 and 1, but rows do not sum to one.
 
@@ -233,7 +219,7 @@ def sigmoid_instead_of_softmax(q, k):
     return scaled(q, k).sigmoid()
 
 
-@WEIGHTS.mistake
+@mistake
 def softmax_that_overflows(q, k):
     """You get NaN when scores are large.
 
@@ -244,7 +230,7 @@ def softmax_that_overflows(q, k):
     return not_normalised(q, k) / not_normalised(q, k).sum(-1, keepdim=True)
 
 
-@WEIGHTS.mistake
+@mistake
 def cosine_instead_of_product(q, k):
     """Your weights do not notice how long a query or a key is.
 
@@ -255,7 +241,7 @@ def cosine_instead_of_product(q, k):
     return unit.softmax(dim=-1)
 
 
-@WEIGHTS.mistake
+@mistake
 def query_scaled_in_place(q, k):
     """Your weights are right, but the caller's q is not what it was.
 
@@ -264,3 +250,38 @@ def query_scaled_in_place(q, k):
     """
     q /= math.sqrt(q.shape[-1])
     return (q @ k.mT).softmax(dim=-1)
+
+
+WEIGHTS = Exercise(
+    "dot_product/weights",
+    asks="the weights softmax(q kᵀ / √d), a row for each query",
+    solution=attention_weights,
+    probes=(
+        Probe("it is softmax(q kᵀ / √d)", QK, gradient=True),
+        Probe("rows are rows, when all axes are equally long", QK, SQUARE),
+        Probe("a key with one feature needs no scale", QK, {"d": 1}),
+        Probe("a single key gets all the weight", QK, {"n_k": 1}),
+        *stays_apart(QK, QK_BATCH, QK_HEADS),
+    ),
+    mistakes=(
+        no_scale,
+        divided_by_d,
+        multiplied_by_the_root,
+        scaled_by_the_number_of_keys,
+        softmax_over_queries,
+        softmax_over_the_whole_table,
+        softmax_over_axis_1,
+        softmax_over_axis_0,
+        table_on_its_side,
+        all_axes_reversed,
+        first_axes_exchanged,
+        divided_by_the_sum,
+        scale_after_softmax,
+        no_softmax,
+        not_normalised,
+        sigmoid_instead_of_softmax,
+        softmax_that_overflows,
+        cosine_instead_of_product,
+        query_scaled_in_place,
+    ),
+)

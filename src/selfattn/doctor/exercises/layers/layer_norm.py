@@ -1,12 +1,15 @@
 """`layer_norm(x, gain, shift, eps)`: each token to mean 0 and variance 1."""
 
+from collections.abc import Callable
+
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import (
     SQUARE,
     Inputs,
     Probe,
+    Sizes,
     in_other_order,
     louder,
 )
@@ -22,9 +25,42 @@ def large_epsilon(sizes):
     return 0.5
 
 
-ROWS = {"x": "n d", "gain": "d", "shift": "d", "eps": epsilon}
+Sources = dict[str, str | Callable[[Sizes], object]]
+ROWS: Sources = {"x": "n d", "gain": "d", "shift": "d", "eps": epsilon}
 BATCH = ROWS | {"x": "batch n d"}
-ONE = ROWS | {"x": "d"}
+
+
+def for_each_token(rows: Sources) -> tuple[Probe, ...]:
+    """The probes that a norm of tokens keeps them apart."""
+    return (
+        Probe("it is the formula, by rows", rows, gradient=True),
+        Probe(
+            "rows are rows, when there are as many columns",
+            rows,
+            SQUARE,
+            needs=("any width",),
+        ),
+        Probe(
+            "one token without a sequence will do",
+            rows | {"x": "d"},
+            needs=("single",),
+        ),
+        Probe(
+            "every token of a batch is on its own", rows | {"x": "batch n d"}
+        ),
+    )
+
+
+def of_type(dtype: torch.dtype, rows: Sources, convention="") -> Probe:
+    """The probe that a number type other than float32 is kept."""
+    name = str(dtype).removeprefix("torch.")
+    return Probe(
+        f"{name} stays {name}",
+        rows,
+        dtype=dtype,
+        needs=(name,),
+        convention=convention,
+    )
 
 
 def all_features_equal(inputs: Inputs) -> None:
@@ -37,6 +73,207 @@ def far_from_zero(inputs: Inputs) -> None:
     inputs["x"] += 1000
 
 
+def moments(x, dim=-1):
+    """Mean and biased variance, with the axis kept."""
+    return x.mean(dim, keepdim=True), x.var(dim, correction=0, keepdim=True)
+
+
+@mistake
+def eps_outside_the_root(x, gain, shift, eps):
+    """Tokens with little variance come out too large.
+
+    Cause: eps is added to the deviation, σ + eps, and a σ of 1e-4 is not
+        small beside that.
+    Cure: Add it to the variance, under the root: (var + eps).sqrt().
+    """
+    mean, var = moments(x)
+    return (x - mean) / (var.sqrt() + eps) * gain + shift
+
+
+@mistake
+def bessel(x, gain, shift, eps):
+    """Your numbers are too small.
+
+    Cause: var() and std() divide by d - 1, Bessel's correction for samples.
+    Cure: A token is no sample. Divide by d: x.var(-1, correction=0,
+        keepdim=True).
+    """
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True)
+    return (x - mean) / (var + eps).sqrt() * gain + shift
+
+
+@mistake
+def sample_deviation_plus_eps(x, gain, shift, eps):
+    """Your numbers are too small, and those of quiet tokens too large.
+
+    Cause: std() divides by d - 1, and eps is added to it instead of to the
+        variance.
+    Cure: var = x.var(-1, correction=0, keepdim=True), then divide by
+        (var + eps).sqrt().
+    """
+    mean = x.mean(-1, keepdim=True)
+    return (x - mean) / (x.std(-1, keepdim=True) + eps) * gain + shift
+
+
+@mistake
+def no_eps(x, gain, shift, eps):
+    """A token whose features are all equal gives NaN.
+
+    Cause: Its variance is zero, and so is what you divide by.
+    Cure: Add eps to the variance, under the root.
+    """
+    mean, var = moments(x)
+    return (x - mean) / var.sqrt() * gain + shift
+
+
+@mistake
+def over_the_tokens(x, gain, shift, eps):
+    """Your columns have mean 0, and your rows have not.
+
+    Cause: Mean and variance run over the tokens, dim=-2.
+    Cure: Over the features of each token: dim=-1.
+    """
+    mean, var = moments(x, -2)
+    return (x - mean) / (var + eps).sqrt() * gain + shift
+
+
+@mistake
+def over_the_first_axis(x, gain, shift, eps):
+    """In a batch the sequences are mixed; without one, the tokens.
+
+    Cause: Mean and variance run along dim=0, as in batch normalisation.
+    Cure: Over the features of each token: dim=-1.
+    """
+    mean, var = moments(x, 0)
+    return (x - mean) / (var + eps).sqrt() * gain + shift
+
+
+@mistake
+def over_everything(x, gain, shift, eps):
+    """What one token becomes depends on all the others.
+
+    Cause: x.mean() without dim is the mean of the whole table.
+    Cure: Each token has a mean of its own: x.mean(-1, keepdim=True).
+    """
+    mean, var = x.mean(), x.var(correction=0)
+    return (x - mean) / (var + eps).sqrt() * gain + shift
+
+
+@mistake
+def over_a_whole_sequence(x, gain, shift, eps):
+    """What one token becomes depends on the others of its sequence.
+
+    Cause: Mean and variance run over tokens and features together.
+    Cure: Over the features alone: dim=-1.
+    """
+    dims = tuple(range(-min(2, x.ndim), 0))
+    mean, var = moments(x, dims)
+    return (x - mean) / (var + eps).sqrt() * gain + shift
+
+
+@mistake
+def not_centred(x, gain, shift, eps):
+    """Your tokens keep their mean.
+
+    Cause: x is divided but its mean is not subtracted.
+    Cure: Divide x - mean.
+    """
+    _, var = moments(x)
+    return x / (var + eps).sqrt() * gain + shift
+
+
+@mistake
+def root_mean_square(x, gain, shift, eps):
+    """Your tokens keep their mean, and have mean square 1.
+
+    Cause: This is RMSNorm, with a shift.
+    Cure: Subtract the mean first; then the mean square is the variance.
+    """
+    square = x.square().mean(-1, keepdim=True)
+    return x / (square + eps).sqrt() * gain + shift
+
+
+@mistake
+def divided_by_the_variance(x, gain, shift, eps):
+    """Doubling a token halves what comes out.
+
+    Cause: x - mean is divided by the variance, not by its root.
+    Cure: Divide by (var + eps).sqrt().
+    """
+    mean, var = moments(x)
+    return (x - mean) / (var + eps) * gain + shift
+
+
+@mistake
+def no_gain(x, gain, shift, eps):
+    """Every feature has the same size.
+
+    Cause: The gain is not used.
+    Cure: Multiply by it after dividing, before adding the shift.
+    """
+    mean, var = moments(x)
+    return (x - mean) / (var + eps).sqrt() + shift
+
+
+@mistake
+def no_shift(x, gain, shift, eps):
+    """Every feature is centred at zero.
+
+    Cause: The shift is not added.
+    Cure: Add it last.
+    """
+    mean, var = moments(x)
+    return (x - mean) / (var + eps).sqrt() * gain
+
+
+@mistake
+def shifted_before_the_gain(x, gain, shift, eps):
+    """The shift is multiplied, too.
+
+    Cause: It is added before the gain.
+    Cure: First times gain, then plus shift.
+    """
+    mean, var = moments(x)
+    return ((x - mean) / (var + eps).sqrt() + shift) * gain
+
+
+@mistake
+def mean_of_squares_less_square_of_mean(x, gain, shift, eps):
+    """Tokens that lie far from zero come out noisy, or as NaN.
+
+    Cause: The variance is taken as mean(x²) - mean(x)². At 1,000 these are
+        two numbers near 1,000,000 that agree in all but the last digits.
+    Cure: Centre first, then square: (x - mean).square().mean(-1).
+    """
+    mean = x.mean(-1, keepdim=True)
+    var = x.square().mean(-1, keepdim=True) - mean.square()
+    return (x - mean) / (var + eps).sqrt() * gain + shift
+
+
+@mistake
+def no_keepdim(x, gain, shift, eps):
+    """It fails on most tables, and on a square one it mixes the tokens.
+
+    Cause: Without keepdim a mean of shape (n,) lines up with the features.
+    Cure: x.mean(-1, keepdim=True), and the same for the variance.
+    """
+    mean, var = x.mean(-1), x.var(-1, correction=0)
+    return (x - mean) / (var + eps).sqrt() * gain + shift
+
+
+@mistake
+def changed_in_place(x, gain, shift, eps):
+    """The caller's x is changed, and with it the residual path.
+
+    Cause: x -= … writes into the tensor that was handed in.
+    Cure: x - mean makes a new one.
+    """
+    x -= x.mean(-1, keepdim=True)
+    var = x.square().mean(-1, keepdim=True)
+    return x / (var + eps).sqrt() * gain + shift
+
+
 LAYER_NORM = Exercise(
     "layers/layer_norm",
     asks="(x - mean) / √(var + eps) · gain + shift, for each token",
@@ -44,28 +281,14 @@ LAYER_NORM = Exercise(
         x, gain.shape, gain, shift, eps
     ),
     probes=(
-        Probe("it is the formula, by rows", ROWS, gradient=True),
-        Probe(
-            "rows are rows, when there are as many columns",
-            ROWS,
-            SQUARE,
-            needs=("any width",),
-        ),
-        Probe("one token without a sequence will do", ONE, needs=("single",)),
-        Probe("every token of a batch is on its own", BATCH),
+        *for_each_token(ROWS),
         Probe(
             "a token with a single feature becomes its shift",
             ROWS,
             {"d": 1},
             needs=("any width",),
         ),
-        Probe(
-            "float64 stays float64",
-            ROWS,
-            dtype=torch.float64,
-            needs=("float64",),
-            convention="precision",
-        ),
+        of_type(torch.float64, ROWS, convention="precision"),
         Probe(
             "eps may be large", ROWS | {"eps": large_epsilon}, needs=("eps",)
         ),
@@ -93,205 +316,23 @@ LAYER_NORM = Exercise(
             change=in_other_order,
         ),
     ),
+    mistakes=(
+        eps_outside_the_root,
+        bessel,
+        sample_deviation_plus_eps,
+        no_eps,
+        over_the_tokens,
+        over_the_first_axis,
+        over_everything,
+        over_a_whole_sequence,
+        not_centred,
+        root_mean_square,
+        divided_by_the_variance,
+        no_gain,
+        no_shift,
+        shifted_before_the_gain,
+        mean_of_squares_less_square_of_mean,
+        no_keepdim,
+        changed_in_place,
+    ),
 )
-
-
-def moments(x, dim=-1):
-    """Mean and biased variance, with the axis kept."""
-    return x.mean(dim, keepdim=True), x.var(dim, correction=0, keepdim=True)
-
-
-@LAYER_NORM.mistake
-def eps_outside_the_root(x, gain, shift, eps):
-    """Tokens with little variance come out too large.
-
-    Cause: eps is added to the deviation, σ + eps, and a σ of 1e-4 is not
-        small beside that.
-    Cure: Add it to the variance, under the root: (var + eps).sqrt().
-    """
-    mean, var = moments(x)
-    return (x - mean) / (var.sqrt() + eps) * gain + shift
-
-
-@LAYER_NORM.mistake
-def bessel(x, gain, shift, eps):
-    """Your numbers are too small.
-
-    Cause: var() and std() divide by d - 1, Bessel's correction for samples.
-    Cure: A token is no sample. Divide by d: x.var(-1, correction=0,
-        keepdim=True).
-    """
-    mean = x.mean(-1, keepdim=True)
-    var = x.var(-1, keepdim=True)
-    return (x - mean) / (var + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def sample_deviation_plus_eps(x, gain, shift, eps):
-    """Your numbers are too small, and those of quiet tokens too large.
-
-    Cause: std() divides by d - 1, and eps is added to it instead of to the
-        variance.
-    Cure: var = x.var(-1, correction=0, keepdim=True), then divide by
-        (var + eps).sqrt().
-    """
-    mean = x.mean(-1, keepdim=True)
-    return (x - mean) / (x.std(-1, keepdim=True) + eps) * gain + shift
-
-
-@LAYER_NORM.mistake
-def no_eps(x, gain, shift, eps):
-    """A token whose features are all equal gives NaN.
-
-    Cause: Its variance is zero, and so is what you divide by.
-    Cure: Add eps to the variance, under the root.
-    """
-    mean, var = moments(x)
-    return (x - mean) / var.sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def over_the_tokens(x, gain, shift, eps):
-    """Your columns have mean 0, and your rows have not.
-
-    Cause: Mean and variance run over the tokens, dim=-2.
-    Cure: Over the features of each token: dim=-1.
-    """
-    mean, var = moments(x, -2)
-    return (x - mean) / (var + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def over_the_first_axis(x, gain, shift, eps):
-    """In a batch the sequences are mixed; without one, the tokens.
-
-    Cause: Mean and variance run along dim=0, as in batch normalisation.
-    Cure: Over the features of each token: dim=-1.
-    """
-    mean, var = moments(x, 0)
-    return (x - mean) / (var + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def over_everything(x, gain, shift, eps):
-    """What one token becomes depends on all the others.
-
-    Cause: x.mean() without dim is the mean of the whole table.
-    Cure: Each token has a mean of its own: x.mean(-1, keepdim=True).
-    """
-    mean, var = x.mean(), x.var(correction=0)
-    return (x - mean) / (var + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def over_a_whole_sequence(x, gain, shift, eps):
-    """What one token becomes depends on the others of its sequence.
-
-    Cause: Mean and variance run over tokens and features together.
-    Cure: Over the features alone: dim=-1.
-    """
-    dims = tuple(range(-min(2, x.ndim), 0))
-    mean, var = moments(x, dims)
-    return (x - mean) / (var + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def not_centred(x, gain, shift, eps):
-    """Your tokens keep their mean.
-
-    Cause: x is divided but its mean is not subtracted.
-    Cure: Divide x - mean.
-    """
-    _, var = moments(x)
-    return x / (var + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def root_mean_square(x, gain, shift, eps):
-    """Your tokens keep their mean, and have mean square 1.
-
-    Cause: This is RMSNorm, with a shift.
-    Cure: Subtract the mean first; then the mean square is the variance.
-    """
-    square = x.square().mean(-1, keepdim=True)
-    return x / (square + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def divided_by_the_variance(x, gain, shift, eps):
-    """Doubling a token halves what comes out.
-
-    Cause: x - mean is divided by the variance, not by its root.
-    Cure: Divide by (var + eps).sqrt().
-    """
-    mean, var = moments(x)
-    return (x - mean) / (var + eps) * gain + shift
-
-
-@LAYER_NORM.mistake
-def no_gain(x, gain, shift, eps):
-    """Every feature has the same size.
-
-    Cause: The gain is not used.
-    Cure: Multiply by it after dividing, before adding the shift.
-    """
-    mean, var = moments(x)
-    return (x - mean) / (var + eps).sqrt() + shift
-
-
-@LAYER_NORM.mistake
-def no_shift(x, gain, shift, eps):
-    """Every feature is centred at zero.
-
-    Cause: The shift is not added.
-    Cure: Add it last.
-    """
-    mean, var = moments(x)
-    return (x - mean) / (var + eps).sqrt() * gain
-
-
-@LAYER_NORM.mistake
-def shifted_before_the_gain(x, gain, shift, eps):
-    """The shift is multiplied, too.
-
-    Cause: It is added before the gain.
-    Cure: First times gain, then plus shift.
-    """
-    mean, var = moments(x)
-    return ((x - mean) / (var + eps).sqrt() + shift) * gain
-
-
-@LAYER_NORM.mistake
-def mean_of_squares_less_square_of_mean(x, gain, shift, eps):
-    """Tokens that lie far from zero come out noisy, or as NaN.
-
-    Cause: The variance is taken as mean(x²) - mean(x)². At 1,000 these are
-        two numbers near 1,000,000 that agree in all but the last digits.
-    Cure: Centre first, then square: (x - mean).square().mean(-1).
-    """
-    mean = x.mean(-1, keepdim=True)
-    var = x.square().mean(-1, keepdim=True) - mean.square()
-    return (x - mean) / (var + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def no_keepdim(x, gain, shift, eps):
-    """It fails on most tables, and on a square one it mixes the tokens.
-
-    Cause: Without keepdim a mean of shape (n,) lines up with the features.
-    Cure: x.mean(-1, keepdim=True), and the same for the variance.
-    """
-    mean, var = x.mean(-1), x.var(-1, correction=0)
-    return (x - mean) / (var + eps).sqrt() * gain + shift
-
-
-@LAYER_NORM.mistake
-def changed_in_place(x, gain, shift, eps):
-    """The caller's x is changed, and with it the residual path.
-
-    Cause: x -= … writes into the tensor that was handed in.
-    Cure: x - mean makes a new one.
-    """
-    x -= x.mean(-1, keepdim=True)
-    var = x.square().mean(-1, keepdim=True)
-    return x / (var + eps).sqrt() * gain + shift

@@ -2,7 +2,7 @@
 
 import torch
 
-from selfattn.doctor.exercise import prediction
+from selfattn.doctor.exercise import mistaken_value, prediction
 
 MOVED = 10 * torch.tensor([1.0, 1.0, 4.0]) + 7
 
@@ -12,15 +12,7 @@ def normal(x, correction=0):
     return (x - x.mean()) / x.std(correction=correction)
 
 
-STRETCHED = prediction(
-    "layers/stretched",
-    asks="the norm of (17, 17, 47)",
-    solution=normal(MOVED),
-    tolerance=0.02,  # two digits: 1.4 for 1.414, -.71 for -.707
-)
-
-
-@STRETCHED.mistake
+@mistaken_value
 def left_as_it_is():
     """Nothing has been normalised.
 
@@ -30,7 +22,7 @@ def left_as_it_is():
     return MOVED
 
 
-@STRETCHED.mistake
+@mistaken_value
 def centred_alone():
     """The mean is 0, but the variance is not 1.
 
@@ -40,7 +32,7 @@ def centred_alone():
     return MOVED - MOVED.mean()
 
 
-@STRETCHED.mistake
+@mistaken_value
 def bessel():
     """These have a variance below 1.
 
@@ -50,7 +42,7 @@ def bessel():
     return normal(MOVED, correction=1)
 
 
-@STRETCHED.mistake
+@mistaken_value
 def divided_by_the_variance():
     """These are too small.
 
@@ -60,7 +52,7 @@ def divided_by_the_variance():
     return (MOVED - MOVED.mean()) / 200
 
 
-@STRETCHED.mistake
+@mistaken_value
 def root_mean_square():
     """The mean is not 0.
 
@@ -70,7 +62,7 @@ def root_mean_square():
     return MOVED / MOVED.square().mean().sqrt()
 
 
-@STRETCHED.mistake
+@mistaken_value
 def from_zero_to_one():
     """These run from 0 to 1.
 
@@ -80,7 +72,7 @@ def from_zero_to_one():
     return torch.tensor([0.0, 0.0, 1.0])
 
 
-@STRETCHED.mistake
+@mistaken_value
 def sum_to_one():
     """These are positive and sum to one, so half must be above the mean.
 
@@ -90,7 +82,7 @@ def sum_to_one():
     return MOVED / MOVED.sum()
 
 
-@STRETCHED.mistake
+@mistaken_value
 def stretched_again():
     """These are ten times too large.
 
@@ -98,3 +90,21 @@ def stretched_again():
     Cure: Stretching changes the deviation by the same factor; it cancels.
     """
     return 10 * normal(MOVED)
+
+
+STRETCHED = prediction(
+    "layers/stretched",
+    asks="the norm of (17, 17, 47)",
+    solution=normal(MOVED),
+    tolerance=0.02,  # two digits: 1.4 for 1.414, -.71 for -.707,
+    mistakes=(
+        left_as_it_is,
+        centred_alone,
+        bessel,
+        divided_by_the_variance,
+        root_mean_square,
+        from_zero_to_one,
+        sum_to_one,
+        stretched_again,
+    ),
+)

@@ -7,19 +7,13 @@ import math
 
 import torch
 
-from selfattn.doctor.exercise import prediction
+from selfattn.doctor.exercise import mistaken_value, prediction
 
 SCORES = torch.tensor([3.0, 4.0, 1.0]) / math.sqrt(2)
 HIDDEN = torch.tensor([True, False, False])
 
-PADDED_ROW = prediction(
-    "masks/padded_row",
-    asks="the weights of “sat” when “the” is padding",
-    solution=SCORES.masked_fill(HIDDEN, -math.inf).softmax(dim=-1),
-)
 
-
-@PADDED_ROW.mistake
+@mistaken_value
 def nothing_hidden():
     """“the” still gets a share.
 
@@ -29,17 +23,17 @@ def nothing_hidden():
     return SCORES.softmax(dim=-1)
 
 
-@PADDED_ROW.mistake
+@mistaken_value
 def wiped_out_afterwards():
     """These sum to less than one.
 
     Cause: The weight of “the” was set to zero after the softmax.
     Cure: Leave its exponential out of the sum, too.
     """
-    return nothing_hidden().masked_fill(HIDDEN, 0.0)
+    return nothing_hidden.answer.masked_fill(HIDDEN, 0.0)
 
 
-@PADDED_ROW.mistake
+@mistaken_value
 def score_set_to_zero():
     """“the” still gets a share.
 
@@ -49,7 +43,7 @@ def score_set_to_zero():
     return SCORES.masked_fill(HIDDEN, 0.0).softmax(dim=-1)
 
 
-@PADDED_ROW.mistake
+@mistaken_value
 def no_scale():
     """“cat” gets too much.
 
@@ -59,7 +53,7 @@ def no_scale():
     return (SCORES * math.sqrt(2)).masked_fill(HIDDEN, -math.inf).softmax(-1)
 
 
-@PADDED_ROW.mistake
+@mistaken_value
 def scaled_by_2():
     """“cat” gets too little.
 
@@ -69,7 +63,7 @@ def scaled_by_2():
     return (SCORES / math.sqrt(2)).masked_fill(HIDDEN, -math.inf).softmax(-1)
 
 
-@PADDED_ROW.mistake
+@mistaken_value
 def itself_hidden():
     """“sat” may look at itself; here it does not.
 
@@ -79,7 +73,7 @@ def itself_hidden():
     return SCORES.masked_fill(HIDDEN.roll(-1), -math.inf).softmax(dim=-1)
 
 
-@PADDED_ROW.mistake
+@mistaken_value
 def scores_shared_without_exponential():
     """“sat” itself gets too much.
 
@@ -89,7 +83,7 @@ def scores_shared_without_exponential():
     return torch.tensor([0.0, 0.8, 0.2])
 
 
-@PADDED_ROW.mistake
+@mistaken_value
 def shared_equally():
     """Both allowed keys get the same, and their scores differ.
 
@@ -97,3 +91,20 @@ def shared_equally():
     Cure: The mask says who shares; the scores say how much.
     """
     return torch.tensor([0.0, 0.5, 0.5])
+
+
+PADDED_ROW = prediction(
+    "masks/padded_row",
+    asks="the weights of “sat” when “the” is padding",
+    solution=SCORES.masked_fill(HIDDEN, -math.inf).softmax(dim=-1),
+    mistakes=(
+        nothing_hidden,
+        wiped_out_afterwards,
+        score_set_to_zero,
+        no_scale,
+        scaled_by_2,
+        itself_hidden,
+        scores_shared_without_exponential,
+        shared_equally,
+    ),
+)

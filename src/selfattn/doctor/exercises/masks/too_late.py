@@ -2,7 +2,7 @@
 
 import math
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import attention, weights
 from selfattn.doctor.exercises.dot_product.attention import (
     QKV,
@@ -24,6 +24,119 @@ from selfattn.dot_product import masked_softmax
 def deafening_first_key(inputs):
     """Make its scores differ by more than a double's exponent can hold."""
     inputs["k"][..., 0, :] *= 4000
+
+
+@mistake_as(attention.mask_after_softmax_mended)
+def mask_after_softmax_mended(q, k, v, mask):
+    late = scaled(q, k).softmax(dim=-1) * mask
+    return late / late.sum(dim=-1, keepdim=True) @ v
+
+
+@mistake
+def late_in_double(q, k, v, mask):
+    """A forbidden key with a very large score turns its row into NaN.
+
+    Cause: The mask comes after the softmax. In double precision what is
+        left may be smaller, e^-745, but it ends there, too.
+    Cure: Hide the scores before the softmax:
+        scores.masked_fill(~mask, -math.inf).
+    """
+    late = scaled(q, k).double().softmax(dim=-1) * mask
+    return (late / late.sum(dim=-1, keepdim=True)).to(v.dtype) @ v
+
+
+@mistake_as(attention.mask_after_softmax)
+def mask_after_softmax(q, k, v, mask):
+    return scaled(q, k).softmax(dim=-1) * mask @ v
+
+
+@mistake
+def a_small_number_in_the_denominator(q, k, v, mask):
+    """There is no NaN any more, but a row with a loud forbidden key gets 0.
+
+    Cause: A small number was added to the sum. Nothing over a small number
+        is nothing: what the allowed keys had is lost already.
+    Cure: Hide the scores before the softmax:
+        scores.masked_fill(~mask, -math.inf).
+    """
+    late = scaled(q, k).softmax(dim=-1) * mask
+    return late / (late.sum(dim=-1, keepdim=True) + 1e-9) @ v
+
+
+@mistake
+def nan_wiped_out(q, k, v, mask):
+    """There is no NaN any more, but a row with a loud forbidden key gets 0.
+
+    Cause: NaN was replaced by 0 after the division. The row is still lost.
+    Cure: Hide the scores before the softmax:
+        scores.masked_fill(~mask, -math.inf).
+    """
+    late = scaled(q, k).softmax(dim=-1) * mask
+    late = late / late.sum(dim=-1, keepdim=True)
+    return late.nan_to_num() @ v
+
+
+@mistake
+def masked_twice(q, k, v, mask):
+    """A forbidden key still makes the others quieter.
+
+    Cause: Its score is 0 in the softmax, and its weight is wiped out after.
+    Cure: Once is enough, if it is before the softmax and -math.inf.
+    """
+    return hidden(scaled(q, k), mask, 0.0).softmax(dim=-1) * mask @ v
+
+
+@mistake
+def scores_of_zero(q, k, v, mask):
+    """Forbidden keys still get attention.
+
+    Cause: Their scores are filled with 0, or multiplied by the mask, which
+        is the same: exp(0) = 1 is a vote.
+    Cure: Fill with -math.inf: scores.masked_fill(~mask, -math.inf).
+    """
+    return hidden(scaled(q, k), mask, 0.0).softmax(dim=-1) @ v
+
+
+@mistake_as(attention.mask_upside_down)
+def mask_upside_down(q, k, v, mask):
+    return masked_softmax(scaled(q, k), ~mask) @ v
+
+
+@mistake_as(attention.mask_on_its_side)
+def mask_on_its_side(q, k, v, mask):
+    return masked_softmax(scaled(q, k), mask.mT) @ v
+
+
+@mistake_as(attention.mask_ignored)
+def mask_ignored(q, k, v, mask):
+    return scaled(q, k).softmax(dim=-1) @ v
+
+
+@mistake_as(attention.mask_added_to_the_scores)
+def mask_added_to_the_scores(q, k, v, mask):
+    return (scaled(q, k) + mask).softmax(dim=-1) @ v
+
+
+@mistake
+def not_negative_enough(q, k, v, mask):
+    """A forbidden key with a large score is seen after all.
+
+    Cause: A number such as -100 is added to forbidden scores, and there are
+        scores larger than 100.
+    Cure: Minus infinity: scores.masked_fill(~mask, -math.inf).
+    """
+    return (scaled(q, k) - 100.0 * ~mask).softmax(dim=-1) @ v
+
+
+@mistake_as(weights.no_scale)
+def no_scale(q, k, v, mask):
+    return masked_softmax(q @ k.mT, mask) @ v
+
+
+@mistake_as(weights.softmax_that_overflows)
+def softmax_that_overflows(q, k, v, mask):
+    powers = hidden(scaled(q, k), mask, -math.inf).exp()
+    return powers / powers.sum(dim=-1, keepdim=True) @ v
 
 
 TOO_LATE = Exercise(
@@ -49,117 +162,20 @@ TOO_LATE = Exercise(
             change=louder("q", "k", times=8.0),
         ),
     ),
+    mistakes=(
+        mask_after_softmax_mended,
+        late_in_double,
+        mask_after_softmax,
+        a_small_number_in_the_denominator,
+        nan_wiped_out,
+        masked_twice,
+        scores_of_zero,
+        mask_upside_down,
+        mask_on_its_side,
+        mask_ignored,
+        mask_added_to_the_scores,
+        not_negative_enough,
+        no_scale,
+        softmax_that_overflows,
+    ),
 )
-
-
-@TOO_LATE.mistake_as(attention.mask_after_softmax_mended)
-def _(q, k, v, mask):
-    late = scaled(q, k).softmax(dim=-1) * mask
-    return late / late.sum(dim=-1, keepdim=True) @ v
-
-
-@TOO_LATE.mistake
-def late_in_double(q, k, v, mask):
-    """A forbidden key with a very large score turns its row into NaN.
-
-    Cause: The mask comes after the softmax. In double precision what is
-        left may be smaller, e^-745, but it ends there, too.
-    Cure: Hide the scores before the softmax:
-        scores.masked_fill(~mask, -math.inf).
-    """
-    late = scaled(q, k).double().softmax(dim=-1) * mask
-    return (late / late.sum(dim=-1, keepdim=True)).to(v.dtype) @ v
-
-
-@TOO_LATE.mistake_as(attention.mask_after_softmax)
-def _(q, k, v, mask):
-    return scaled(q, k).softmax(dim=-1) * mask @ v
-
-
-@TOO_LATE.mistake
-def a_small_number_in_the_denominator(q, k, v, mask):
-    """There is no NaN any more, but a row with a loud forbidden key gets 0.
-
-    Cause: A small number was added to the sum. Nothing over a small number
-        is nothing: what the allowed keys had is lost already.
-    Cure: Hide the scores before the softmax:
-        scores.masked_fill(~mask, -math.inf).
-    """
-    late = scaled(q, k).softmax(dim=-1) * mask
-    return late / (late.sum(dim=-1, keepdim=True) + 1e-9) @ v
-
-
-@TOO_LATE.mistake
-def nan_wiped_out(q, k, v, mask):
-    """There is no NaN any more, but a row with a loud forbidden key gets 0.
-
-    Cause: NaN was replaced by 0 after the division. The row is still lost.
-    Cure: Hide the scores before the softmax:
-        scores.masked_fill(~mask, -math.inf).
-    """
-    late = scaled(q, k).softmax(dim=-1) * mask
-    late = late / late.sum(dim=-1, keepdim=True)
-    return late.nan_to_num() @ v
-
-
-@TOO_LATE.mistake
-def masked_twice(q, k, v, mask):
-    """A forbidden key still makes the others quieter.
-
-    Cause: Its score is 0 in the softmax, and its weight is wiped out after.
-    Cure: Once is enough, if it is before the softmax and -math.inf.
-    """
-    return hidden(scaled(q, k), mask, 0.0).softmax(dim=-1) * mask @ v
-
-
-@TOO_LATE.mistake
-def scores_of_zero(q, k, v, mask):
-    """Forbidden keys still get attention.
-
-    Cause: Their scores are filled with 0, or multiplied by the mask, which
-        is the same: exp(0) = 1 is a vote.
-    Cure: Fill with -math.inf: scores.masked_fill(~mask, -math.inf).
-    """
-    return hidden(scaled(q, k), mask, 0.0).softmax(dim=-1) @ v
-
-
-@TOO_LATE.mistake_as(attention.mask_upside_down)
-def _(q, k, v, mask):
-    return masked_softmax(scaled(q, k), ~mask) @ v
-
-
-@TOO_LATE.mistake_as(attention.mask_on_its_side)
-def _(q, k, v, mask):
-    return masked_softmax(scaled(q, k), mask.mT) @ v
-
-
-@TOO_LATE.mistake_as(attention.mask_ignored)
-def _(q, k, v, mask):
-    return scaled(q, k).softmax(dim=-1) @ v
-
-
-@TOO_LATE.mistake_as(attention.mask_added_to_the_scores)
-def _(q, k, v, mask):
-    return (scaled(q, k) + mask).softmax(dim=-1) @ v
-
-
-@TOO_LATE.mistake
-def not_negative_enough(q, k, v, mask):
-    """A forbidden key with a large score is seen after all.
-
-    Cause: A number such as -100 is added to forbidden scores, and there are
-        scores larger than 100.
-    Cure: Minus infinity: scores.masked_fill(~mask, -math.inf).
-    """
-    return (scaled(q, k) - 100.0 * ~mask).softmax(dim=-1) @ v
-
-
-@TOO_LATE.mistake_as(weights.no_scale)
-def _(q, k, v, mask):
-    return masked_softmax(q @ k.mT, mask) @ v
-
-
-@TOO_LATE.mistake_as(weights.softmax_that_overflows)
-def _(q, k, v, mask):
-    powers = hidden(scaled(q, k), mask, -math.inf).exp()
-    return powers / powers.sum(dim=-1, keepdim=True) @ v

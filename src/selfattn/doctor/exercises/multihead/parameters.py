@@ -3,19 +3,13 @@
 768 features, 12 query heads, 4 key and value heads, biases everywhere.
 """
 
-from selfattn.doctor.exercise import prediction
+from selfattn.doctor.exercise import mistaken_value, prediction
 
 D, H, KV = 768, 12, 4
 SHARED = D // H * KV  # features of the keys, and of the values
 
-PARAMETERS = prediction(
-    "multihead/parameters",
-    asks="parameters of 768 features, 12 heads, 4 key heads, with biases",
-    solution=2 * (D * D + D) + 2 * (D * SHARED + SHARED),
-)
 
-
-@PARAMETERS.mistake
+@mistaken_value
 def no_sharing():
     """That is the layer in which every head has keys of its own.
 
@@ -25,7 +19,7 @@ def no_sharing():
     return 4 * (D * D + D)
 
 
-@PARAMETERS.mistake
+@mistaken_value
 def no_sharing_and_no_biases():
     """That is the layer with keys for every head, and without biases.
 
@@ -35,7 +29,7 @@ def no_sharing_and_no_biases():
     return 4 * D * D
 
 
-@PARAMETERS.mistake
+@mistaken_value
 def no_biases():
     """The matrices are right; the biases are missing.
 
@@ -45,7 +39,7 @@ def no_biases():
     return 2 * D * D + 2 * D * SHARED
 
 
-@PARAMETERS.mistake
+@mistaken_value
 def biases_of_full_width():
     """The matrices are right; the biases are too many.
 
@@ -56,7 +50,7 @@ def biases_of_full_width():
     return 2 * D * D + 2 * D * SHARED + 4 * D
 
 
-@PARAMETERS.mistake
+@mistaken_value
 def no_output_projection():
     """These are the three projections inward.
 
@@ -66,7 +60,7 @@ def no_output_projection():
     return D * D + D + 2 * (D * SHARED + SHARED)
 
 
-@PARAMETERS.mistake
+@mistaken_value
 def queries_shared_too():
     """Too few: the queries are cut down as well.
 
@@ -76,7 +70,7 @@ def queries_shared_too():
     return D * D + D + 3 * (D * SHARED + SHARED)
 
 
-@PARAMETERS.mistake
+@mistaken_value
 def only_keys_shared():
     """Too many: the values are not cut down.
 
@@ -86,7 +80,7 @@ def only_keys_shared():
     return 3 * (D * D + D) + D * SHARED + SHARED
 
 
-@PARAMETERS.mistake
+@mistaken_value
 def group_for_number():
     """Too few: three key heads are counted.
 
@@ -97,7 +91,7 @@ def group_for_number():
     return 2 * (D * D + D) + 2 * (D * three + three)
 
 
-@PARAMETERS.mistake
+@mistaken_value
 def one_head_only():
     """Too few: a single key head is counted.
 
@@ -105,3 +99,21 @@ def one_head_only():
     Cure: Four heads of 64: 768 × 256.
     """
     return 2 * (D * D + D) + 2 * (D * 64 + 64)
+
+
+PARAMETERS = prediction(
+    "multihead/parameters",
+    asks="parameters of 768 features, 12 heads, 4 key heads, with biases",
+    solution=2 * (D * D + D) + 2 * (D * SHARED + SHARED),
+    mistakes=(
+        no_sharing,
+        no_sharing_and_no_biases,
+        no_biases,
+        biases_of_full_width,
+        no_output_projection,
+        queries_shared_too,
+        only_keys_shared,
+        group_for_number,
+        one_head_only,
+    ),
+)

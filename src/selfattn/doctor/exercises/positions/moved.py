@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from selfattn.doctor.exercise import prediction
+from selfattn.doctor.exercise import mistaken_value, prediction
 from selfattn.positions import rope
 
 SAT = torch.tensor([[2.0, 1.0]])
@@ -20,14 +20,7 @@ def weights(q, k):
     return (q @ k.mT / math.sqrt(2)).softmax(dim=-1)[0]
 
 
-MOVED = prediction(
-    "positions/moved",
-    asks="the weights of “sat” at positions 100, 101 and 102, under RoPE",
-    solution=weights(rope(SAT, offset=2), rope(KEYS)),
-)
-
-
-@MOVED.mistake
+@mistaken_value
 def no_rotation():
     """These are the weights without positions.
 
@@ -38,7 +31,7 @@ def no_rotation():
     return weights(SAT, KEYS)
 
 
-@MOVED.mistake
+@mistaken_value
 def turned_by_a_hundred():
     """These belong to a query that has moved on alone.
 
@@ -48,7 +41,7 @@ def turned_by_a_hundred():
     return weights(rope(SAT, offset=102), rope(KEYS))
 
 
-@MOVED.mistake
+@mistaken_value
 def only_the_keys_turned():
     """These belong to keys that have moved on alone.
 
@@ -58,7 +51,7 @@ def only_the_keys_turned():
     return weights(rope(SAT, offset=2), rope(KEYS, offset=100))
 
 
-@MOVED.mistake
+@mistaken_value
 def query_not_turned():
     """These belong to a query at position 0.
 
@@ -68,7 +61,7 @@ def query_not_turned():
     return weights(SAT, rope(KEYS))
 
 
-@MOVED.mistake
+@mistaken_value
 def the_other_way():
     """Here the keys stand after the query.
 
@@ -78,7 +71,7 @@ def the_other_way():
     return weights(rope(SAT, offset=-2), rope(KEYS.flip(0), offset=-2).flip(0))
 
 
-@MOVED.mistake
+@mistaken_value
 def no_scale():
     """“the” and “cat” get too different shares.
 
@@ -88,7 +81,7 @@ def no_scale():
     return weights(math.sqrt(2) * rope(SAT, offset=2), rope(KEYS))
 
 
-@MOVED.mistake
+@mistaken_value
 def shared_equally():
     """The tokens are still themselves, and their scores differ.
 
@@ -96,3 +89,19 @@ def shared_equally():
     Cure: RoPE does not fade with the position. Only the distance counts.
     """
     return torch.full((3,), 1 / 3)
+
+
+MOVED = prediction(
+    "positions/moved",
+    asks="the weights of “sat” at positions 100, 101 and 102, under RoPE",
+    solution=weights(rope(SAT, offset=2), rope(KEYS)),
+    mistakes=(
+        no_rotation,
+        turned_by_a_hundred,
+        only_the_keys_turned,
+        query_not_turned,
+        the_other_way,
+        no_scale,
+        shared_equally,
+    ),
+)

@@ -2,7 +2,7 @@
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import Probe
 from selfattn.positions import sinusoidal
 
@@ -10,6 +10,176 @@ from selfattn.positions import sinusoidal
 def sizes(n, d_model):
     """The inputs of a probe: two numbers."""
     return {"n": lambda _: n, "d_model": lambda _: d_model}
+
+
+def table(n, d_model, exponent, first=0, dtype=torch.float64, base=10_000.0):
+    """The table with other exponents, one for each feature."""
+    p = torch.arange(first, first + n, dtype=dtype)[:, None]
+    f = torch.arange(d_model, dtype=dtype)
+    angle = p / base ** exponent(f)
+    return torch.where(f % 2 == 0, angle.sin(), angle.cos()).float()
+
+
+def right(d_model):
+    """The exponents as they should be, equal in each pair."""
+    return lambda f: 2 * (f // 2) / d_model
+
+
+@mistake
+def sines_first(n, d_model):
+    """The numbers are right, but not in their places.
+
+    Cause: All sines stand first and all cosines after them. Some programs
+        do so, and it is a table as good; it is not the paper's.
+    Cure: Sine and cosine of one angle are neighbours: features 2i, 2i + 1.
+    """
+    whole = sinusoidal(n, d_model)
+    return torch.cat((whole[:, 0::2], whole[:, 1::2]), dim=-1)
+
+
+@mistake
+def every_feature_its_own_angle(n, d_model):
+    """Your even features are right, and the odd ones are not.
+
+    Cause: The exponent is f/d for feature f, so that a sine and the cosine
+        beside it have different angles, and no rotation moves the table on.
+    Cure: Features 2i and 2i + 1 share the angle p / 10000^(2i/d).
+    """
+    return table(n, d_model, lambda f: f / d_model)
+
+
+@mistake
+def the_two_is_missing(n, d_model):
+    """Your waves get longer only half as fast as they should.
+
+    Cause: The exponent is i/d for pair i.
+    Cure: It is 2i/d: the pairs share out the whole way from 1 to 10000.
+    """
+    return table(n, d_model, lambda f: (f // 2) / d_model)
+
+
+@mistake
+def reaching_the_base(n, d_model):
+    """Your last pair is too slow.
+
+    Cause: The exponents end at 1, as if divided by d - 2 (or the pairs were
+        counted with linspace up to 1).
+    Cure: 2i/d, whose last is 1 - 2/d.
+    """
+    return table(n, d_model, lambda f: 2 * (f // 2) / max(d_model - 2, 1))
+
+
+@mistake
+def faster_and_faster(n, d_model):
+    """Each pair should turn more slowly than the one before; yours hurries.
+
+    Cause: The angle is p times 10000^(2i/d).
+    Cure: Divide by it, or multiply by 10000^(-2i/d).
+    """
+    return table(n, d_model, lambda f: -2 * (f // 2) / d_model)
+
+
+@mistake
+def sine_and_cosine_exchanged(n, d_model):
+    """Position 0 should be 0, 1, 0, 1, and yours is 1, 0, 1, 0.
+
+    Cause: Even features are cosines.
+    Cure: Even features are sines, odd ones cosines.
+    """
+    whole = table(n, d_model + d_model % 2, right(d_model))
+    pairs = whole.unflatten(-1, (-1, 2))
+    return pairs.flip(-1).flatten(-2)[:, :d_model]
+
+
+@mistake
+def counted_from_one(n, d_model):
+    """Your first row is that of position 1.
+
+    Cause: Positions are counted from 1.
+    Cure: From 0: torch.arange(n).
+    """
+    return table(n, d_model, right(d_model), first=1)
+
+
+@mistake
+def no_odd_width(n, d_model):
+    """It fails when d_model is odd.
+
+    Cause: There is one cosine fewer than there are angles, and the columns
+        1::2 have no room for the last.
+    Cure: Make one pair more than there is room for and cut the table to
+        d_model columns, or leave the last cosine out.
+    """
+    pe = torch.zeros(n, d_model)
+    p = torch.arange(n, dtype=torch.float64)[:, None]
+    f = torch.arange(0, d_model, 2, dtype=torch.float64)
+    angle = p * 10_000.0 ** (-f / d_model)
+    pe[:, 0::2] = angle.sin().float()
+    pe[:, 1::2] = angle.cos().float()
+    return pe
+
+
+@mistake
+def angles_in_float32(n, d_model):
+    """Right for short texts; at position 5000 it is off by some 4e-4.
+
+    Cause: The angles are float32. An angle of 5000 radians has no more than
+        four digits behind the point then, and the sine shows it.
+    Cure: Compute in float64 (dtype=torch.float64), and round the sines and
+        cosines at the end: .float().
+    """
+    return table(n, d_model, right(d_model), dtype=torch.float32)
+
+
+@mistake
+def float64_returned(n, d_model):
+    """The numbers are right, but they are float64.
+
+    Cause: The last step is missing, or numpy made them.
+    Cure: .float(), once the sines and cosines are there.
+    """
+    return sinusoidal(n, d_model).double()
+
+
+@mistake
+def on_its_side(n, d_model):
+    """Your rows are features.
+
+    Cause: Positions and frequencies are multiplied the wrong way round.
+    Cure: Positions as a column, p[:, None], frequencies as a row.
+    """
+    return sinusoidal(n, d_model).mT
+
+
+@mistake
+def with_a_batch(n, d_model):
+    """There is one axis too many.
+
+    Cause: An axis for the batch was added.
+    Cure: A table (n, d_model) broadcasts by itself over any batch in front.
+    """
+    return sinusoidal(n, d_model)[None]
+
+
+@mistake
+def base_of_a_thousand(n, d_model):
+    """Your slow features are too fast.
+
+    Cause: The base is 1000.
+    Cure: 10000.
+    """
+    return table(n, d_model, right(d_model), base=1000.0)
+
+
+@mistake
+def pairs_counted_by_division(n, d_model):
+    """Right when d_model is even, and not when it is odd.
+
+    Cause: d_model was replaced by twice the number of pairs, one more than
+        it is.
+    Cure: The exponent is 2i/d_model, whatever the number of pairs.
+    """
+    return table(n, d_model, right(2 * ((d_model + 1) // 2)))
 
 
 SINUSOIDAL = Exercise(
@@ -37,174 +207,20 @@ SINUSOIDAL = Exercise(
             needs=("long",),
         ),
     ),
+    mistakes=(
+        sines_first,
+        every_feature_its_own_angle,
+        the_two_is_missing,
+        reaching_the_base,
+        faster_and_faster,
+        sine_and_cosine_exchanged,
+        counted_from_one,
+        no_odd_width,
+        angles_in_float32,
+        float64_returned,
+        on_its_side,
+        with_a_batch,
+        base_of_a_thousand,
+        pairs_counted_by_division,
+    ),
 )
-
-
-def table(n, d_model, exponent, first=0, dtype=torch.float64, base=10_000.0):
-    """The table with other exponents, one for each feature."""
-    p = torch.arange(first, first + n, dtype=dtype)[:, None]
-    f = torch.arange(d_model, dtype=dtype)
-    angle = p / base ** exponent(f)
-    return torch.where(f % 2 == 0, angle.sin(), angle.cos()).float()
-
-
-def right(d_model):
-    """The exponents as they should be, equal in each pair."""
-    return lambda f: 2 * (f // 2) / d_model
-
-
-@SINUSOIDAL.mistake
-def sines_first(n, d_model):
-    """The numbers are right, but not in their places.
-
-    Cause: All sines stand first and all cosines after them. Some programs
-        do so, and it is a table as good; it is not the paper's.
-    Cure: Sine and cosine of one angle are neighbours: features 2i, 2i + 1.
-    """
-    whole = sinusoidal(n, d_model)
-    return torch.cat((whole[:, 0::2], whole[:, 1::2]), dim=-1)
-
-
-@SINUSOIDAL.mistake
-def every_feature_its_own_angle(n, d_model):
-    """Your even features are right, and the odd ones are not.
-
-    Cause: The exponent is f/d for feature f, so that a sine and the cosine
-        beside it have different angles, and no rotation moves the table on.
-    Cure: Features 2i and 2i + 1 share the angle p / 10000^(2i/d).
-    """
-    return table(n, d_model, lambda f: f / d_model)
-
-
-@SINUSOIDAL.mistake
-def the_two_is_missing(n, d_model):
-    """Your waves get longer only half as fast as they should.
-
-    Cause: The exponent is i/d for pair i.
-    Cure: It is 2i/d: the pairs share out the whole way from 1 to 10000.
-    """
-    return table(n, d_model, lambda f: (f // 2) / d_model)
-
-
-@SINUSOIDAL.mistake
-def reaching_the_base(n, d_model):
-    """Your last pair is too slow.
-
-    Cause: The exponents end at 1, as if divided by d - 2 (or the pairs were
-        counted with linspace up to 1).
-    Cure: 2i/d, whose last is 1 - 2/d.
-    """
-    return table(n, d_model, lambda f: 2 * (f // 2) / max(d_model - 2, 1))
-
-
-@SINUSOIDAL.mistake
-def faster_and_faster(n, d_model):
-    """Each pair should turn more slowly than the one before; yours hurries.
-
-    Cause: The angle is p times 10000^(2i/d).
-    Cure: Divide by it, or multiply by 10000^(-2i/d).
-    """
-    return table(n, d_model, lambda f: -2 * (f // 2) / d_model)
-
-
-@SINUSOIDAL.mistake
-def sine_and_cosine_exchanged(n, d_model):
-    """Position 0 should be 0, 1, 0, 1, and yours is 1, 0, 1, 0.
-
-    Cause: Even features are cosines.
-    Cure: Even features are sines, odd ones cosines.
-    """
-    whole = table(n, d_model + d_model % 2, right(d_model))
-    pairs = whole.unflatten(-1, (-1, 2))
-    return pairs.flip(-1).flatten(-2)[:, :d_model]
-
-
-@SINUSOIDAL.mistake
-def counted_from_one(n, d_model):
-    """Your first row is that of position 1.
-
-    Cause: Positions are counted from 1.
-    Cure: From 0: torch.arange(n).
-    """
-    return table(n, d_model, right(d_model), first=1)
-
-
-@SINUSOIDAL.mistake
-def no_odd_width(n, d_model):
-    """It fails when d_model is odd.
-
-    Cause: There is one cosine fewer than there are angles, and the columns
-        1::2 have no room for the last.
-    Cure: Make one pair more than there is room for and cut the table to
-        d_model columns, or leave the last cosine out.
-    """
-    pe = torch.zeros(n, d_model)
-    p = torch.arange(n, dtype=torch.float64)[:, None]
-    f = torch.arange(0, d_model, 2, dtype=torch.float64)
-    angle = p * 10_000.0 ** (-f / d_model)
-    pe[:, 0::2] = angle.sin().float()
-    pe[:, 1::2] = angle.cos().float()
-    return pe
-
-
-@SINUSOIDAL.mistake
-def angles_in_float32(n, d_model):
-    """Right for short texts; at position 5000 it is off by some 4e-4.
-
-    Cause: The angles are float32. An angle of 5000 radians has no more than
-        four digits behind the point then, and the sine shows it.
-    Cure: Compute in float64 (dtype=torch.float64), and round the sines and
-        cosines at the end: .float().
-    """
-    return table(n, d_model, right(d_model), dtype=torch.float32)
-
-
-@SINUSOIDAL.mistake
-def float64_returned(n, d_model):
-    """The numbers are right, but they are float64.
-
-    Cause: The last step is missing, or numpy made them.
-    Cure: .float(), once the sines and cosines are there.
-    """
-    return sinusoidal(n, d_model).double()
-
-
-@SINUSOIDAL.mistake
-def on_its_side(n, d_model):
-    """Your rows are features.
-
-    Cause: Positions and frequencies are multiplied the wrong way round.
-    Cure: Positions as a column, p[:, None], frequencies as a row.
-    """
-    return sinusoidal(n, d_model).mT
-
-
-@SINUSOIDAL.mistake
-def with_a_batch(n, d_model):
-    """There is one axis too many.
-
-    Cause: An axis for the batch was added.
-    Cure: A table (n, d_model) broadcasts by itself over any batch in front.
-    """
-    return sinusoidal(n, d_model)[None]
-
-
-@SINUSOIDAL.mistake
-def base_of_a_thousand(n, d_model):
-    """Your slow features are too fast.
-
-    Cause: The base is 1000.
-    Cure: 10000.
-    """
-    return table(n, d_model, right(d_model), base=1000.0)
-
-
-@SINUSOIDAL.mistake
-def pairs_counted_by_division(n, d_model):
-    """Right when d_model is even, and not when it is odd.
-
-    Cause: d_model was replaced by twice the number of pairs, one more than
-        it is.
-    Cure: The exponent is 2i/d_model, whatever the number of pairs.
-    """
-    return table(n, d_model, right(2 * ((d_model + 1) // 2)))

@@ -2,7 +2,7 @@
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import Probe, in_other_order
 
 ROW = {"weights": "n_k"}
@@ -32,6 +32,119 @@ def identity(p):
     return torch.eye(p.shape[-1], dtype=p.dtype)
 
 
+@mistake
+def diagonal_only(weights):
+    """Your matrix is zero off the diagonal.
+
+    Cause: This is p_i (1 - p_i) for each weight alone, as for a sigmoid. In a
+        softmax one score moves all weights, since they share one sum.
+    Cure: Subtract the products of all pairs, too: diag(p) - p pᵀ.
+    """
+    return (weights * (1 - weights)).diag_embed()
+
+
+@mistake
+def vector_instead_of_matrix(weights):
+    """You get one number a weight.
+
+    Cause: This is the diagonal, p_i (1 - p_i).
+    Cure: Every score moves every weight: n times n numbers.
+    """
+    return weights * (1 - weights)
+
+
+@mistake
+def no_diagonal(weights):
+    """Your rows do not sum to zero: nothing gains what the others lose.
+
+    Cause: This is -p_i p_j, also for i = j.
+    Cure: Add p_i on the diagonal: diag(p) - p pᵀ.
+    """
+    return -outer(weights)
+
+
+@mistake
+def plus(weights):
+    """When one score rises, all of your weights rise.
+
+    Cause: diag(p) + p pᵀ: the sign.
+    Cure: What one key gains the others lose: diag(p) - p pᵀ.
+    """
+    return weights.diag_embed() + outer(weights)
+
+
+@mistake
+def upside_down(weights):
+    """A weight of yours falls when its own score rises.
+
+    Cause: p pᵀ - diag(p): the sign of all of it.
+    Cure: diag(p) - p pᵀ.
+    """
+    return outer(weights) - weights.diag_embed()
+
+
+@mistake
+def of_the_logarithm(weights):
+    """Your one-hot rows still pass something on.
+
+    Cause: This is δ_ij - p_j, the Jacobian of log-softmax.
+    Cure: Multiply row i by p_i.
+    """
+    return identity(weights) - weights[..., None, :].expand_as(outer(weights))
+
+
+@mistake
+def of_the_logarithm_transposed(weights):
+    """Your one-hot rows still pass something on.
+
+    Cause: This is δ_ij - p_i, the Jacobian of log-softmax, on its side.
+    Cure: diag(p) - p pᵀ.
+    """
+    return identity(weights) - weights[..., :, None].expand_as(outer(weights))
+
+
+@mistake
+def identity_minus_products(weights):
+    """Your diagonal is too large.
+
+    Cause: 1 stands on it where p_i should.
+    Cure: diag(p) - p pᵀ, with the weights on the diagonal.
+    """
+    return identity(weights) - outer(weights)
+
+
+@mistake
+def one_minus_everywhere(weights):
+    """Your matrix has no negative entry.
+
+    Cause: This is p_i (1 - p_j) for all i and j. The 1 belongs on the
+        diagonal only.
+    Cure: p_i (δ_ij - p_j): diag(p) - p pᵀ.
+    """
+    return weights[..., :, None] * (1 - weights[..., None, :])
+
+
+@mistake
+def softmax_once_more(weights):
+    """Your entries are right for other weights than those given.
+
+    Cause: A softmax is taken of what is one already.
+    Cure: Use the weights as they are.
+    """
+    p = weights.softmax(dim=-1)
+    return p.diag_embed() - outer(p)
+
+
+@mistake
+def squared_diagonal(weights):
+    """Your diagonal is zero.
+
+    Cause: This is diag(p²) - p pᵀ.
+    Cure: The diagonal is p_i - p_i², so add p, not its square.
+    """
+    return (weights * weights).diag_embed() - outer(weights)
+
+
 JACOBIAN = Exercise(
     "scaling/jacobian",
     asks="the matrix of dp_i/ds_j for each row p of weights",
@@ -59,117 +172,17 @@ JACOBIAN = Exercise(
             "the order in memory does not matter", BATCH, change=in_other_order
         ),
     ),
+    mistakes=(
+        diagonal_only,
+        vector_instead_of_matrix,
+        no_diagonal,
+        plus,
+        upside_down,
+        of_the_logarithm,
+        of_the_logarithm_transposed,
+        identity_minus_products,
+        one_minus_everywhere,
+        softmax_once_more,
+        squared_diagonal,
+    ),
 )
-
-
-@JACOBIAN.mistake
-def diagonal_only(weights):
-    """Your matrix is zero off the diagonal.
-
-    Cause: This is p_i (1 - p_i) for each weight alone, as for a sigmoid. In a
-        softmax one score moves all weights, since they share one sum.
-    Cure: Subtract the products of all pairs, too: diag(p) - p pᵀ.
-    """
-    return (weights * (1 - weights)).diag_embed()
-
-
-@JACOBIAN.mistake
-def vector_instead_of_matrix(weights):
-    """You get one number a weight.
-
-    Cause: This is the diagonal, p_i (1 - p_i).
-    Cure: Every score moves every weight: n times n numbers.
-    """
-    return weights * (1 - weights)
-
-
-@JACOBIAN.mistake
-def no_diagonal(weights):
-    """Your rows do not sum to zero: nothing gains what the others lose.
-
-    Cause: This is -p_i p_j, also for i = j.
-    Cure: Add p_i on the diagonal: diag(p) - p pᵀ.
-    """
-    return -outer(weights)
-
-
-@JACOBIAN.mistake
-def plus(weights):
-    """When one score rises, all of your weights rise.
-
-    Cause: diag(p) + p pᵀ: the sign.
-    Cure: What one key gains the others lose: diag(p) - p pᵀ.
-    """
-    return weights.diag_embed() + outer(weights)
-
-
-@JACOBIAN.mistake
-def upside_down(weights):
-    """A weight of yours falls when its own score rises.
-
-    Cause: p pᵀ - diag(p): the sign of all of it.
-    Cure: diag(p) - p pᵀ.
-    """
-    return outer(weights) - weights.diag_embed()
-
-
-@JACOBIAN.mistake
-def of_the_logarithm(weights):
-    """Your one-hot rows still pass something on.
-
-    Cause: This is δ_ij - p_j, the Jacobian of log-softmax.
-    Cure: Multiply row i by p_i.
-    """
-    return identity(weights) - weights[..., None, :].expand_as(outer(weights))
-
-
-@JACOBIAN.mistake
-def of_the_logarithm_transposed(weights):
-    """Your one-hot rows still pass something on.
-
-    Cause: This is δ_ij - p_i, the Jacobian of log-softmax, on its side.
-    Cure: diag(p) - p pᵀ.
-    """
-    return identity(weights) - weights[..., :, None].expand_as(outer(weights))
-
-
-@JACOBIAN.mistake
-def identity_minus_products(weights):
-    """Your diagonal is too large.
-
-    Cause: 1 stands on it where p_i should.
-    Cure: diag(p) - p pᵀ, with the weights on the diagonal.
-    """
-    return identity(weights) - outer(weights)
-
-
-@JACOBIAN.mistake
-def one_minus_everywhere(weights):
-    """Your matrix has no negative entry.
-
-    Cause: This is p_i (1 - p_j) for all i and j. The 1 belongs on the
-        diagonal only.
-    Cure: p_i (δ_ij - p_j): diag(p) - p pᵀ.
-    """
-    return weights[..., :, None] * (1 - weights[..., None, :])
-
-
-@JACOBIAN.mistake
-def softmax_once_more(weights):
-    """Your entries are right for other weights than those given.
-
-    Cause: A softmax is taken of what is one already.
-    Cure: Use the weights as they are.
-    """
-    p = weights.softmax(dim=-1)
-    return p.diag_embed() - outer(p)
-
-
-@JACOBIAN.mistake
-def squared_diagonal(weights):
-    """Your diagonal is zero.
-
-    Cause: This is diag(p²) - p pᵀ.
-    Cure: The diagonal is p_i - p_i², so add p, not its square.
-    """
-    return (weights * weights).diag_embed() - outer(weights)

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import Probe, in_other_order, louder
 from selfattn.dot_product import attention_weights
 from selfattn.multihead import split_heads
@@ -37,6 +37,140 @@ def weights_of(q, k, n_heads):
     return attention_weights(split_heads(q, n_heads), split_heads(k, n_heads))
 
 
+def products(q, k, n_heads):
+    """The undivided scores of each head, and the width of one."""
+    q, k = split_heads(q, n_heads), split_heads(k, n_heads)
+    return q @ k.mT, q.shape[-1]
+
+
+@mistake
+def width_of_the_model(q, k, n_heads):
+    """Your weights are too flat, the more so the more heads there are.
+
+    Cause: The scores are divided by the root of the model's width, but each
+        is a sum over the features of one head.
+    Cure: Divide by the root of q.shape[-1] after the cut into heads.
+    """
+    scores, _ = products(q, k, n_heads)
+    return (scores / math.sqrt(q.shape[-1])).softmax(dim=-1)
+
+
+@mistake
+def no_scale(q, k, n_heads):
+    """Your weights are too sharp, the more so the wider a head is.
+
+    Cause: The scores are not divided by anything.
+    Cure: Divide them by the root of one head's width before the softmax.
+    """
+    return products(q, k, n_heads)[0].softmax(dim=-1)
+
+
+@mistake
+def divided_twice(q, k, n_heads):
+    """Your weights are too flat, the more so the wider a head is.
+
+    Cause: The scores are divided by the width of a head: by d, or by √d
+        twice, as when both the queries and a library's function are scaled.
+    Cure: Divide by √d, once. PyTorch's scaled_dot_product_attention does it.
+    """
+    scores, d = products(q, k, n_heads)
+    return (scores / d).softmax(dim=-1)
+
+
+@mistake
+def multiplied_by_the_root(q, k, n_heads):
+    """Your weights are nearly all 0 or 1.
+
+    Cause: The scores are multiplied by √d; perhaps divided by d ** -0.5.
+    Cure: Divide by d ** 0.5, or multiply by d ** -0.5.
+    """
+    scores, d = products(q, k, n_heads)
+    return (scores * math.sqrt(d)).softmax(dim=-1)
+
+
+@mistake
+def after_the_softmax(q, k, n_heads):
+    """Your rows do not sum to one, and are too sharp.
+
+    Cause: It is the weights that are divided by √d, not the scores.
+    Cure: Divide before the softmax.
+    """
+    scores, d = products(q, k, n_heads)
+    return scores.softmax(dim=-1) / math.sqrt(d)
+
+
+@mistake
+def number_of_heads(q, k, n_heads):
+    """Your weights depend on how many heads there are, not on how wide.
+
+    Cause: The scores are divided by the root of the number of heads.
+    Cure: Divide by the root of one head's width, q.shape[-1] after the cut.
+    """
+    return (products(q, k, n_heads)[0] / math.sqrt(n_heads)).softmax(dim=-1)
+
+
+@mistake
+def number_of_keys(q, k, n_heads):
+    """Your weights depend on how many keys there are in the wrong way.
+
+    Cause: The scores are divided by the root of the number of keys.
+    Cure: Divide by the root of one head's width: scores are sums over
+        features, and softmax takes care of the keys.
+    """
+    scores, _ = products(q, k, n_heads)
+    return (scores / math.sqrt(k.shape[-2])).softmax(dim=-1)
+
+
+@mistake
+def fourth_root(q, k, n_heads):
+    """Your weights are too sharp, the more so the wider a head is.
+
+    Cause: The scores are divided by the fourth root of the width. That would
+        be right for the queries and for the keys, each.
+    Cure: Divide the scores by √d, or both factors by d ** 0.25.
+    """
+    scores, d = products(q, k, n_heads)
+    return (scores / d**0.25).softmax(dim=-1)
+
+
+@mistake
+def standardised(q, k, n_heads):
+    """Every one of your rows is equally sharp, whatever its scores.
+
+    Cause: Each row is divided by its own standard deviation. That makes the
+        variance 1, but a query that cares can no longer be told from one
+        that does not.
+    Cure: Divide all rows by the same number, the root of the width.
+    """
+    scores, _ = products(q, k, n_heads)
+    spread = scores.std(dim=-1, keepdim=True, correction=0)
+    return (scores / spread.clamp(min=1e-6)).softmax(dim=-1)
+
+
+@mistake
+def lengths_taken_out(q, k, n_heads):
+    """Your scores never leave -1 to 1.
+
+    Cause: Each score is divided by the lengths of its query and key. That is
+        the cosine; models that use it multiply by a learned number.
+    Cure: Divide by the root of the width, and leave the lengths in.
+    """
+    q, k = split_heads(q, n_heads), split_heads(k, n_heads)
+    q, k = (x / x.norm(dim=-1, keepdim=True) for x in (q, k))
+    return (q @ k.mT).softmax(dim=-1)
+
+
+@mistake
+def softmax_over_queries(q, k, n_heads):
+    """Your columns sum to one, and your rows do not.
+
+    Cause: The softmax runs along dim=-2.
+    Cure: Run it along the keys: softmax(dim=-1).
+    """
+    scores, d = products(q, k, n_heads)
+    return (scores / math.sqrt(d)).softmax(dim=-2)
+
+
 SCALE = Exercise(
     "scaling/scale",
     asks="the weights of each head, (…, n_heads, n_q, n_k)",
@@ -63,138 +197,17 @@ SCALE = Exercise(
             change=in_other_order,
         ),
     ),
+    mistakes=(
+        width_of_the_model,
+        no_scale,
+        divided_twice,
+        multiplied_by_the_root,
+        after_the_softmax,
+        number_of_heads,
+        number_of_keys,
+        fourth_root,
+        standardised,
+        lengths_taken_out,
+        softmax_over_queries,
+    ),
 )
-
-
-def products(q, k, n_heads):
-    """The undivided scores of each head, and the width of one."""
-    q, k = split_heads(q, n_heads), split_heads(k, n_heads)
-    return q @ k.mT, q.shape[-1]
-
-
-@SCALE.mistake
-def width_of_the_model(q, k, n_heads):
-    """Your weights are too flat, the more so the more heads there are.
-
-    Cause: The scores are divided by the root of the model's width, but each
-        is a sum over the features of one head.
-    Cure: Divide by the root of q.shape[-1] after the cut into heads.
-    """
-    scores, _ = products(q, k, n_heads)
-    return (scores / math.sqrt(q.shape[-1])).softmax(dim=-1)
-
-
-@SCALE.mistake
-def no_scale(q, k, n_heads):
-    """Your weights are too sharp, the more so the wider a head is.
-
-    Cause: The scores are not divided by anything.
-    Cure: Divide them by the root of one head's width before the softmax.
-    """
-    return products(q, k, n_heads)[0].softmax(dim=-1)
-
-
-@SCALE.mistake
-def divided_twice(q, k, n_heads):
-    """Your weights are too flat, the more so the wider a head is.
-
-    Cause: The scores are divided by the width of a head: by d, or by √d
-        twice, as when both the queries and a library's function are scaled.
-    Cure: Divide by √d, once. PyTorch's scaled_dot_product_attention does it.
-    """
-    scores, d = products(q, k, n_heads)
-    return (scores / d).softmax(dim=-1)
-
-
-@SCALE.mistake
-def multiplied_by_the_root(q, k, n_heads):
-    """Your weights are nearly all 0 or 1.
-
-    Cause: The scores are multiplied by √d; perhaps divided by d ** -0.5.
-    Cure: Divide by d ** 0.5, or multiply by d ** -0.5.
-    """
-    scores, d = products(q, k, n_heads)
-    return (scores * math.sqrt(d)).softmax(dim=-1)
-
-
-@SCALE.mistake
-def after_the_softmax(q, k, n_heads):
-    """Your rows do not sum to one, and are too sharp.
-
-    Cause: It is the weights that are divided by √d, not the scores.
-    Cure: Divide before the softmax.
-    """
-    scores, d = products(q, k, n_heads)
-    return scores.softmax(dim=-1) / math.sqrt(d)
-
-
-@SCALE.mistake
-def number_of_heads(q, k, n_heads):
-    """Your weights depend on how many heads there are, not on how wide.
-
-    Cause: The scores are divided by the root of the number of heads.
-    Cure: Divide by the root of one head's width, q.shape[-1] after the cut.
-    """
-    return (products(q, k, n_heads)[0] / math.sqrt(n_heads)).softmax(dim=-1)
-
-
-@SCALE.mistake
-def number_of_keys(q, k, n_heads):
-    """Your weights depend on how many keys there are in the wrong way.
-
-    Cause: The scores are divided by the root of the number of keys.
-    Cure: Divide by the root of one head's width: scores are sums over
-        features, and softmax takes care of the keys.
-    """
-    scores, _ = products(q, k, n_heads)
-    return (scores / math.sqrt(k.shape[-2])).softmax(dim=-1)
-
-
-@SCALE.mistake
-def fourth_root(q, k, n_heads):
-    """Your weights are too sharp, the more so the wider a head is.
-
-    Cause: The scores are divided by the fourth root of the width. That would
-        be right for the queries and for the keys, each.
-    Cure: Divide the scores by √d, or both factors by d ** 0.25.
-    """
-    scores, d = products(q, k, n_heads)
-    return (scores / d**0.25).softmax(dim=-1)
-
-
-@SCALE.mistake
-def standardised(q, k, n_heads):
-    """Every one of your rows is equally sharp, whatever its scores.
-
-    Cause: Each row is divided by its own standard deviation. That makes the
-        variance 1, but a query that cares can no longer be told from one
-        that does not.
-    Cure: Divide all rows by the same number, the root of the width.
-    """
-    scores, _ = products(q, k, n_heads)
-    spread = scores.std(dim=-1, keepdim=True, correction=0)
-    return (scores / spread.clamp(min=1e-6)).softmax(dim=-1)
-
-
-@SCALE.mistake
-def lengths_taken_out(q, k, n_heads):
-    """Your scores never leave -1 to 1.
-
-    Cause: Each score is divided by the lengths of its query and key. That is
-        the cosine; models that use it multiply by a learned number.
-    Cure: Divide by the root of the width, and leave the lengths in.
-    """
-    q, k = split_heads(q, n_heads), split_heads(k, n_heads)
-    q, k = (x / x.norm(dim=-1, keepdim=True) for x in (q, k))
-    return (q @ k.mT).softmax(dim=-1)
-
-
-@SCALE.mistake
-def softmax_over_queries(q, k, n_heads):
-    """Your columns sum to one, and your rows do not.
-
-    Cause: The softmax runs along dim=-2.
-    Cure: Run it along the keys: softmax(dim=-1).
-    """
-    scores, d = products(q, k, n_heads)
-    return (scores / math.sqrt(d)).softmax(dim=-2)

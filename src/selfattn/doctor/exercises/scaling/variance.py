@@ -6,16 +6,10 @@ of q·k, its variance, and its variance after the division by √81.
 
 import torch
 
-from selfattn.doctor.exercise import prediction
-
-VARIANCE = prediction(
-    "scaling/variance",
-    asks="mean, variance, and variance after the division",
-    solution=torch.tensor([0, 9, 1 / 9], dtype=torch.float64),
-)
+from selfattn.doctor.exercise import mistaken_value, prediction
 
 
-@VARIANCE.mistake
+@mistaken_value
 def unit_variance():
     """These hold for components of variance one.
 
@@ -26,7 +20,7 @@ def unit_variance():
     return [0, 81, 1]
 
 
-@VARIANCE.mistake
+@mistaken_value
 def one_third_only():
     """The variance is three times too large.
 
@@ -36,7 +30,7 @@ def one_third_only():
     return [0, 27, 1 / 3]
 
 
-@VARIANCE.mistake
+@mistaken_value
 def variances_added():
     """The variance is too large.
 
@@ -47,7 +41,7 @@ def variances_added():
     return [0, 54, 2 / 3]
 
 
-@VARIANCE.mistake
+@mistaken_value
 def deviations():
     """These are standard deviations.
 
@@ -57,7 +51,7 @@ def deviations():
     return [0, 3, 1 / 3]
 
 
-@VARIANCE.mistake
+@mistaken_value
 def divided_once():
     """The last number is too large.
 
@@ -68,7 +62,7 @@ def divided_once():
     return [0, 9, 1]
 
 
-@VARIANCE.mistake
+@mistaken_value
 def divided_by_the_width():
     """The last number is too small.
 
@@ -79,7 +73,7 @@ def divided_by_the_width():
     return [0, 9, 9 / 81**2]
 
 
-@VARIANCE.mistake
+@mistaken_value
 def not_divided():
     """The last number is that before the division.
 
@@ -89,7 +83,7 @@ def not_divided():
     return [0, 9, 9]
 
 
-@VARIANCE.mistake
+@mistaken_value
 def the_mean_grows():
     """The mean is not 9.
 
@@ -97,3 +91,20 @@ def the_mean_grows():
     Cure: Each product has the mean 0 times 0, and so has their sum.
     """
     return [9, 9, 1 / 9]
+
+
+VARIANCE = prediction(
+    "scaling/variance",
+    asks="mean, variance, and variance after the division",
+    solution=torch.tensor([0, 9, 1 / 9], dtype=torch.float64),
+    mistakes=(
+        unit_variance,
+        one_third_only,
+        variances_added,
+        deviations,
+        divided_once,
+        divided_by_the_width,
+        not_divided,
+        the_mean_grows,
+    ),
+)

@@ -3,10 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds.attention.layouts import (
+    LAYOUTS,
+    MASKS,
+    laid_back,
+    laid_out,
+    mask_laid_out,
+)
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import Facts, parameters
 
@@ -17,28 +23,13 @@ WORDS = {  # what others call the arguments, the most common first
 
 
 FACTS = {
-    "layout": Fact(
-        "the axes of q, k and v",
-        {
-            "any": "any axes, tokens, features",
-            "BHND": "batch, heads, tokens, features",
-            "BNHD": "batch, tokens, heads, features",
-            "BND": "batch, tokens, features",
-        },
-    ),
+    "layout": Fact("the axes of q, k and v", LAYOUTS),
     "mask": Fact(
         "what a mask says",
         MEANINGS,
         need="mask",
     ),
-    "mask_axes": Fact(
-        "which axes a mask has",
-        {
-            "any": "any that broadcast to the scores",
-            "all": "all those of the scores",
-        },
-        need="mask",
-    ),
+    "mask_axes": Fact("which axes a mask has", MASKS, need="mask"),
     "names": Fact("its names for q, k, v, mask and causal, as a dict"),
     "empty_row": Fact(
         "what a query gets that may see nothing",
@@ -55,6 +46,40 @@ FACTS = {
         {"last": "the last on the last", "first": "the first on the first"},
         tried=False,
     ),
+    "causal": Fact(
+        "whether it hides later keys without being told to",
+        {False: "it sees them", True: "it hides them"},
+        tried=False,
+    ),
+    "scale": Fact("what the scores are multiplied by, if not by 1/√d"),
+    "cap": Fact("the number that no score passes: cap · tanh(score / cap)"),
+    "scores": Fact(
+        "how queries are compared with keys",
+        {"product": "their product", "cosine": "the cosine of their angle"},
+        tried=False,
+    ),
+    "bias": Fact("what is added to scores: bias(n_heads, n_q, n_k)"),
+    "window": Fact("how many keys to each side it sees, its own counted"),
+    "table": Fact("a mask it keeps by itself: table(n_q, n_k), True: seen"),
+    "grouped": Fact(
+        "whether keys and values have fewer heads than queries",
+        {
+            False: "as many",
+            True: "a head of keys for a group of heads of queries",
+            "one": "one head of keys, without an axis for it",
+        },
+        tried=False,
+    ),
+    "shared": Fact("which of q, k and v have no axis for heads"),
+    "square": Fact("whether it needs as many queries as keys"),
+    "dropout": Fact("the share of weights that it drops in training"),
+    "call": Fact("what else it is to be called with, as a dict"),
+}
+# Which fact says so, where somebody builds on purpose what is a mistake.
+MEANT = {
+    "no scale": "scale=1.0",
+    "cosine instead of product": 'scores="cosine"',
+    "causal without being asked": "causal=True",
 }
 
 
@@ -66,13 +91,20 @@ def read(thing: Any, told: Facts) -> Reading:
     flags = {"mask", "causal"} & names.keys()
     wanted = {"mask": {"mask"}, "causal": {"causal"}}
     wanted["both"] = {"mask", "causal"}
+    wanted |= {"rows": {"mask"}, "texts": {"mask"}}
     lacks = {
         need: "it has no argument for it"
         for need, flags_of_it in wanted.items()
         if not flags_of_it <= flags
     }
-    has = tuple(need for need in ("mask", "causal") if need in names)
-    seen = Reading({"names": names}, lacks=lacks, has=has)
+    if told.get("causal") is True:
+        lacks |= dict.fromkeys(("causal", "both"), "it is causal anyway")
+    if told.get("square"):
+        lacks["length"] = "it needs as many"
+    has = tuple(n for n in ("mask", "causal") if n not in lacks)
+    # Who takes one sequence alone says so, or refuses to take more.
+    open_ = {"layout": [layout for layout in LAYOUTS if layout != "N D"]}
+    seen = Reading({"names": names}, open_, lacks, has)
     if "mask" in lacks:
         return seen.with_facts(mask="keep", mask_axes="any")
     return seen
@@ -87,6 +119,7 @@ def argument_names(thing: Any) -> dict[str, str | None]:
         names |= first
     for ours, theirs in WORDS.items():
         found = [name for name in theirs if name in listed]
+        found += [name for name in listed[3:] if ours in name]
         if found:
             names[ours] = found[0]
     return names
@@ -107,41 +140,17 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         given = {
             n: laid_out(x, layout) for n, x in (("q", q), ("k", k), ("v", v))
         }
+        if facts.get("grouped") == "one" and layout in ("BHND", "BNHD"):
+            axis = layout.index("H")
+            given |= {n: given[n].select(axis, 0) for n in "kv"}
         if mask is not None:
-            if facts["mask_axes"] == "all" or layout == "BND":
-                shape = (*front, q.shape[-2], k.shape[-2])
-                mask = mask.expand(shape)
-            if layout == "BND" and mask.ndim != 3:
-                mask = mask.reshape(-1, *mask.shape[-2:])
+            mask = mask_laid_out(mask, q, k.shape[-2], facts)
             given["mask"] = as_meant(mask, facts["mask"], q.dtype)
         if causal:
             given["causal"] = True
         by_name = {names[n]: x for n, x in given.items() if names[n]}
         in_order = [x for n, x in given.items() if not names[n]]
+        by_name |= dict(facts.get("call") or {})
         return laid_back(thing(*in_order, **by_name), layout, front)
 
     return attend
-
-
-def laid_out(x: Tensor, layout: str) -> Tensor:
-    """A tensor (…, n, d) in another layout."""
-    if layout == "any":
-        return x
-    if layout == "BND":
-        return x.reshape(-1, *x.shape[-2:]) if x.ndim != 3 else x
-    four = x[(None,) * (4 - x.ndim)]
-    return four.transpose(1, 2) if layout == "BNHD" else four
-
-
-def laid_back(value: Any, layout: str, front: torch.Size) -> object:
-    """An output as (…, n, d) again; of an output with weights, the output."""
-    if isinstance(value, tuple) and 1 < len(value) < 4:
-        value = value[0]
-    if layout == "any" or not isinstance(value, Tensor) or value.ndim < 3:
-        return value
-    if layout == "BNHD" and value.ndim == 4:
-        value = value.transpose(1, 2)
-    try:
-        return value.reshape(*front, *value.shape[-2:])
-    except RuntimeError:
-        return value  # of a wrong size, which shall be seen

@@ -34,9 +34,9 @@ def under_a_flag(answer):
 
 # Those of the exercise; one of them is written otherwise below.
 OF_THE_EXERCISE = {
-    known.answer: replace(known, answer=under_a_flag(known.answer))
+    known: replace(known, answer=under_a_flag(known.answer))
     for known in ATTENTION.mistakes
-    if known.answer is not exercise.empty_row_gives_the_average
+    if known is not exercise.empty_row_gives_the_average
 }
 empty_row_gives_nan = OF_THE_EXERCISE[exercise.empty_row_gives_nan]
 

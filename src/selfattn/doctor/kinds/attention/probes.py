@@ -8,6 +8,7 @@ keys, or more keys than queries.
 import dataclasses
 
 import torch
+from torch import Tensor
 
 from selfattn.doctor.exercises.dot_product.attention import (
     ATTENTION,
@@ -28,11 +29,14 @@ from selfattn.doctor.probes import (
 
 OPTIONAL = {
     "mask": "a mask",
+    "rows": "a mask with a row for each query",
+    "texts": "a mask for each sequence",
     "causal": "a causal flag",
     "both": "a mask and the causal flag together",
     "width": "values of another width than keys",
     "length": "another number of keys than of queries",
     "single": "one sequence without a batch",
+    "batches": "an axis for the batch",
     "heads": "axes for batch and heads",
     "float16": "float16",
     "bfloat16": "bfloat16",
@@ -52,11 +56,22 @@ def needs(probe: Probe) -> tuple[str, ...]:
         "both": {"mask", "causal"} <= probe.inputs.keys(),
         "width": sizes["d"] != sizes["d_v"],
         "length": sizes["n_q"] != sizes["n_k"],
+        "rows": "mask" in probe.inputs and differ(probe, -2),
+        "texts": "mask" in probe.inputs and differ(probe, 0),
         "single": axes == 2,
+        "batches": axes == 3,
         "heads": axes == 4,
         str(probe.dtype).removeprefix("torch."): True,
     }
     return tuple(need for need in OPTIONAL if asked.get(need))
+
+
+def differ(probe: Probe, axis: int) -> bool:
+    """Whether a probe's mask is another for each query (-2) or text (0)."""
+    mask: Tensor = probe.inputs["mask"]({**SIZES, **probe.sizes})
+    if axis == 0 and mask.ndim < 3:
+        return False
+    return not bool((mask == mask.narrow(axis, 0, 1)).all())
 
 
 def flag(sizes: object) -> bool:
@@ -70,12 +85,25 @@ def expanded(inputs: Inputs) -> None:
         inputs[name] = inputs[name][:, :1].expand_as(inputs[name])
 
 
+def thirds(inputs: Inputs) -> None:
+    """Numbers that no type of fewer digits holds."""
+    for name in "qkv":
+        inputs[name] /= 3
+
+
 MASK = "a query sees the keys that its row of the mask allows, and no others"
 LATER = "the causal flag hides later keys"
 ALL = (
     *ATTENTION.probes,
     Probe("as many keys as queries", QKV_HEADS, ALIKE, gradient=True),
     Probe("float64 is kept", QKV_BATCH, ALIKE, dtype=torch.float64),
+    Probe(
+        "float64 is float64 all the way",
+        QKV_BATCH,
+        ALIKE,
+        dtype=torch.float64,
+        change=thirds,
+    ),
     Probe("more keys than queries", QKV_BATCH, MORE_KEYS),
     Probe("values that are wider than keys", QKV_BATCH, WIDER),
     Probe(

@@ -15,6 +15,14 @@ from selfattn.doctor.probes import numbers
 FACTS = {
     "norms": Fact("the names of its norms, in the order of the sublayers"),
     "feed_forward": Fact("the name of its feed-forward network"),
+    "flat_attention": Fact(
+        "the names of the maps for q, k, v and out, if they lie in the block"
+    ),
+    "flat_feed_forward": Fact(
+        "the first map, the bend and the last map, if they lie in the block"
+    ),
+    "n_heads": Fact("how many heads its attention has, if that lies flat"),
+    "dropout": Fact("the share of what it drops in training"),
     "order": Fact(
         "where the norms stand",
         {"pre": "before their sublayers", "post": "behind the sums"},

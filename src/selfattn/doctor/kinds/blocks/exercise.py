@@ -8,11 +8,14 @@ matter what these compute; each mistake joins the same parts wrongly.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
+from selfattn.doctor.deviations.design import pairs, singles
 from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.kinds.blocks import joining
+from selfattn.doctor.kinds.blocks.joining import Plan
 from selfattn.doctor.probes import Probe
 
 
@@ -20,8 +23,28 @@ class Ordered(Protocol):
     """Parts of a block, of which is known where the norms stand."""
 
     @property
+    def norms(self) -> tuple[Callable[[Tensor], Tensor], ...]:
+        """One for each sublayer."""
+
+    @property
+    def layers(self) -> Callable[..., tuple[Any, ...]]:
+        """Of x, perhaps a context, and a mask: the sublayers, each of x."""
+
+    @property
     def pre(self) -> bool:
         """Whether they stand before the sublayers."""
+
+
+def by_plan(
+    parts: Ordered,
+    plan: Plan,
+    *texts: Tensor,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """A block joined by a plan: of x, perhaps a context, and a mask."""
+    parts = plan.parts(parts)
+    layers = parts.layers(*texts, mask=plan.mask(mask))
+    return joining.joined(plan, texts[0], layers, parts)
 
 
 def of_parts(
@@ -43,6 +66,12 @@ def of_parts(
         words: for "both" or "all three" sublayers, and for what a mask is.
     """
     sublayers, mask = words
+    usual = joining.plan(len(parts.norms))
+    known = joining.ENCODER if len(parts.norms) == 2 else joining.DECODER
+
+    def answer(change: Callable[[Plan], Plan]) -> Callable[..., Tensor]:
+        return partial(by_plan, parts, change(usual))
+
     order = "x + sublayer(norm(x))" if parts.pre else "norm(x + sublayer(x))"
     return Exercise(
         kind,
@@ -50,9 +79,11 @@ def of_parts(
         solution=partial(block, parts),
         probes=probes,
         by_name=("mask",),
-        mistakes=[
+        mistakes=tuple(
             replace(known, answer=partial(known.answer, parts))
             for known in mistakes
-        ],
+        ),
         optional={"mask": mask},
+        deviations=singles(known, answer),
+        second=lambda: pairs(known, answer),
     )

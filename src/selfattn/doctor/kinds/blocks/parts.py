@@ -1,19 +1,31 @@
 """The parts of a block that somebody else wrote, found and made callable."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kinds.blocks import flat
+from selfattn.doctor.kinds.blocks.calling import called
+from selfattn.doctor.kinds.blocks.recording import (
+    meaning_of,
+    played,
+    recorded,
+)
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
+from selfattn.masks import causal_mask
 
 MASKS = ("mask", "attn_mask", "attention_mask", "src_mask")
 
 
-NETWORKS = ("feed_forward", "ff", "ffn", "mlp", "fc", "feedforward")
+NETWORKS = (
+    *("feed_forward", "ff", "ffn", "mlp", "fc", "feedforward", "f", "net"),
+    *("feed_forward_network", "position_wise", "pwff", "ffwd", "network"),
+)
 
 
 def part(block: nn.Module, named: Any) -> nn.Module:
@@ -29,12 +41,11 @@ def norms(block: nn.Module, facts: Facts, n: int) -> tuple[nn.Module, ...]:
         UnclearError: if they are not told, and not as many can be found.
     """
     named = facts.get("norms")
+    inside = tuple(f"{name}." for name in attentions(block))
     found = [
         module
         for name, module in block.named_modules()
-        if "norm" in type(module).__name__.lower()
-        and not [*module.children()]
-        and "att" not in name.lower()
+        if is_norm(module) and not name.startswith(inside)
     ]
     if named:
         found = [part(block, name) for name in named]
@@ -46,7 +57,14 @@ def norms(block: nn.Module, facts: Facts, n: int) -> tuple[nn.Module, ...]:
     return tuple(found)
 
 
-def network(block: nn.Module, facts: Facts) -> Callable[[Tensor], Tensor]:
+def is_norm(module: nn.Module) -> bool:
+    """Whether a module is a norm, by its class, and holds no other."""
+    return "norm" in type(module).__name__.lower() and not [*module.children()]
+
+
+def network(
+    block: nn.Module, facts: Facts, d_model: int = 0
+) -> Callable[[Tensor], Tensor]:
     """The feed-forward network of a block.
 
     Raises:
@@ -62,9 +80,12 @@ def network(block: nn.Module, facts: Facts) -> Callable[[Tensor], Tensor]:
         bend = getattr(block, "activation", torch.relu)
         first, last = children["linear1"], children["linear2"]
         return lambda x: last(bend(first(x)))
+    lying = flat.network(block, facts, d_model)
+    if lying is not None:
+        return lying
     raise UnclearError(
         "I cannot find the feed-forward network. Say feed_forward=…, its "
-        "name in the block."
+        "name in the block, or flat_feed_forward=(first, bend, last)."
     )
 
 
@@ -74,6 +95,7 @@ def attentions(block: nn.Module) -> dict[str, nn.Module]:
         name: child
         for name, child in block.named_children()
         if "att" in f"{name} {type(child).__name__}".lower()
+        and any(x.ndim > 1 for x in child.parameters())
     }
 
 
@@ -85,18 +107,32 @@ def width(norm: nn.Module) -> int:
 
 
 def callable_attention(
-    module: nn.Module, meaning: str
+    block: nn.Module,
+    module: nn.Module,
+    facts: Facts,
+    d_model: int,
+    across: bool = False,
 ) -> Callable[..., Tensor]:
-    """An attention as a function of x, a context and a mask of ours."""
+    """An attention as a function of x, a context and a mask of ours.
+
+    It is called as the block calls it, if that can be seen. PyTorch's own is
+    called as everybody knows.
+    """
+    if isinstance(module, nn.MultiheadAttention):
+        return partial(of_torch, module)
+    call = partial(called_plainly, facts=facts)
+    seen = recorded(block, module, call, d_model, across)
+    if seen is not None:
+        told = facts["mask"]
+        meaning = meaning_of(module, seen, told, d_model, across)
+        return played(module, seen, meaning)
 
     def attend(
         x: Tensor, context: Tensor | None = None, mask: Tensor | None = None
     ) -> Tensor:
-        if isinstance(module, nn.MultiheadAttention):
-            return of_torch(module, x, context, mask)
         given: dict[str, Any] = {}
         if mask is not None:
-            given = named_mask(module, mask, meaning, x.dtype)
+            given = named_mask(module, mask, facts["mask"], x.dtype)
         others = () if context is None else (context,)
         output = module(x, *others, **given)
         return output[0] if isinstance(output, tuple) else output
@@ -104,11 +140,21 @@ def callable_attention(
     return attend
 
 
+def called_plainly(
+    block: nn.Module, x: Tensor, *others: Tensor, facts: Facts
+) -> object:
+    """Call a block without a mask, but for one that it must be told."""
+    own = facts.get("own_mask")
+    past = causal_mask(x.shape[1], x.shape[1])
+    given = {own: as_meant(past, facts["mask"], x.dtype)} if own else {}
+    return called(block, facts, x, *others, **given)
+
+
 def of_torch(
     module: nn.MultiheadAttention,
     x: Tensor,
-    context: Tensor | None,
-    mask: Tensor | None,
+    context: Tensor | None = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """Call PyTorch's layer, whatever its layout, batch first."""
     context = x if context is None else context

@@ -4,7 +4,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from selfattn.doctor.kind import Fact
+from torch import nn
+
+from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.cached_decoder.probes import Step
 from selfattn.doctor.patient import Facts
 
@@ -24,3 +26,14 @@ def adapt(thing: Any, facts: Facts) -> Step:
         named: Step = thing
         return named
     return functools.partial(call, thing)
+
+
+def read(thing: Any, told: Facts) -> Reading:
+    """Whether it takes words or vectors: an embedding takes words."""
+    known = {"d_model", "call"} & told.keys()
+    if known or not isinstance(thing, nn.Module):
+        return Reading()
+    if any(isinstance(part, nn.Embedding) for part in thing.modules()):
+        return Reading()
+    maps = [m for m in thing.modules() if isinstance(m, nn.Linear)]
+    return Reading({"d_model": maps[0].in_features} if maps else {})

@@ -141,7 +141,13 @@ def probe_of(
     if d_model is None:
         return Probe(claim, {"x": words}, experiment=experiment)
     sizes = {"n": 5, "d": d_model}
-    return Probe(claim, {"x": "batch n d"}, sizes, experiment=experiment)
+    return Probe(
+        claim,
+        {"x": "batch n d"},
+        sizes,
+        fixed=("d",),
+        experiment=experiment,
+    )
 
 
 def of_width(d_model: int | None) -> tuple[Probe, ...]:

@@ -59,7 +59,7 @@ def read(thing: Any, told: Facts) -> Reading:
         lacks["causal"] = "it is causal anyway"
     has = tuple(n for n in ("causal", "padding") if n not in lacks)
     facts = {**seen.facts, "names": names, **fixed}
-    return Reading(facts, lacks=lacks, has=has)
+    return Reading(facts, seen.candidates, lacks, has)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -82,6 +82,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         def with_options(*arguments: Tensor, **named: Any) -> object:
             return thing(*arguments, **options, **named)
 
-        return attention.adapt(with_options, facts)(q, k, v, causal=causal)
+        plain = {**facts, "call": None}
+        return attention.adapt(with_options, plain)(q, k, v, causal=causal)
 
     return mechanism

@@ -1,12 +1,28 @@
 """What a mechanism is held to: what it claims to be, or properties."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.deviations.design import (
+    USUAL,
+    Design,
+    Width,
+    pairs,
+    singles,
+)
+from selfattn.doctor.exercise import Exercise, Mistake, mistake
+from selfattn.doctor.kinds.attention.variants import (
+    ALWAYS_CAUSAL,
+    NEVER_CAUSAL,
+    Formula,
+    design,
+    in_layout,
+)
 from selfattn.doctor.kinds.efficient import needs, probes, properties
 from selfattn.doctor.kinds.efficient.experiments import is_measured, measured
 from selfattn.doctor.kinds.efficient.mistakes import (
@@ -39,7 +55,7 @@ def for_every_claim(
         solution,
         probes.PROBES,
         by_name=("causal",),
-        mistakes=list(mistakes),
+        mistakes=tuple(mistakes),
         optional=needs.OF_A_CLAIM,
         conventions={"alignment": {"last": None, "first": first_on_first}},
     )
@@ -72,11 +88,13 @@ def of(thing: Any, facts: Facts) -> Exercise:
     if facts.get("formula") == "own":
         return of_properties(bool(facts.get("causal")))
     window, table = facts.get("window"), facts.get("table")
+    always = bool(facts.get("causal"))
     if facts.get("kernel") is not None:
-        return of_claim(KERNELS, facts["kernel"])
+        return of_claim(KERNELS, facts["kernel"], always)
+    layout = facts.get("layout", "any")
     if window is not None:
-        return of_claim(TABLES, window_of(window))
-    return of_claim(TABLES if table else TILES, table)
+        return of_claim(TABLES, window_of(window), always, layout)
+    return of_claim(TABLES if table else TILES, table, always, layout)
 
 
 @lru_cache(maxsize=32)  # one object, so that its reference is one, too
@@ -86,16 +104,90 @@ def window_of(window: int) -> Callable[[int, int], Tensor]:
 
 
 @lru_cache(maxsize=32)
-def of_claim(exercise: Exercise, claim: Any) -> Exercise:
-    """The exercise for one claim: its table, its feature map, or None."""
-    return exercise.adapted(partial(bound, claim=claim))
+def of_claim(
+    exercise: Exercise, claim: Any, always: bool, layout: str = "any"
+) -> Exercise:
+    """The exercise for one claim: its table, its feature map, or None.
+
+    ``always`` is of one that hides later keys without a flag.
+    """
+    made = exercise.adapted(partial(bound, claim=claim, always=always))
+    if exercise is KERNELS:
+        return replace(made, deviations=of_kernels(claim, always))
+    return replace(made, **of_scores(claim, always, layout))
 
 
-def bound(function: Callable[..., Any], claim: Any) -> Callable[..., Any]:
+def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:
+    """What is done otherwise by those that compute scores."""
+    formula = Formula(table=table, always=always)
+    base = replace(design(formula), always=always or table is not None)
+    steps = ALWAYS_CAUSAL if always or table else NEVER_CAUSAL
+
+    def answer(change: Callable[[Design], Design]) -> Callable[..., Any]:
+        return in_layout(change(base), layout, grouped=False)
+
+    tiled = tuple(
+        replace(known, answer=bound(at(tile, known.answer), table, always))
+        for tile in (() if table else TILES_OF_OTHERS)
+        for known in (*tiles.OF_TILES, first_tile_left_out)
+    )
+    return {
+        "deviations": (*singles(steps, answer), *tiled),
+        "second": lambda: pairs(steps, answer, hiding.SAFE),
+    }
+
+
+def of_kernels(claim: Any, always: bool) -> tuple[Mistake, ...]:
+    """What is done otherwise by those that have a kernel."""
+
+    def answer(change: Callable[[Design], Design]) -> Callable[..., Any]:
+        made = change(USUAL)
+
+        def attend(
+            q: Tensor, k: Tensor, v: Tensor, causal: bool = False
+        ) -> Any:
+            q, k, v = made.enter(q, k, v)
+            output = kernels.linear(q, k, v, causal or always, claim)
+            return made.leave(output, Width(q.shape[-1], 1, 1, 1))
+
+        return attend
+
+    known = (*scores.ENTRANCES, *scores.EXITS[:1], *scores.DETACHED[1:-1])
+    return singles(known, answer)
+
+
+@mistake
+def first_tile_left_out(q, k, v, causal, claim):
+    """Your first keys are not seen.
+
+    Cause: The loop over the tiles starts at the second.
+    Cure: range(0, n_k, tile).
+    Chapter: bench#in-tiles
+    """
+    pieces = list(tiles.tiles_of(q, k, v, causal))
+    return tiles.shared(*tiles.summed(pieces[1:] or pieces))
+
+
+TILES_OF_OTHERS = (1, 2, 3, 4, 5, 8, 16, 64, 128)
+
+
+def at(tile: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A mistake with tiles of another size."""
+
+    def with_tile(*arguments: Any) -> Any:
+        with tiles.of_size(tile):
+            return function(*arguments)
+
+    return with_tile
+
+
+def bound(
+    function: Callable[..., Any], claim: Any, always: bool = False
+) -> Callable[..., Any]:
     """A function of (q, k, v, causal, claim) as a mechanism: of one claim."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Any:
-        return function(q, k, v, causal, claim)
+        return function(q, k, v, causal or always, claim)
 
     return measured(attend) if is_measured(function) else attend
 
@@ -112,11 +204,11 @@ def of_properties(always: bool) -> Exercise:
         solution=own_weights.own,
         probes=properties.probes(always),
         by_name=("causal", "padding"),
-        mistakes=[
+        mistakes=tuple(
             mistake
             for mistake in own_weights.MISTAKES
             if mistake is not NO_MISTAKE[always]
-        ],
+        ),
         optional=needs.OF_PROPERTIES,
     )
     return exercise.adapted(partial(as_mechanism, always=always))

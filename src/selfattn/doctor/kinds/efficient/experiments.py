@@ -4,17 +4,17 @@ What its weights sum to, or which outputs move when an input is changed.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from selfattn.doctor.exercise import Function
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs
 
 Answer = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., object])
 N = 2048  # where a table is far longer than all else
 # By how much an output must move, relatively, for a change to count. In the
 # package's mechanisms what is hidden moves nothing, and what is seen moves an

@@ -1,27 +1,40 @@
 """What a layer is held to: the formula of its own parts, or properties."""
 
+import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.deviations import hiding
+from selfattn.doctor.deviations.design import pairs, singles
+from selfattn.doctor.deviations.training import with_dropout
+from selfattn.doctor.exercise import Exercise, Mistake, described
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.layer import probes, properties
+from selfattn.doctor.kinds.attention.variants import (
+    Formula,
+    claimed,
+    conventions,
+    design,
+)
+from selfattn.doctor.kinds.layer import deviations, probes, properties
 from selfattn.doctor.kinds.layer.mistakes import (
     CONVENTIONS,
     MISTAKES,
     NO_MISTAKE,
     OF_A_CLAIM,
     TELLING,
+    heads,
 )
 from selfattn.doctor.kinds.layer.parts import Affine, Projections, projections
 from selfattn.doctor.kinds.layer.reading import widths
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
+from selfattn.doctor.kinds.layer.steps import USUAL_LAYER, layer_by
 from selfattn.doctor.patient import Facts
-from selfattn.doctor.probes import numbers
+from selfattn.doctor.probes import Probe, numbers
 
 ASKS = "attention by heads"
 BY_NAME = ("mask", "padding", "causal")
@@ -29,20 +42,50 @@ BY_NAME = ("mask", "padding", "causal")
 
 def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
     """Attention by heads with the module's own projections, or properties."""
+    dropout = facts.get("dropout")
     if facts.get("formula", "plain") == "own":
         d_model, d_context = widths(thing, facts)
-        return of_properties(
+        own = of_properties(
             d_model, d_context, facts["causal"], cross, facts.get("table")
         )
-    return of_module(
+        return with_dropout(own, dropout)
+    made = of_module(
         thing,
         facts["n_heads"],
         facts["packed"],
         tuple(dict(facts.get("projections") or {}).items()),
         facts["causal"],
         cross,
-        facts.get("table"),
+        facts.get("table") or window_of(facts.get("window"), facts["causal"]),
+        Own(
+            facts.get("order") or "qkv",
+            facts.get("longest"),
+            Formula(
+                scale=facts.get("scale"),
+                cap=facts.get("cap"),
+                cosine=facts.get("scores") == "cosine",
+                bias=facts.get("bias"),
+            ),
+        ),
     )
+    return with_dropout(made, dropout)
+
+
+class Own(NamedTuple):
+    """What else is said of a layer: of its maps, its reach, its formula."""
+
+    order: str = "qkv"
+    longest: int | None = None
+    formula: Formula = Formula()
+
+
+@lru_cache(maxsize=32)  # one object, so that its reference is one, too
+def window_of(window: int | None, causal: bool) -> Table | None:
+    """The table of a window, of which a causal layer sees the past half."""
+    if window is None:
+        return None
+    seen = Formula(window=window, always=causal)
+    return lambda n_q, n_k: claimed(n_q, n_k, seen)
 
 
 @lru_cache(maxsize=8)  # so that what its bank does is not done again
@@ -53,7 +96,8 @@ def of_module(
     names: tuple[tuple[str, str], ...],
     causal: bool,
     cross: bool,
-    claimed: Table | None,
+    table: Table | None,
+    own: Own,
 ) -> Exercise:
     """The reference, probes and mistakes for one module, read in one way.
 
@@ -64,9 +108,10 @@ def of_module(
         names: those of its projections, where they were told.
         causal: whether it hides later tokens without being told to.
         cross: whether it looks at another sequence.
-        claimed: of n_q and n_k, a mask that it keeps without being told to.
+        table: of n_q and n_k, a mask that it keeps without being told to.
+        own: what else is said of it.
     """
-    parts = projections(module, n_heads, packed, dict(names))
+    parts = projections(module, n_heads, packed, dict(names), own.order)
     if parts is None:
         raise UnclearError("Its heads do not divide its projections.")
     d_model, d_context = parts.q.W.shape[0], parts.k.W.shape[0]
@@ -74,15 +119,51 @@ def of_module(
         "cross-attention" if cross else "self-attention",
         asks=ASKS,
         solution=layer,
-        probes=probes.of_widths(d_model, d_context, cross),
+        probes=within(probes.of_widths(d_model, d_context, cross), own),
         by_name=BY_NAME,
-        mistakes=possible(MISTAKES, causal, claimed),
+        mistakes=possible(MISTAKES, causal, table),
         optional=probes.OPTIONAL,
         conventions=CONVENTIONS,
     )
-    return exercise.adapted(
-        partial(as_layer, parts=parts, always=causal, claimed=claimed)
+    made = replace(exercise, **by_steps(own.formula, causal, cross))
+    return made.adapted(
+        partial(as_layer, parts=parts, always=causal, claimed=table)
     )
+
+
+def by_steps(formula: Formula, causal: bool, cross: bool) -> dict[str, Any]:
+    """What is done otherwise; and of another formula, all that is right."""
+    base = replace(USUAL_LAYER, **steps_of(formula))
+    known = deviations.of({"causal": causal}, cross)
+
+    def answer(change: Callable[[Any], Any]) -> Callable[..., Any]:
+        return partial(layer_by, change(base))
+
+    found = {
+        "deviations": singles(known, answer),
+        "second": lambda: pairs(known, answer, hiding.SAFE),
+    }
+    if formula == Formula():
+        return found
+    rules = conventions(answer)
+    return found | {
+        "solution": answer(lambda one: one),
+        "mistakes": tuple(m for m in rules["empty_row"].values() if m),
+        "conventions": rules,
+    }
+
+
+def steps_of(formula: Formula) -> dict[str, Any]:
+    """The steps in which a formula is not the usual one."""
+    made = design(formula)
+    names = ("compare", "scale", "bend")
+    return {name: getattr(made, name) for name in names}
+
+
+def within(asked: tuple[Probe, ...], own: Own) -> tuple[Probe, ...]:
+    """The probes that are no longer than a layer can be asked."""
+    most = own.longest or math.inf
+    return tuple(p for p in asked if p.sizes.get("n", 0) <= most)
 
 
 @lru_cache(maxsize=8)
@@ -102,6 +183,7 @@ def of_properties(
         by_name=BY_NAME,
         mistakes=possible(TELLING, causal, claimed),
         optional={**probes.OPTIONAL, "numbers": "its numbers"},
+        deviations=GIVEN_AWAY,
     )
     parts = stand_in(d_model, d_context)
     return exercise.adapted(
@@ -109,9 +191,16 @@ def of_properties(
     )
 
 
+GIVEN_AWAY = (
+    described(deviations.one_projection_for_two),
+    heads.values_not_projected,
+    heads.no_output_projection,
+)
+
+
 def possible(
     mistakes: Iterable[Mistake], causal: bool, claimed: Table | None
-) -> list[Mistake]:
+) -> tuple[Mistake, ...]:
     """Those that a layer can make which is causal or not, and claims or not.
 
     Args:
@@ -120,7 +209,7 @@ def possible(
         claimed: of n_q and n_k, a mask that it keeps without being told to.
     """
     none = {NO_MISTAKE[causal], *(OF_A_CLAIM if claimed is None else ())}
-    return [one for one in mistakes if one not in none]
+    return tuple(one for one in mistakes if one not in none)
 
 
 def as_layer(

@@ -3,12 +3,16 @@
 Each changes an input, and sees which outputs move.
 """
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from selfattn.doctor.kinds.layer.parts import by_word
+from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs, numbers
 
 Answer = Callable[..., Any]
@@ -86,6 +90,40 @@ def twice(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
     """Whether two calls with one input give one output."""
     first, second = (answer(*inputs.values()) for _ in range(2))
     return torch.tensor(torch.equal(first, second))
+
+
+def matters(part: str) -> Callable[[Answer, Inputs], Tensor]:
+    """Whether the output moves as the matrix of a part does.
+
+    ``part`` is one of q, k, v and out. Of what has no such matrix, it does.
+    """
+
+    def experiment(answer: Answer, inputs: Inputs) -> Tensor:
+        if not isinstance(answer, Patient):
+            return torch.tensor(True)
+        told = dict(answer.facts.get("projections") or {})
+        named = next(
+            (name for name in maps(answer.thing, told) if name[0] == part),
+            None,
+        )
+        if named is None:
+            return torch.tensor(True)
+        other = copy.deepcopy(answer.thing)
+        weight = dict(other.named_parameters())[named[1]]
+        with torch.no_grad():
+            weight += numbers(*weight.shape, seed=3) / 2
+        pair = put(answer, inputs), put(replace(answer, thing=other), inputs)
+        return (pair[0] - pair[1]).abs().max() > MOVES
+
+    return experiment
+
+
+def maps(thing: Any, told: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """The part and the name of each matrix that makes one part alone."""
+    names = {id(x): name for name, x in thing.named_parameters()}
+    for part, affine in by_word(thing, told).items():
+        if part in ("q", "k", "v", "out") and id(affine.whole[0]) in names:
+            yield part, names[id(affine.whole[0])]
 
 
 def sums(answer: Callable[..., Any], inputs: Inputs) -> Tensor:

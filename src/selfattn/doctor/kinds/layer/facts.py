@@ -43,5 +43,13 @@ FACTS = {
     "projections": Fact("its names for q, k, v, out, qkv or kv"),
     "call": Fact("what else it is to be called with, as a dict"),
     "make": Fact("what its class is to be called with, as a dict"),
-    "empty_row": attention.FACTS["empty_row"],
+    "order": Fact('in which order one matrix holds them, such as "kqv"'),
+    "longest": Fact("the longest sequence that it takes"),
+    **{
+        name: attention.FACTS[name]
+        for name in (
+            *("empty_row", "scale", "cap", "scores", "bias", "window"),
+            "dropout",
+        )
+    },
 }

@@ -13,7 +13,7 @@ WORDS = {  # what others call a part, when what says nothing is left out
     "k": {"k", "key", "keys"},
     "v": {"v", "value", "values"},
     "out": {"o", "out", "output", "dense", "final", "unifyheads", ""},
-    "qkv": {"qkv", "querykeyvalue", "in", "attn", "attention"},
+    "qkv": {"qkv", "querykeyvalue", "in", "attn", "attention", "kqv"},
     "kv": {"kv", "keyvalue"},
 }
 SAYS_NOTHING = {
@@ -49,7 +49,7 @@ class Affine(NamedTuple):
     def part(self, start: int, stop: int) -> "Affine":
         """The projection to some of the features."""
         b = None if self.b is None else self.b[start:stop]
-        return Affine(self.W[:, start:stop], b)
+        return Affine(self.W[:, start:stop], b, self.whole)
 
 
 class Projections(NamedTuple):
@@ -89,10 +89,67 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             b = getattr(inner, "bias", None)
             yield name, Affine(W, b, (weight, b))
     for name, weight in module.named_parameters(recurse=False):
-        if weight.ndim == 2:
+        if weight.ndim == 2 and part_called(name) and name[:2] != "b_":
             torch_own = name.endswith("proj_weight")
             W = weight.mT if torch_own else weight
-            yield name, Affine(W, None, (weight,))
+            b = bias_beside(module, name, weight)
+            yield name, Affine(W, b, (weight, b))
+
+
+def bias_beside(module: nn.Module, name: str, W: Tensor) -> Tensor | None:
+    """The parameter that is named like a matrix, as its bias, and as wide."""
+    part = part_called(name)
+    for other, x in module.named_parameters(recurse=False):
+        its = re.sub("^(b|bias)_?|_?(bias|b)$", "", other)
+        fits = x.numel() == W.numel() // W.shape[W.ndim == 3]
+        if its != other and fits and part_called(its or "out") == part:
+            return x.flatten()
+    return None
+
+
+def by_heads(module: nn.Module, n_heads: int) -> dict[str, Affine]:
+    """Parameters with an axis for heads, as the matrices that they make."""
+    found = {}
+    for name, weight in module.named_parameters(recurse=False):
+        part = part_called(name)
+        if weight.ndim != 3 or part is None:
+            continue
+        b = bias_beside(module, name, weight)
+        first = weight.shape[0] == n_heads
+        if part == "out":  # (heads, d_head, d_model)
+            W = weight.flatten(0, 1)
+        else:
+            W = (weight.transpose(0, 1) if first else weight).flatten(1)
+        found[part] = Affine(W, b, (weight, b))
+    return found
+
+
+def lists(module: nn.Module) -> int:
+    """How many heads there are, if each has a map or a module of its own."""
+    longest = (x for x in module.modules() if isinstance(x, nn.ModuleList))
+    return max((len(x) for x in longest), default=0) if of_lists(module) else 0
+
+
+def joined(listed: Sequence[Affine]) -> Affine:
+    """Maps of one input, side by side."""
+    W = torch.cat([one.W for one in listed], dim=-1)
+    biases = [one.b for one in listed if one.b is not None]
+    b = torch.cat(biases) if len(biases) == len(listed) else None
+    return Affine(W, b, tuple(x for one in listed for x in one.whole))
+
+
+def of_lists(module: nn.Module) -> dict[str, Affine]:
+    """What lists hold, a map a head or a module a head, side by side."""
+    listed: dict[str, list[Affine]] = {}
+    for name, affine in affines(module):
+        found = re.fullmatch(r"(.*?)\.?\b(\d+)\b\.?(.*)", name)
+        if found is None:
+            continue
+        word = found[3] or found[1]
+        part = part_called(word.rpartition(".")[-1])
+        if part in ("q", "k", "v"):
+            listed.setdefault(part, []).append(affine)
+    return {p: joined(maps) for p, maps in listed.items() if len(maps) > 1}
 
 
 def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
@@ -108,6 +165,7 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
             found.setdefault(named, affine)
     if isinstance(module, nn.MultiheadAttention):
         found |= torch_own(module)
+    found |= of_lists(module)
     four = getattr(module, "linears", None)  # the Annotated Transformer's
     if isinstance(four, nn.ModuleList) and len(four) == 4:
         parts = zip(("q", "k", "v", "out"), four, strict=True)
@@ -134,7 +192,11 @@ def torch_own(module: nn.MultiheadAttention) -> dict[str, Affine]:
 
 
 def projections(
-    module: nn.Module, n_heads: int, packed: str, told: dict[str, str]
+    module: nn.Module,
+    n_heads: int,
+    packed: str,
+    told: dict[str, str],
+    order: str = "qkv",
 ) -> Projections | None:
     """The projections of a module; None if they are not to be recognised.
 
@@ -144,10 +206,11 @@ def projections(
         packed: how one matrix holds all three: "by part" (q, k, v) or "by
             head" (q, k, v of the first head, then of the next).
         told: the names of submodules for q, k, v, out, qkv and kv.
+        order: in which that matrix holds them.
     """
-    found = by_word(module, told)
+    found = by_word(module, told) | by_heads(module, n_heads)
     if "q" not in found and "qkv" in found:
-        found |= unpacked(found["qkv"], n_heads, packed)
+        found |= unpacked(found["qkv"], n_heads, packed, order)
     if "k" not in found and "kv" in found:
         half = found["kv"].W.shape[-1] // 2
         found["k"] = found["kv"].part(0, half)
@@ -159,7 +222,7 @@ def projections(
         return None
     q, k, v = (found[part] for part in "qkv")
     n_kv_heads = d_k // (d_q // n_heads)
-    out = found.get("out")
+    out = found.get("out") or the_other(module, (q, k, v))
     if (
         out is not None
         and out.W.shape[0] != v.W.shape[-1] // n_kv_heads * n_heads
@@ -168,11 +231,24 @@ def projections(
     return Projections(q, k, v, out, n_heads, n_kv_heads)
 
 
-def unpacked(qkv: Affine, n_heads: int, packed: str) -> dict[str, Affine]:
+def the_other(module: nn.Module, known: Sequence[Affine]) -> Affine | None:
+    """The one matrix that is none of these, and takes what they bring."""
+    own = {id(x) for one in known for x in one.whole if x is not None}
+    others = [
+        affine
+        for _, affine in affines(module)
+        if not own & {id(x) for x in affine.whole if x is not None}
+    ]
+    return others[0] if len(others) == 1 and own else None
+
+
+def unpacked(
+    qkv: Affine, n_heads: int, packed: str, order: str = "qkv"
+) -> dict[str, Affine]:
     """Three projections out of one matrix."""
     d = qkv.W.shape[-1] // 3
     if packed == "by part":
-        return {p: qkv.part(i * d, i * d + d) for i, p in enumerate("qkv")}
+        return {p: qkv.part(i * d, i * d + d) for i, p in enumerate(order)}
     cut = (n_heads, 3, d // n_heads)
     W = qkv.W.unflatten(-1, cut)
     b = None if qkv.b is None else qkv.b.unflatten(-1, cut)
@@ -180,7 +256,7 @@ def unpacked(qkv: Affine, n_heads: int, packed: str) -> dict[str, Affine]:
         part: Affine(
             W[:, :, i].flatten(1), None if b is None else b[:, i].flatten()
         )
-        for i, part in enumerate("qkv")
+        for i, part in enumerate(order)
     }
 
 

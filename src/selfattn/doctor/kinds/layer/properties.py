@@ -15,6 +15,7 @@ from torch import Tensor
 from selfattn.doctor.kinds.layer import probes as values
 from selfattn.doctor.kinds.layer.experiments import (
     form,
+    matters,
     sums,
     twice,
     what_learns,
@@ -33,6 +34,14 @@ def padded_in_front(sizes: Sizes) -> Tensor:
     In front, because behind, a causal layer does not see them anyway.
     """
     return values.real(sizes).flip(-1)
+
+
+PARTS = (
+    ("q", "the projection of the queries tells", "one projection for two"),
+    ("k", "the projection of the keys tells", "one projection for two"),
+    ("v", "the projection of the values tells", "values not projected"),
+    ("out", "the projection of the output tells", "no output projection"),
+)
 
 
 def without_masks(x: dict[str, Any]) -> list[Probe]:
@@ -56,6 +65,10 @@ def without_masks(x: dict[str, Any]) -> list[Probe]:
         probe("in evaluation, two calls agree", experiment=twice),
         probe("something is learned", experiment=what_learns),
         probe("rows of weights sum to one", experiment=sums),
+        *(
+            probe(claim, experiment=matters(part), tells=known)
+            for part, claim, known in PARTS
+        ),
     ]
 
 

@@ -1,10 +1,12 @@
 """What can be read off a module that attends, without calling it."""
 
 import inspect
+import math
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from selfattn.doctor.kind import Reading, UnclearError
 from selfattn.doctor.kinds.layer import calling
@@ -13,7 +15,9 @@ from selfattn.doctor.kinds.layer.parts import (
     MODEL,
     WIDTHS,
     affines,
+    by_heads,
     by_word,
+    lists,
     number,
 )
 from selfattn.doctor.patient import Facts, parameters
@@ -41,15 +45,27 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
         seen["layout"] = "BND" if first else "NBD"
     if cross:
         seen["causal"] = False
+    if "order" not in told:
+        seen["order"] = named_order(module)
     more = inside(module, told)
     if more.facts.get("formula") == "own":
         lacks["numbers"] = "its projections are not recognised"
-    return replace(more, lacks=lacks).with_facts(**seen)
+    has = tuple(n for n in ("mask", "padding") if names[n] is not None)
+    return replace(more, lacks=lacks, has=has).with_facts(**seen)
+
+
+def named_order(module: nn.Module) -> str:
+    """The order of queries, keys and values that a name spells out."""
+    names = " ".join(name for name, _ in affines(module)).lower()
+    found = [o for o in map("".join, permutations("qkv")) if o in names]
+    return found[0] if len(found) == 1 else "qkv"
 
 
 def inside(module: nn.Module, told: Facts) -> Reading:
     """What its own matrices tell: its formula, and its number of heads."""
+    n_heads = told.get("n_heads") or number(module, HEADS) or 0
     found = by_word(module, dict(told.get("projections") or {}))
+    found |= by_heads(module, n_heads)
     if not {"q", "qkv"} & found.keys():
         return Reading({"formula": "own", "packed": "by part", "n_heads": 1})
     seen: dict[str, Any] = {}
@@ -59,6 +75,7 @@ def inside(module: nn.Module, told: Facts) -> Reading:
     else:
         d = found["qkv"].W.shape[-1] // 3
     n_heads, width = number(module, HEADS), number(module, WIDTHS)
+    n_heads = n_heads or lists(module) or None
     if n_heads is None and width is not None and d % width == 0:
         n_heads = d // width
     if n_heads is not None:
@@ -74,13 +91,16 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     function of its own such as one that rotates, or an argument of its own.
     """
     known = {**seen.facts, **told}
-    if "formula" in known:
+    if "formula" in known or {"packed", "projections"} & told.keys():
         return None
     module = calling.instance(thing, known)
     names = dict(known.get("projections") or {})
-    own = {id(x) for a in by_word(module, names).values() for x in a.whole}
+    found = by_word(module, names) | by_heads(module, known["n_heads"])
+    own = {id(x) for a in found.values() for x in a.whole}
     more = [x for x in module.parameters() if id(x) not in own]
-    more += [x for x in module.buffers() if x.is_floating_point()]
+    if told and not more:
+        return None  # who told of it had a word for it
+    more += [x for x in module.buffers() if is_no_mask(x)]
     functions = [
         function
         for function in vars(module).values()
@@ -93,6 +113,11 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     return less.with_facts(formula="own")
 
 
+def is_no_mask(x: Tensor) -> bool:
+    """Whether numbers are more than zeros and ones, or -inf."""
+    return not bool(((x == 0) | (x == 1) | (x == -math.inf)).all())
+
+
 def attends(function: Any) -> bool:
     """Whether a function is one of queries, keys and values."""
     return "".join(name[:1] for name in parameters(function)[:3]) == "qkv"
@@ -101,6 +126,7 @@ def attends(function: Any) -> bool:
 def widths(thing: Any, facts: Facts) -> tuple[int, int]:
     """The widths of x and of the context."""
     found = by_word(thing, dict(facts.get("projections") or {}))
+    found |= by_heads(thing, facts.get("n_heads") or 0)
     d_model = facts.get("d_model") or number(thing, MODEL)
     for part in ("q", "qkv"):
         d_model = found[part].W.shape[0] if part in found else d_model

@@ -5,6 +5,7 @@ import dataclasses
 from selfattn.doctor.exercises.dot_product.softmax import SOFTMAX
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.softmax.calling import FACTS, adapt, read
+from selfattn.doctor.kinds.softmax.masked import under_masks
 from selfattn.doctor.kinds.softmax.mistakes import CONVENTIONS, MISTAKES
 from selfattn.doctor.kinds.softmax.probes import OPTIONAL, PROBES
 
@@ -12,16 +13,16 @@ REFERENCE = dataclasses.replace(
     SOFTMAX,
     name="softmax",
     probes=PROBES,
-    mistakes=list(MISTAKES),
+    mistakes=MISTAKES,
     optional=OPTIONAL,
     conventions=CONVENTIONS,
 )
-
+MASKED = under_masks(REFERENCE)
 
 KIND = Kind(
     "softmax",
     does=REFERENCE.asks,
-    exercise=lambda thing, facts: REFERENCE,
+    exercise=lambda thing, facts: MASKED if "masked" in facts else REFERENCE,
     facts=FACTS,
     read=read,
     adapt=adapt,

@@ -32,8 +32,8 @@ FACTS = {
 }
 
 
-def parts_of(block: nn.Module, facts: Facts) -> Parts:
-    """The parts of a block that somebody else wrote.
+def names_of(block: nn.Module, facts: Facts) -> tuple[Any, Any]:
+    """The names of the attentions to itself, and to the context.
 
     Raises:
         UnclearError: if they are not told and cannot be found.
@@ -49,21 +49,34 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
                 "is which. Say self_attention=… and cross_attention=…, their "
                 "names in the block."
             )
-        names = own[0], across[0]
+        return own[0], across[0]
+    return names
+
+
+def parts_of(block: nn.Module, facts: Facts) -> Parts:
+    """The parts of a block that somebody else wrote.
+
+    Raises:
+        UnclearError: if they are not told and cannot be found.
+    """
+    names = names_of(block, facts)
+    norms = parts.norms(block, facts, 3)
+    first, second, third = norms
+    d_model = parts.width(first)
     attend, cross = (
-        parts.callable_attention(parts.part(block, name), facts["mask"])
+        parts.callable_attention(
+            block, parts.part(block, name), facts, d_model, across=True
+        )
         for name in names
     )
-    norms = parts.norms(block, facts, 3)
-    network = parts.network(block, facts)
-    first, second, third = norms
+    network = parts.network(block, facts, d_model)
     return Parts(
         attend,
         cross,
         network,
         (first, second, third),
         facts["order"] == "pre",
-        parts.width(first),
+        d_model,
     )
 
 

@@ -79,7 +79,7 @@ def no_cross_attention(parts, x, context, mask=None):
     Cause: The second sublayer is missing.
     Cure: Between self-attention and the feed-forward network, look at the
         context.
-    Chapter: masks#padding-and-the-three-masks-of-a-translator
+    Chapter: masks#the-three-masks-of-a-translator
     """
     first, _, last = sublayers(parts, x, context, mask)
     x = add(x, first, parts.norms[0], parts.pre)
@@ -92,7 +92,7 @@ def cross_attention_to_itself(parts, x, context, mask=None):
 
     Cause: Keys and values of the second attention come from x.
     Cure: Queries from x, keys and values from the context.
-    Chapter: masks#padding-and-the-three-masks-of-a-translator
+    Chapter: masks#the-three-masks-of-a-translator
     """
     first, _, last = sublayers(parts, x, context)
     layers = first, lambda h: parts.cross_attention(h, h), last
@@ -105,7 +105,7 @@ def cross_attention_first(parts, x, context, mask=None):
 
     Cause: The two attentions are exchanged.
     Cure: Self-attention first.
-    Chapter: masks#padding-and-the-three-masks-of-a-translator
+    Chapter: masks#the-three-masks-of-a-translator
     """
     first, second, last = sublayers(parts, x, context, mask)
     x = add(x, second, parts.norms[1], parts.pre)
@@ -120,7 +120,7 @@ def attentions_exchanged(parts, x, context, mask=None):
     Cause: The attention that was made for the context looks at x, and the
         other at the context.
     Cure: By their names.
-    Chapter: masks#padding-and-the-three-masks-of-a-translator
+    Chapter: masks#the-three-masks-of-a-translator
     """
     past = causal_mask(x.shape[-2], x.shape[-2])
     layers = (

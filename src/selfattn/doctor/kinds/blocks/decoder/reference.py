@@ -20,6 +20,10 @@ class Parts(NamedTuple):
     pre: bool  # the norms before their sublayers, or behind the sum
     d_model: int
 
+    def layers(self, x, context, mask=None):
+        """The sublayers, each a function of x alone."""
+        return sublayers(self, x, context, mask)
+
 
 def decoder_block(parts, x, context, mask=None):
     """Causal self-attention, cross-attention, feed-forward network."""

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from selfattn.doctor.kind import Fact, Reading, UnclearError
-from selfattn.doctor.kinds.blocks import calling, parts
+from selfattn.doctor.kinds.blocks import calling, flat, parts
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts
@@ -20,22 +20,30 @@ FACTS = {
 def parts_of(block: nn.Module, facts: Facts) -> Parts:
     """The parts of a block that somebody else wrote."""
     first, second = parts.norms(block, facts, 2)
+    d_model = parts.width(first)
     found = parts.attentions(block)
-    if facts.get("attention"):
-        attention = parts.part(block, facts["attention"])
-    elif len(found) == 1:
-        (attention,) = found.values()
+    name = facts.get("attention") or (
+        next(iter(found)) if len(found) == 1 else ""
+    )
+    flat_one = None if name else flat.attention(block, facts)
+    if name:
+        attention = parts.callable_attention(
+            block, parts.part(block, name), facts, d_model
+        )
+    elif flat_one is not None:
+        attention = flat_one
     else:
         raise UnclearError(
             f"An encoder block has one attention, but I find {len(found)}. "
-            "Say attention=…, its name in the block."
+            "Say attention=…, its name in the block, or flat_attention=(q, k, "
+            "v, out), if its maps lie in the block."
         )
     return Parts(
-        parts.callable_attention(attention, facts["mask"]),
-        parts.network(block, facts),
+        attention,
+        parts.network(block, facts, d_model),
         (first, second),
         facts["order"] == "pre",
-        parts.width(first),
+        d_model,
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import nn
 
+from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Examples, Kind
 from selfattn.doctor.kinds.blocks.calling import prepare
@@ -23,7 +24,7 @@ from selfattn.doctor.patient import Facts
 def exercise(thing: Any, facts: Facts) -> Exercise:
     """The exercise of joining the patient's parts."""
     parts = parts_of(thing, facts)
-    return of_parts(
+    made = of_parts(
         "encoder-block",
         encoder_block,
         parts,
@@ -31,6 +32,7 @@ def exercise(thing: Any, facts: Facts) -> Exercise:
         MISTAKES,
         words=("both", "a mask"),
     )
+    return with_dropout(made, facts.get("dropout"))
 
 
 def examples() -> Examples:

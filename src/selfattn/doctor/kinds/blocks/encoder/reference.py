@@ -18,6 +18,10 @@ class Parts(NamedTuple):
     pre: bool  # the norms before their sublayers, or behind the sum
     d_model: int
 
+    def layers(self, x, mask=None):
+        """The sublayers, each a function of x alone."""
+        return partial(self.attention, mask=mask), self.feed_forward
+
 
 def encoder_block(parts, x, mask=None):
     """Attention, then the feed-forward network, each added and normed."""

@@ -1,5 +1,6 @@
 """Exact attention, tile by tile, and how it goes wrong."""
 
+import contextlib
 import math
 
 import torch
@@ -14,7 +15,17 @@ from selfattn.doctor.kinds.efficient.mistakes import tables as masked
 from selfattn.dot_product import attention
 from selfattn.masks import causal_mask
 
-TILE = 32
+TILE = [32]  # the size of a tile; others have others: `of_size`
+
+
+@contextlib.contextmanager
+def of_size(tile):
+    """Tiles of another size, for a while."""
+    was, TILE[0] = TILE[0], tile
+    try:
+        yield
+    finally:
+        TILE[0] = was
 
 
 def exact(q, k, v, causal, claim):
@@ -28,7 +39,7 @@ def tiles_of(q, k, v, causal):
     if causal:
         past = causal_mask(q.shape[-2], k.shape[-2])
         scores = scores.masked_fill(~past, -math.inf)
-    return zip(scores.split(TILE, -1), v.split(TILE, -2), strict=True)
+    return zip(scores.split(TILE[0], -1), v.split(TILE[0], -2), strict=True)
 
 
 def summed(pieces, shrink=True, top_of_first=False):
@@ -123,9 +134,9 @@ def last_tile_left_out(q, k, v, causal, claim):
     Cure: Round up, and let the last tile be shorter.
     Chapter: bench#in-tiles
     """
-    whole = k.shape[-2] // TILE * TILE or k.shape[-2]
+    whole = k.shape[-2] // TILE[0] * TILE[0] or k.shape[-2]
     pieces = list(tiles_of(q, k, v, causal))
-    return shared(*summed(pieces[: -(-whole // TILE)]))
+    return shared(*summed(pieces[: -(-whole // TILE[0])]))
 
 
 @mistake
@@ -139,7 +150,7 @@ def zeros_fill_the_last_tile(q, k, v, causal, claim):
     """
     pieces = list(tiles_of(q, k, v, causal))
     scores, values = pieces[-1]
-    more = TILE - scores.shape[-1]
+    more = TILE[0] - scores.shape[-1]
     pieces[-1] = (
         torch.nn.functional.pad(scores, (0, more)),
         torch.nn.functional.pad(values, (0, 0, 0, more)),
@@ -159,7 +170,7 @@ def diagonal_tiles_are_not_masked(q, k, v, causal, claim):
     if not causal:
         return exact(q, k, v, causal, claim)
     i = torch.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2]
-    mask = torch.arange(k.shape[-2]) // TILE <= i // TILE
+    mask = torch.arange(k.shape[-2]) // TILE[0] <= i // TILE[0]
     return attention(q, k, v, mask=mask)
 
 
@@ -174,7 +185,7 @@ def diagonal_tiles_are_left_out(q, k, v, causal, claim):
     if not causal:
         return exact(q, k, v, causal, claim)
     i = torch.arange(q.shape[-2])[:, None] + k.shape[-2] - q.shape[-2]
-    mask = torch.arange(k.shape[-2]) // TILE < i // TILE
+    mask = torch.arange(k.shape[-2]) // TILE[0] < i // TILE[0]
     return attention(q, k, v, mask=mask)
 
 
@@ -234,6 +245,17 @@ def the_whole_table_is_made(q, k, v, causal, claim):
     return exact(q, k, v, causal, claim)
 
 
+OF_TILES = (  # what depends on their size
+    nothing_is_rescaled,
+    output_is_not_rescaled,
+    maximum_of_the_first_tile,
+    each_tile_has_its_own_softmax,
+    never_divided,
+    last_tile_left_out,
+    zeros_fill_the_last_tile,
+    diagonal_tiles_are_not_masked,
+    diagonal_tiles_are_left_out,
+)
 MISTAKES = (
     nothing_is_rescaled,
     output_is_not_rescaled,

@@ -4,6 +4,7 @@ from typing import Any
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Examples, Kind, Reading
+from selfattn.doctor.kinds.attention.calling import MEANT
 from selfattn.doctor.kinds.layer import calling, exercise, reading
 from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.doctor.patient import Facts
@@ -40,4 +41,5 @@ KIND = Kind(
     adapt=calling.adapt,
     fallback=reading.fallback,
     examples=examples,
+    meant=MEANT,
 )

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.kind import Examples, Kind
+from selfattn.doctor.kinds.attention.calling import MEANT
 from selfattn.doctor.kinds.layer import calling, exercise, reading
 from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.multihead import MultiHeadAttention
@@ -54,4 +55,5 @@ KIND = Kind(
     adapt=calling.adapt,
     fallback=reading.fallback,
     examples=examples,
+    meant=MEANT,
 )

@@ -10,7 +10,7 @@ from selfattn.doctor.kinds.masks.causal.mistakes import CONVENTIONS, MISTAKES
 REFERENCE = dataclasses.replace(
     CAUSAL,
     name="causal-mask",
-    mistakes=list(MISTAKES),
+    mistakes=MISTAKES,
     optional={
         "length": "another number of keys than of queries",
         "empty": "no queries at all",

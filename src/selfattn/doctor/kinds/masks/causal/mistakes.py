@@ -37,6 +37,4 @@ MISTAKES = (
     everything_allowed,
     itself_alone,
 )
-CONVENTIONS = {
-    "alignment": {"last": None, "first": CAUSAL.known(first_on_first)}
-}
+CONVENTIONS = {"alignment": {"last": None, "first": first_on_first}}

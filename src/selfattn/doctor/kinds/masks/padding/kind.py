@@ -12,7 +12,7 @@ REFERENCE = Exercise(
     asks="True for the real tokens of each text, (batch, 1, 1, n)",
     solution=padding_mask,
     probes=PROBES,
-    mistakes=list(MISTAKES),
+    mistakes=MISTAKES,
     optional=OPTIONAL,
 )
 

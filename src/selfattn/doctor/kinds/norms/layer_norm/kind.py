@@ -15,7 +15,7 @@ REFERENCE = dataclasses.replace(
     LAYER_NORM,
     name="layer-norm",
     probes=PROBES,
-    mistakes=list(MISTAKES),
+    mistakes=MISTAKES,
     optional=calling.OPTIONAL,
     conventions=CONVENTIONS,
 )

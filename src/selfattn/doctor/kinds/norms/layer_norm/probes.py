@@ -2,15 +2,10 @@
 
 import torch
 
-from selfattn.doctor.exercises.layers.layer_norm import LAYER_NORM, ROWS
-from selfattn.doctor.probes import Probe
-
-PROBES = (
-    *LAYER_NORM.probes,
-    Probe(
-        "bfloat16 stays bfloat16",
-        ROWS,
-        dtype=torch.bfloat16,
-        needs=("bfloat16",),
-    ),
+from selfattn.doctor.exercises.layers.layer_norm import (
+    LAYER_NORM,
+    ROWS,
+    of_type,
 )
+
+PROBES = (*LAYER_NORM.probes, of_type(torch.bfloat16, ROWS))

@@ -25,7 +25,7 @@ REFERENCE = Exercise(
     asks="x / √(mean(x²) + eps) · gain, for each token",
     solution=normal,
     probes=PROBES,
-    mistakes=list(MISTAKES),
+    mistakes=MISTAKES,
     optional=calling.OPTIONAL,
     conventions=CONVENTIONS,
 )

@@ -3,21 +3,16 @@
 import torch
 
 from selfattn.doctor.exercises.layers.layer_norm import (
+    Sources,
     all_features_equal,
     epsilon,
+    for_each_token,
     large_epsilon,
+    of_type,
 )
-from selfattn.doctor.probes import (
-    SQUARE,
-    Inputs,
-    Probe,
-    in_other_order,
-    louder,
-)
+from selfattn.doctor.probes import Inputs, Probe, in_other_order, louder
 
-ROWS = {"x": "n d", "gain": "d", "eps": epsilon}
-
-
+ROWS: Sources = {"x": "n d", "gain": "d", "eps": epsilon}
 BATCH = ROWS | {"x": "batch n d"}
 
 
@@ -27,19 +22,7 @@ def silent(inputs: Inputs) -> None:
 
 
 PROBES = (
-    Probe("it is the formula, by rows", ROWS, gradient=True),
-    Probe(
-        "rows are rows, when there are as many columns",
-        ROWS,
-        SQUARE,
-        needs=("any width",),
-    ),
-    Probe(
-        "one token without a sequence will do",
-        ROWS | {"x": "d"},
-        needs=("single",),
-    ),
-    Probe("every token of a batch is on its own", BATCH),
+    *for_each_token(ROWS),
     Probe("eps may be large", ROWS | {"eps": large_epsilon}, needs=("eps",)),
     Probe(
         "a token with small numbers is not blown up",
@@ -48,19 +31,8 @@ PROBES = (
     ),
     Probe("a token of zeros stays zeros", ROWS, change=silent),
     Probe("features may be all equal", ROWS, change=all_features_equal),
-    Probe(
-        "float64 stays float64",
-        ROWS,
-        dtype=torch.float64,
-        needs=("float64",),
-        convention="precision",
-    ),
-    Probe(
-        "bfloat16 stays bfloat16",
-        ROWS,
-        dtype=torch.bfloat16,
-        needs=("bfloat16",),
-    ),
+    of_type(torch.float64, ROWS, convention="precision"),
+    of_type(torch.bfloat16, ROWS),
     Probe(
         "in float16 the squares of large numbers do not overflow",
         ROWS,

@@ -31,10 +31,10 @@ def for_table(table: Tensor) -> Exercise:
         asks=BATCH_AXIS.asks,
         solution=partial(add_positions, table=table),
         probes=of_table(table),
-        mistakes=[
+        mistakes=tuple(
             replace(known, answer=partial(known.answer, table=table))
             for known in MISTAKES
-        ],
+        ),
     )
 
 

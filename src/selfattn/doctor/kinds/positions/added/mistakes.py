@@ -2,13 +2,10 @@
 
 from dataclasses import replace
 
-from selfattn.doctor.exercises.positions.batch_axis import (
-    BATCH_AXIS,
-    no_check,
-)
+from selfattn.doctor.exercises.positions import batch_axis
 
 MISTAKES = tuple(
     replace(known, chapter="positions")
-    for known in BATCH_AXIS.mistakes
-    if known.answer is not no_check  # matters only if a table has one row
+    for known in batch_axis.BATCH_AXIS.mistakes
+    if known is not batch_axis.no_check  # matters only if a table has one row
 )

@@ -12,7 +12,7 @@ REFERENCE = dataclasses.replace(
     ROPE,
     name="rope",
     probes=PROBES,
-    mistakes=list(MISTAKES),
+    mistakes=MISTAKES,
     optional=OPTIONAL,
 )
 

@@ -14,7 +14,7 @@ from selfattn.doctor.kinds.positions.sinusoidal.mistakes import MISTAKES
 REFERENCE = dataclasses.replace(
     SINUSOIDAL,
     name="sinusoidal",
-    mistakes=list(MISTAKES),
+    mistakes=MISTAKES,
     optional={
         "odd": "an odd number of features",
         "single": "a single feature",

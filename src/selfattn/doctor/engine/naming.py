@@ -1,0 +1,267 @@
+"""The name of what an answer does, where no mistake tells all of it.
+
+A harmless convention beside a mistake, such as another number for what is
+forbidden, or a refusal of half precision, spoils the agreement with every
+mistake that is known. So what is compared here are values in full precision
+alone, where none of that shows: numbers that agree there with a deviation,
+and with no other, agree by its cause.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from selfattn.doctor.engine.comparison import difference
+from selfattn.doctor.engine.matching import (
+    Seen,
+    agrees,
+    mistake_made,
+    observe_known,
+)
+from selfattn.doctor.engine.outcome import (
+    Outcome,
+    alike,
+    observe,
+    undisturbed,
+)
+from selfattn.doctor.exercise import Exercise, Mistake, mistake
+from selfattn.doctor.probes import Inputs
+from selfattn.doctor.report import Difference
+
+FULL = (torch.float32, torch.float64)
+SECONDS = 1.0  # of the processor, to look for two mistakes at once
+
+
+def named(
+    answer: Any, exercise: Exercise, seen: Sequence[Seen]
+) -> Mistake | None:
+    """The deviation that explains all values, or what gives itself away."""
+    return (
+        inside(answer, exercise)
+        or given_away(answer, exercise, seen)
+        or explained(exercise, seen)
+        or alike_in_kind(exercise, seen)
+        or by_itself(answer, exercise, seen)
+    )
+
+
+@mistake
+def changed_in_place():
+    """It writes into what belongs to the caller.
+
+    Cause: +=, *=, an assignment to a part, or a method whose name ends in _.
+    Cure: Make a new tensor.
+    """
+
+
+@mistake
+def dropout_that_never_ends():
+    """Two calls with the same input give different outputs.
+
+    Cause: Something is drawn at random, in evaluation, too; F.dropout drops
+        unless it is told not to.
+    Cure: F.dropout(x, p, training=self.training), or nn.Dropout.
+    Chapter: dot_product
+    """
+
+
+def by_itself(
+    answer: Any, exercise: Exercise, seen: Sequence[Seen]
+) -> Mistake | None:
+    """What needs no comparison with any mistake to be seen."""
+    faults = [fault(exercise, one) for one in seen]
+    sorts = {found.sort for found in faults if found is not None}
+    if sorts == {"modifies"}:
+        told = {found.sentence for found in faults if found is not None}
+        return replace(changed_in_place, symptom=min(told))
+    if sorts and varies(answer, exercise, seen):
+        return dropout_that_never_ends
+    return None
+
+
+def varies(answer: Any, exercise: Exercise, seen: Sequence[Seen]) -> bool:
+    """Whether calls with one input give more than one output."""
+    for one in [one for one in seen if is_value(one)][:1]:
+        with undisturbed():
+            first, *others = (
+                exercise.run(answer, one.probe.make()) for _ in range(6)
+            )
+        return any(not alike(first, other) for other in others)
+    return False
+
+
+def inside(answer: Any, exercise: Exercise) -> Mistake | None:
+    """The mistake of a part of an answer, where that can be asked alone."""
+    pair = exercise.inside and exercise.inside(answer)
+    if not pair:
+        return None
+    other, part = pair
+    seen = [Seen(p, observe(other, part, p)) for p in other.probes]
+    return mistake_made(other, seen) or explained(other, seen)
+
+
+def given_away(
+    answer: Any, exercise: Exercise, seen: Sequence[Seen]
+) -> Mistake | None:
+    """The mistake of which a sign, or a probe that fails, is the evidence."""
+    known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
+    sign = exercise.signs(answer) if exercise.signs else ""
+    if sign in known:
+        return known[sign]
+    for one in seen:
+        if one.probe.tells in known and fault(exercise, one) is not None:
+            return known[one.probe.tells]
+    return None
+
+
+def explained(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
+    """The mistake, or the two, that agree on all values in full precision.
+
+    Of several that do, the one that agrees on most of the rest.
+    """
+    values = [plain(one) for one in seen if is_value(one)]
+    failing = [one for one in values if fault(exercise, one) is not None]
+    if not failing:  # unless it is the gradients
+        values = [one for one in seen if is_value(one)]
+        failing = [one for one in values if fault(exercise, one) is not None]
+    if not failing:
+        return None
+    right = [one for one in values if one not in failing]
+    failing.sort(key=lambda one: size_of(one.outcome.value))
+    in_order = [*failing, *right]  # who is wrong elsewhere shows soonest
+    found = [
+        one
+        for one in (*exercise.mistakes, *exercise.deviations)
+        if does(exercise, one, in_order)
+    ]
+    if not found:
+        found = list(first_of(two(exercise, in_order)))
+    return max(
+        found,
+        key=lambda one: sum(agrees(exercise, one, *s[:2]) for s in seen),
+        default=None,
+    )
+
+
+def size_of(value: Any) -> int:
+    """How many numbers a value has."""
+    return int(value.numel())
+
+
+def first_of(found: Iterator[Mistake]) -> Iterator[Mistake]:
+    """At most the first of them."""
+    for one in found:
+        yield one
+        return
+
+
+def two(exercise: Exercise, values: Sequence[Seen]) -> Iterator[Mistake]:
+    """Pairs of deviations that agree on all values, as long as time lasts.
+
+    Most are out by the first look, on the smallest input that fails.
+    """
+    end = time.process_time() + SECONDS
+    first = values[0]
+    inputs = first.probe.make()
+    for pair in exercise.second():
+        if time.process_time() > end:
+            return
+        if near(exercise, pair, first, inputs) and does(
+            exercise, pair, values
+        ):
+            yield pair
+
+
+def near(
+    exercise: Exercise, known: Mistake, one: Seen, inputs: Inputs
+) -> bool:
+    """Whether a mistake gives about this value, in one quick look."""
+    try:
+        with torch.no_grad():
+            value = exercise.run(known.answer, inputs)
+    except Exception:
+        return False
+    mine: Any = one.outcome.value
+    if not isinstance(value, torch.Tensor) or value.shape != mine.shape:
+        return False
+    return torch.allclose(value, mine, rtol=1e-3, atol=1e-4, equal_nan=True)
+
+
+def does(exercise: Exercise, known: Mistake, values: Iterable[Seen]) -> bool:
+    """Whether a mistake gives all of these values."""
+    for one in values:
+        expected = observe_known(exercise, known, one.probe)
+        if expected.error is not None:
+            return False
+        if difference(one.outcome, expected, one.probe.tolerance):
+            return False
+    return True
+
+
+def is_value(one: Seen) -> bool:
+    """Whether a probe gave a value, of full precision, to be compared."""
+    return (
+        one.probe.dtype in FULL
+        and not one.probe.convention
+        and one.probe.experiment is None
+        and one.outcome.error is None
+        and isinstance(one.outcome.value, torch.Tensor)
+    )
+
+
+def plain(one: Seen) -> Seen:
+    """The same without gradients, which cost most and tell least.
+
+    What becomes of the inputs is left out, too: it is another matter.
+    """
+    bare = Outcome(value=one.outcome.value)
+    return one._replace(probe=replace(one.probe, gradient=False), outcome=bare)
+
+
+def fault(exercise: Exercise, one: Seen) -> Difference | None:
+    """In what an outcome is not the solution's, if it is not."""
+    right = observe_known(exercise, one.rule, one.probe)
+    return difference(one.outcome, right, one.probe.tolerance)
+
+
+def alike_in_kind(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
+    """The mistake with the same faults, where no fault is one of values.
+
+    Which input is changed or gets no gradient, or which type comes out.
+    """
+    mine = kinds_of_fault(exercise, seen)
+    sorts = {sort for sort, _ in mine.values()}
+    if not sorts or not sorts <= {"modifies", "gradient", "dtype"}:
+        return None
+    if any(s == "gradient" and "flows" not in w for s, w in mine.values()):
+        return None  # another gradient may have any cause
+    values = [plain(one) for one in seen if is_value(one)]
+    best, most = None, 0
+    for known in (*exercise.mistakes, *exercise.deviations):
+        if "modifies" in sorts and not does(exercise, known, values):
+            continue  # it changes the same input into something else
+        its = kinds_of_fault(
+            exercise,
+            [
+                s._replace(outcome=observe_known(exercise, known, s.probe))
+                for s in seen
+            ],
+        )
+        same = sum(its.get(probe) == fault for probe, fault in mine.items())
+        others = {sort for sort, _ in its.values()} - sorts
+        if not others and same > most:
+            best, most = known, same
+    return best if 2 * most >= len(mine) else None
+
+
+def kinds_of_fault(exercise: Exercise, seen: Sequence[Seen]) -> dict:
+    """Of each probe that fails: the sort of its fault, and in which words."""
+    found = {}
+    for one in seen:
+        wrong = fault(exercise, one)
+        if wrong is not None:
+            found[one.probe] = wrong.sort, wrong.sentence
+    return found

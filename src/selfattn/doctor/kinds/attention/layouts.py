@@ -1,0 +1,101 @@
+"""The axes of queries, keys, values and masks: in others' order, and back."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.exercise import UnusableError
+
+LAYOUTS = {
+    "any": "any axes, tokens, features",
+    "BHND": "batch, heads, tokens, features",
+    "BNHD": "batch, tokens, heads, features",
+    "BND": "batch, tokens, features",
+    "NBD": "tokens, batch, features",
+    "N D": "tokens, features: one sequence at a time",
+}
+MASKS = {
+    "any": "any that broadcast to the scores",
+    "all": "all those of the scores",
+    "BNN": "batch, queries, keys",
+    "B1NN": "batch, 1, queries, keys",
+    "NN": "queries, keys",
+    "BN": "batch, keys",
+}
+
+
+def laid_out(x: Tensor, layout: str) -> Tensor:
+    """A tensor (…, n, d) in another layout.
+
+    Raises:
+        UnusableError: if it has axes for which there is no place.
+    """
+    if layout == "any":
+        return x
+    if layout == "N D":
+        if x.ndim != 2:
+            raise UnusableError("it takes one sequence at a time")
+        return x
+    if layout in ("BND", "NBD"):
+        three = x.reshape(-1, *x.shape[-2:]) if x.ndim != 3 else x
+        return three.transpose(0, 1) if layout == "NBD" else three
+    four = x if x.ndim > 3 else x[:, None] if x.ndim == 3 else x[None, None]
+    return four.transpose(1, 2) if layout == "BNHD" else four
+
+
+def laid_back(value: Any, layout: str, front: torch.Size) -> object:
+    """An output as (…, n, d) again; of an output with weights, the output."""
+    if isinstance(value, tuple) and 1 < len(value) < 4:
+        value = value[0]
+    if layout in ("any", "N D") or not isinstance(value, Tensor):
+        return value
+    if layout == "BNHD" and value.ndim == 4:
+        value = value.transpose(1, 2)
+    if layout == "NBD" and value.ndim == 3:
+        value = value.transpose(0, 1)
+    if value.ndim < 3:
+        return value
+    try:
+        return value.reshape(*front, *value.shape[-2:])
+    except RuntimeError:
+        return value  # of a wrong size, which shall be seen
+
+
+def mask_laid_out(mask: Tensor, q: Tensor, n_k: int, facts: Any) -> Tensor:
+    """A mask that broadcasts to (…, n_q, n_k), with the axes of its own.
+
+    Raises:
+        UnusableError: if these cannot hold what it says.
+    """
+    layout, axes = facts["layout"], facts["mask_axes"]
+    if axes == "any" and layout in ("any", "N D"):
+        return mask
+    if axes == "any" and layout in ("BHND", "BNHD"):
+        return mask if mask.ndim < 3 else in_four(mask, q.ndim)
+    full = mask.expand(*q.shape[:-2], q.shape[-2], n_k)
+    if axes == "all" and layout not in ("BND", "NBD"):
+        return full if layout == "any" else in_four(full, q.ndim)
+    if layout in ("any", "BHND", "BNHD"):  # all heads have one mask
+        full = in_four(full, q.ndim)[:, 0]
+    return in_three(full.reshape(-1, *full.shape[-2:]), axes)
+
+
+def in_four(mask: Tensor, ndim: int) -> Tensor:
+    """A mask with axes for the batch and for the heads."""
+    if ndim == 2:
+        return mask[None, None]
+    return mask[:, None] if mask.ndim == 3 else mask
+
+
+def in_three(full: Tensor, axes: str) -> Tensor:
+    """A mask (batch, n_q, n_k) with fewer axes, if they hold it all."""
+    if axes == "NN":
+        if not bool((full == full[:1]).all()):
+            raise UnusableError("its mask is one for the whole batch")
+        return full[0]
+    if axes == "BN":
+        if not bool((full == full[:, :1]).all()):
+            raise UnusableError("its mask is one for all queries")
+        return full[:, 0]
+    return full[:, None] if axes == "B1NN" else full

@@ -1,0 +1,246 @@
+"""What functions of attention are held to, by what is said of their formula.
+
+The usual one is the package's own. Of those that scale, bend, compare or see
+otherwise, and are meant to, the reference is the same design with that step
+done so; a mistake is such a design with one step more done otherwise.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.deviations.design import (
+    USUAL,
+    Design,
+    Deviation,
+    attend,
+    pairs,
+    singles,
+    without,
+)
+from selfattn.doctor.exercise import Exercise, Mistake, mistake_as
+from selfattn.doctor.kinds.attention import mistakes as bank
+from selfattn.doctor.kinds.attention.layouts import (
+    laid_back,
+    laid_out,
+)
+from selfattn.doctor.kinds.attention.probes import OPTIONAL, PROBES
+from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import Probe
+from selfattn.dot_product import attention
+from selfattn.masks import causal_mask
+
+ASKS = "softmax(q kᵀ / √d) v, under a mask or a causal flag"
+REFERENCE = Exercise(
+    "attention",
+    asks=ASKS,
+    solution=attention,
+    probes=PROBES,
+    by_name=("mask", "causal"),
+    mistakes=bank.MISTAKES,
+    optional=OPTIONAL,
+    conventions=bank.CONVENTIONS,
+)
+GROUP = 2  # query heads to a head of keys, in what is asked of grouped ones
+
+
+@dataclass(frozen=True)
+class Formula:
+    """What is said of a function's formula, and of its layout."""
+
+    layout: str = "any"
+    scale: float | None = None
+    cap: float | None = None
+    cosine: bool = False
+    bias: Callable[[int, int, int], Tensor] | None = None
+    always: bool = False
+    window: int | None = None
+    table: Callable[[int, int], Tensor] | None = None
+    grouped: bool | str = False
+
+
+def of(thing: Any, facts: Facts) -> Exercise:
+    """The exercise for what is said of a function."""
+    grouped = facts.get("grouped") or bool(facts.get("shared"))
+    formula = Formula(
+        facts["layout"],
+        facts.get("scale"),
+        facts.get("cap"),
+        facts.get("scores") == "cosine",
+        facts.get("bias"),
+        facts.get("causal") is True,
+        facts.get("window"),
+        facts.get("table"),
+        "one" if facts.get("shared") else grouped,
+    )
+    return of_formula(formula)
+
+
+@lru_cache(maxsize=64)
+def of_formula(formula: Formula) -> Exercise:
+    """The reference, the probes and the mistakes for one formula."""
+    base = design(formula)
+    usual = formula == Formula(formula.layout)
+
+    def answer(change: Callable[[Design], Design]) -> Callable[..., Any]:
+        return in_layout(change(base), formula.layout, bool(formula.grouped))
+
+    known = ALWAYS_CAUSAL if formula.always else NEVER_CAUSAL
+    first = singles(known, answer)
+    exercise = replace(
+        REFERENCE,
+        deviations=first,
+        second=lambda: pairs(known, answer, hiding.SAFE),
+    )
+    if usual:
+        return exercise
+    rules = conventions(answer)
+    return replace(
+        exercise,
+        asks=f"{ASKS}, but for what was said",
+        solution=answer(lambda one: one),
+        probes=tuple(fitting(formula)),
+        mistakes=tuple(m for of in rules.values() for m in of.values() if m),
+        conventions=rules,
+    )
+
+
+NEVER_CAUSAL = (*scores.ALL, *hiding.ALL)
+ALWAYS_CAUSAL = (
+    *scores.ALL,
+    *hiding.FILLS,
+    *hiding.MEANINGS,
+    *hiding.TRIANGLES,
+)
+
+
+def design(formula: Formula) -> Design:
+    """The steps of a formula."""
+    steps: dict[str, Any] = {}
+    if formula.cosine:
+        steps |= {"compare": scores.cosine, "scale": lambda width: 1.0}
+    if formula.scale is not None:
+        steps["scale"] = lambda width: formula.scale
+    steps["bend"] = lambda table: bent(table, formula)
+    steps["always"] = formula.always or formula.window is not None
+    if formula.window is not None or formula.table is not None:
+        steps |= {"past": lambda n, m: claimed(n, m, formula)}
+        steps["always"] = True
+    return replace(USUAL, **steps)
+
+
+def bent(table: Tensor, formula: Formula) -> Tensor:
+    """Scores, capped and with what is added to them."""
+    if formula.cap is not None:
+        table = formula.cap * torch.tanh(table / formula.cap)
+    if formula.bias is not None:
+        heads = table.shape[-3] if table.ndim > 3 else 1
+        added = formula.bias(heads, *table.shape[-2:]).to(table)
+        table = table + (added if table.ndim > 3 else added.squeeze(0))
+    return table
+
+
+def claimed(n_q: int, n_k: int, formula: Formula) -> Tensor:
+    """The mask that a function keeps by itself."""
+    if formula.table is not None:
+        table = formula.table(n_q, n_k)
+        return table & causal_mask(n_q, n_k) if formula.always else table
+    i = torch.arange(n_q)[:, None] + n_k - n_q
+    far = i - torch.arange(n_k)
+    near = far.abs() < (formula.window or n_k)
+    return near & (far >= 0) if formula.always else near
+
+
+def in_layout(made: Design, layout: str, grouped: bool) -> Callable[..., Any]:
+    """A design as a function of (…, n, d), computed in a layout's axes."""
+    axes = {"BNHD": "BHND", "NBD": "BND", "N D": "any"}.get(layout, layout)
+
+    def answer(
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None = None,
+        causal: bool = False,
+    ) -> Any:
+        front = q.shape[:-2]
+        if grouped and q.ndim > 3:
+            times = q.shape[-3] // k.shape[-3]
+            k, v = (x.repeat_interleave(times, -3) for x in (k, v))
+        if mask is not None and axes != "any":
+            mask = mask.expand(*front, q.shape[-2], k.shape[-2])
+            mask = laid_out(mask, axes)
+        q, k, v = (laid_out(x, axes) for x in (q, k, v))
+        return laid_back(attend(made, q, k, v, mask, causal), axes, front)
+
+    return answer
+
+
+def conventions(
+    answer: Callable[[Callable[[Design], Design]], Callable[..., Any]],
+) -> dict[str, dict[Any, Mistake | None]]:
+    """What a query gets that may see nothing, by a design of one's own."""
+    fills = {
+        "nan": (bank.empty_row_gives_nan, {"weigh": lambda s: s.softmax(-1)}),
+        "average": (
+            bank.empty_row_gives_the_average,
+            {"hide": without(hiding.LOW)},
+        ),
+        "everything": (
+            bank.ten_thousand_subtracted,
+            {"hide": hiding.added(1e4)},
+        ),
+    }
+    rules: dict[Any, Mistake | None] = {"zeros": None}
+    for value, (known, steps) in fills.items():
+        made = answer(Deviation(steps, known).of)
+        rules[value] = mistake_as(known)(made)
+    return {"empty_row": rules}
+
+
+def fitting(formula: Formula) -> list[Probe]:
+    """The probes that one may ask of such a formula."""
+    found = []
+    for probe in PROBES:
+        if probe.convention == "alignment":
+            continue
+        if formula.always or formula.window or formula.table:
+            if "causal" in probe.inputs:
+                continue
+            if "mask" in probe.inputs and not probe.convention:
+                probe = with_itself(probe)
+        if formula.grouped:
+            probe = with_groups(probe, formula.grouped == "one")
+        found.append(probe)
+    return found
+
+
+def with_itself(probe: Probe) -> Probe:
+    """A probe whose mask leaves each query its own key, beside the past."""
+    made: Callable[..., Tensor] = probe.inputs["mask"]
+
+    def mask(sizes: Any) -> Tensor:
+        table = made(sizes)
+        own = torch.ones(sizes["n_q"], sizes["n_k"], dtype=torch.bool)
+        own = own.triu(sizes["n_k"] - sizes["n_q"])
+        own &= causal_mask(sizes["n_q"], sizes["n_k"])
+        return table | own
+
+    return replace(probe, inputs={**probe.inputs, "mask": mask})
+
+
+def with_groups(probe: Probe, single: bool) -> Probe:
+    """A probe with more heads of queries than of keys."""
+    shape = str(probe.inputs["q"])
+    if "heads" not in shape:
+        return probe
+    inputs = {**probe.inputs, "q": shape.replace("heads", "q_heads")}
+    few = 1 if single else 3
+    sizes = {**probe.sizes, "heads": few, "q_heads": GROUP * few}
+    return replace(
+        probe, inputs=inputs, sizes=sizes, fixed=("heads", "q_heads")
+    )

@@ -1,0 +1,134 @@
+"""Parts that lie flat in a block: maps without a module of their own."""
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from selfattn.doctor.deviations.design import USUAL, Design, attend
+from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.patient import Facts
+
+BENDS = ("relu", "gelu", "silu", "tanh", "sigmoid", "leaky_relu", "elu")
+HEADS = ("n_heads", "num_heads", "heads", "h", "n_head", "nhead", "nheads")
+QUERIES = {
+    "q": ("q", "query", "wq", "w_q", "to_q", "q_proj", "q_linear"),
+    "k": ("k", "key", "wk", "w_k", "to_k", "k_proj", "k_linear"),
+    "v": ("v", "value", "wv", "w_v", "to_v", "v_proj", "v_linear"),
+    "o": ("o", "out", "wo", "w_o", "to_out", "o_proj", "out_proj", "proj"),
+}
+
+
+def attention(block: nn.Module, facts: Facts) -> Any:
+    """Attention of maps that lie in the block itself, if they do."""
+    names = facts.get("flat_attention") or found(block)
+    if names is None:
+        return None
+    maps = tuple(block.get_submodule(name) for name in names)
+    told = facts.get("n_heads")
+    heads = [told, *(getattr(block, name, None) for name in HEADS)]
+    n_heads = next((n for n in heads if isinstance(n, int)), 1)
+
+    return Flat(maps, n_heads)
+
+
+class Flat(NamedTuple):
+    """Attention of some maps: for q, k and v, and perhaps for its output."""
+
+    maps: tuple[Any, ...]
+    n_heads: int
+    design: Design = USUAL
+
+    def __call__(
+        self, x: Tensor, context: Any = None, mask: Any = None
+    ) -> Tensor:
+        """What each token of x is told by those of the context, or of x."""
+        y = x if context is None else context
+        q, k, v = (
+            one(t).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+            for one, t in zip(self.maps, (x, y, y), strict=False)
+        )
+        merged = attend(self.design, q, k, v, mask).transpose(1, 2).flatten(2)
+        return self.maps[3](merged) if len(self.maps) > 3 else merged
+
+
+def found(block: nn.Module) -> Sequence[str] | None:
+    """The names of the maps for q, k, v and out, if a block has them."""
+    children = {
+        name.lower(): name
+        for name, child in block.named_children()
+        if isinstance(child, nn.Linear)
+    }
+    names = [
+        next((children[w] for w in words if w in children), None)
+        for words in QUERIES.values()
+    ]
+    if None in names[:3]:
+        return None
+    return [name for name in names if name is not None]
+
+
+def network(block: nn.Module, facts: Facts, width: int) -> Any:
+    """A network of two maps that lie in the block itself, if they do."""
+    told = facts.get("flat_feed_forward")
+    if told is not None:
+        first, bend, last = told
+        up, down = block.get_submodule(first), block.get_submodule(last)
+        return Network(up, bent(block, bend), down)
+    maps = [m for m in block.children() if isinstance(m, nn.Linear)]
+    ups = [m for m in maps if m.out_features != width == m.in_features]
+    downs = [m for m in maps if m.in_features != width == m.out_features]
+    if len(ups) != 1 or len(downs) != 1:
+        return None
+    return Network(ups[0], bent(block, read_off(block)), downs[0])
+
+
+class Network(NamedTuple):
+    """Two maps with a bend between them."""
+
+    first: Any
+    bend: Any
+    last: Any
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """What the network makes of each token."""
+        return self.last(self.bend(self.first(x)))
+
+    def straight(self, x: Tensor) -> Tensor:
+        """The same without the bend."""
+        return self.last(self.first(x))
+
+
+def bent(block: nn.Module, name: Any) -> Callable[[Tensor], Tensor]:
+    """The function between two maps, by its name in the block or PyTorch."""
+    if callable(name):
+        return name
+    found: Callable[[Tensor], Tensor] | None = getattr(
+        block, name, getattr(F, name, getattr(torch, name, None))
+    )
+    if found is None:
+        raise UnclearError(f"I know no function {name!r} to bend numbers by.")
+    return found
+
+
+def read_off(block: nn.Module) -> str:
+    """The bend that a block's text names, or that it has as a module."""
+    for name, child in block.named_children():
+        if type(child).__name__.lower() in BENDS:
+            return name
+    try:
+        text = inspect.getsource(type(block))
+    except (OSError, TypeError):
+        text = ""
+    words = set(re.findall(r"\w+", text))
+    named = [bend for bend in BENDS if bend in words]
+    if len(named) != 1:
+        raise UnclearError(
+            "I cannot tell what bends its network. Say flat_feed_forward="
+            "(first, bend, last), by their names in the block."
+        )
+    return named[0]

@@ -1,0 +1,169 @@
+"""How a block calls one of its parts: recorded, to be called so again."""
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
+from selfattn.doctor.patient import parameters
+from selfattn.doctor.probes import numbers
+
+BATCH, N, N_K = 2, 5, 7  # of the input on which it is recorded
+MASKS = ("mask", "allowed", "bias", "visible", "seen")
+
+
+class Roles(NamedTuple):
+    """What each argument of a part is, by its name."""
+
+    x: tuple[str, ...]  # the block's own tokens, normed or not
+    context: tuple[str, ...]  # tokens of another length
+    rest: dict[str, Any]  # all else, as it was
+    mask: str | None  # where a mask goes, if anywhere
+    turned: bool  # whether tokens come before the batch
+
+
+def recorded(
+    block: nn.Module,
+    part: nn.Module,
+    call: Callable[..., object],
+    d_model: int,
+    across: bool,
+) -> Roles | None:
+    """The roles of a part's arguments; None if the block raises.
+
+    Args:
+        block: holds the part.
+        part: a module of the block's.
+        call: calls the block with x, and with a context if ``across``.
+        d_model: how wide both are.
+        across: whether the block takes a context.
+    """
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def note(module: nn.Module, args: Any, kwargs: Any) -> None:
+        calls.append((args, kwargs))
+
+    x = numbers(BATCH, N, d_model)
+    others = (numbers(BATCH, N_K, d_model, seed=1),) if across else ()
+    hook = part.register_forward_pre_hook(note, with_kwargs=True)
+    try:
+        with torch.no_grad():
+            call(block, x, *others)
+    except Exception:
+        return None  # what a block cannot do is seen when it is asked
+    finally:
+        hook.remove()
+    return roles(part, *calls[0]) if calls else by_names(part)
+
+
+def by_names(part: nn.Module) -> Roles:
+    """What the arguments of a part that is never called may be."""
+    listed = parameters(part)
+    masks = [n for n in listed if any(word in n.lower() for word in MASKS)]
+    mask = masks[0] if masks else None
+    texts = [n for n in listed if needs(part, n) and n != mask]
+    return Roles(tuple(texts), (), {}, mask, False)
+
+
+def roles(part: nn.Module, args: Any, kwargs: Any) -> Roles:
+    """What the arguments of one call were."""
+    try:
+        bound = inspect.signature(part.forward).bind(*args, **kwargs)
+        given = dict(bound.arguments)
+    except (TypeError, ValueError):
+        given = dict(kwargs)
+    shapes = {n: tuple(x.shape) for n, x in given.items() if is_text(x)}
+    turned = any(shape[0] in (N, N_K) for shape in shapes.values())
+    long = {n: shape[0 if turned else 1] for n, shape in shapes.items()}
+    own = tuple(n for n, length in long.items() if length == N)
+    other = tuple(n for n, length in long.items() if length == N_K)
+    rest = {n: x for n, x in given.items() if n not in shapes}
+    listed = [n for n in parameters(part) if n not in shapes]
+    masks = [n for n in listed if any(word in n.lower() for word in MASKS)]
+    return Roles(own, other, rest, masks[0] if masks else None, turned)
+
+
+def is_text(x: object) -> bool:
+    """Whether something is tokens: numbers with three axes."""
+    return (
+        isinstance(x, Tensor)
+        and x.is_floating_point()
+        and x.ndim == 3
+        and {N, N_K} & {*x.shape[:2]} != set()
+        and BATCH in x.shape[:2]
+    )
+
+
+def played(
+    part: nn.Module, seen: Roles, meaning: str
+) -> Callable[..., Tensor]:
+    """A part as a function of x, a context and a mask of ours."""
+
+    def attend(
+        x: Tensor, context: Tensor | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        texts = dict.fromkeys(seen.x, x)
+        texts |= dict.fromkeys(seen.context, x if context is None else context)
+        if context is not None and not seen.context:
+            others = seen.x[1:] or tuple(parameters(part)[1:2])
+            texts |= dict.fromkeys(others, context)
+        if seen.turned:
+            texts = {n: t.transpose(0, 1) for n, t in texts.items()}
+        given = {**copy.copy(seen.rest), **texts}
+        if seen.mask is not None:
+            given.pop(seen.mask, None)
+            if mask is not None:
+                given[seen.mask] = as_meant(mask, meaning, x.dtype)
+            elif needs(part, seen.mask):
+                given[seen.mask] = None
+        output = part(**given)
+        output = output[0] if isinstance(output, tuple) else output
+        return output.transpose(0, 1) if seen.turned else output
+
+    return attend
+
+
+def meaning_of(
+    part: nn.Module, seen: Roles, told: str, d_model: int, across: bool
+) -> str:
+    """What a mask says to a part, by what the part then does not hear.
+
+    A block may turn the mask that it is given before it hands it on, so that
+    the part's meaning need not be the block's, ``told``, which is tried first
+    and returned if no meaning fits.
+    """
+    x, context = numbers(BATCH, N, d_model), numbers(BATCH, N_K, d_model)
+    heard = context if across else x
+    mask = torch.ones(N, heard.shape[1], dtype=torch.bool)
+    mask[:, -1] = False
+    for meaning in dict.fromkeys((told, *MEANINGS)):
+        attend = played(part, seen, meaning)
+        moved = []
+        for changed in (-1, 0):
+            other = heard.clone()
+            other[:, changed] += 1
+            try:
+                with torch.no_grad():
+                    outputs = [
+                        attend(x, each, mask)
+                        if across
+                        else attend(each, None, mask)
+                        for each in (heard, other)
+                    ]
+            except Exception:
+                break  # another shape of mask, or another type
+            unlike = (outputs[0] - outputs[1]).abs() > 1e-5
+            moved.append(bool(unlike[:, 1:-1].any()))
+        if moved == [False, True]:
+            return meaning
+    return told
+
+
+def needs(part: nn.Module, name: str) -> bool:
+    """Whether an argument must be given."""
+    listed = inspect.signature(part.forward).parameters
+    return name in listed and listed[name].default is inspect.Parameter.empty

@@ -1,0 +1,253 @@
+"""What gives a decoder's mistake away: its cache, and who sees whom.
+
+Nobody knows its numbers. But a cache can be looked into between two chunks:
+how much it keeps, in which order, of which text, in which type. What is seen
+there says nothing of whether the decoder is ill, and much of why.
+"""
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.exercise import described, mistake
+from selfattn.doctor.exercises.masks import causal as triangles
+from selfattn.doctor.kinds.attention import mistakes as flags
+from selfattn.doctor.kinds.cached_decoder.kept import CHUNKS, Kept, history
+from selfattn.doctor.kinds.cached_decoder.probes import (
+    EXACT,
+    at_once,
+    changed,
+    influence,
+    moved,
+    written,
+)
+from selfattn.doctor.patient import Patient
+from selfattn.doctor.probes import numbers
+
+OTHERWISE = "otherwise"  # something is to be seen that has no name
+
+
+@mistake
+def caches_of_layers_exchanged():
+    """A layer goes on with what another one has read.
+
+    Cause: The caches are handed to the layers in another order, or one of
+        them to all.
+    Cure: Each layer has a cache of its own.
+    Chapter: multihead
+    """
+
+
+# What has no twin here, and is named by what is to be seen of it.
+GIVEN_AWAY = (
+    caches_of_layers_exchanged,
+    *(
+        described(known)
+        for known in (
+            triangles.from_the_other_side,
+            triangles.one_too_many,
+            flags.keys_of_the_first_sequence,
+        )
+    ),
+)
+
+# From the second chunk on everything is wrong: that has many causes.
+UNSURE = (
+    "new words at wrong distances",
+    "keys kept as values",
+    "not causal",
+    "only the last chunk kept",
+)
+
+
+def sign(patient: Patient, d_model: int | None) -> str:
+    """The name of the mistake that is to be seen; "" if none is."""
+    x = text(d_model)
+    try:
+        for look in (in_the_cache, in_what_it_sees, in_its_positions):
+            with torch.no_grad():
+                name = look(patient, x)
+            if name:
+                return name
+    except Exception:
+        return ""  # it fails at what it is asked, which is told elsewhere
+    return ""
+
+
+def text(d_model: int | None) -> Tensor:
+    """Two texts of five tokens: vectors, or words if there is no width."""
+    if d_model is None:
+        return torch.tensor([[0, 1, 1, 0, 1], [1, 0, 0, 1, 1]])
+    return numbers(2, 5, d_model, seed=2)
+
+
+def in_the_cache(patient: Patient, x: Tensor) -> str:
+    """What the cache keeps of each chunk."""
+    kept = history(patient, x)
+    if not kept:
+        return ""
+    if any(is_rounded(one.after[-1]) for one in kept):
+        return "kept in half precision"
+    growing = [one for one in kept if one.axis is not None]
+    for one in growing:
+        name = of_lengths([t.shape[one.axis] for t in one.after])
+        if name == "only the last chunk kept" and not is_read(patient, x):
+            return "cache not read"
+        if name == "last word not kept" and not is_first(patient, x, one):
+            return OTHERWISE
+        if name:
+            return name
+    for i, one in enumerate(growing):
+        name = of_order(one, growing, i)
+        if name:
+            return name
+    return ""
+
+
+def is_read(patient: Patient, x: Tensor) -> bool:
+    """Whether what a chunk becomes depends on what was read before."""
+    other = x.clone()
+    other[:, :2] = changed(x[:, :2], slice(None))
+    said = [
+        written(patient, text[:, :3], (2, 1))  # type: ignore[arg-type]
+        for text in (x, other)
+    ]
+    return bool(moved(*said)[:, 2].any())
+
+
+def is_first(patient: Patient, x: Tensor, one: Kept) -> bool:
+    """Whether what is kept of the first chunk is not its second token."""
+    other = x.clone()
+    other[:, 1] = changed(x, 1)[:, 1]
+    first = [kept.after[0] for kept in history(patient, other[:, :2], (2,))]
+    return any(
+        f.shape == one.after[0].shape and close(f, one.after[0]) for f in first
+    )
+
+
+def is_rounded(x: Tensor) -> bool:
+    """Whether numbers are of half precision, now or once."""
+    if x.dtype in (torch.float16, torch.bfloat16):
+        return True
+    some = x[x != 0]
+    return some.numel() > 8 and any(
+        torch.equal(some.to(half).to(some.dtype), some)
+        for half in (torch.float16, torch.bfloat16)
+    )
+
+
+def of_lengths(lengths: list[int]) -> str:
+    """What is wrong with how much is kept after 2, 3 and 5 tokens."""
+    known: dict[tuple[int, ...], str] = {
+        (2, 2, 2): "cache never grows",
+        (2, 1, 2): "only the last chunk kept",
+        (1, 1, 2): "last word not kept",
+    }
+    return known.get(tuple(lengths), "")
+
+
+def of_order(one: Kept, all_of: list[Kept], i: int) -> str:
+    """Where what was kept before stands now, and whose it is."""
+    axis = one.axis or 0
+    old, new = one.after[0], one.after[1]
+    n = old.shape[axis]
+    if new.shape[axis] <= n:
+        return ""
+    front, back = new.narrow(axis, 0, n), new.narrow(axis, -n, n)
+    if torch.equal(front, old):
+        return ""
+    if torch.equal(back, old):
+        return "new ones in front"
+    if torch.equal(front, old[:1].expand_as(old)):
+        return "first text for all"
+    for j, other in enumerate(all_of):
+        if j == i or other.after[0].shape != old.shape:
+            continue
+        if torch.equal(front, other.after[0]):
+            pair = j // 2 == i // 2
+            layers = "caches of layers exchanged"
+            return "keys kept as values" if pair else layers
+    turned = front.norm(dim=-1), old.norm(dim=-1)
+    if torch.allclose(*turned, rtol=1e-4):
+        return "keys rotated again"
+    return ""
+
+
+def in_what_it_sees(patient: Patient, x: Tensor) -> str:
+    """Who sees whom, in one pass and in chunks."""
+    n = x.shape[1]
+    seen = influence(patient, x, at_once(x))  # type: ignore[arg-type]
+    past = torch.ones(n, n).tril().bool()
+    if torch.equal(seen, past.mT) or torch.equal(seen, past.mT.triu(1)):
+        return "from the other side"
+    if torch.equal(seen, past.tril(-1)):
+        return "not itself and the first is nan"
+    if torch.equal(seen.tril(1), seen) and seen.diagonal(1).all():
+        return "one too many"
+    if seen.triu(1).any():
+        if not seen.diagonal()[1:].any():
+            return "not itself and the first averages"
+        return "not causal"
+    if not across(patient, x):
+        return "keys of the first sequence"
+    return of_chunks(patient, x, seen)
+
+
+def across(patient: Patient, x: Tensor) -> bool:
+    """Whether, in one pass, each text is for itself."""
+    other = x.clone()
+    other[:1] = changed(x[:1], slice(None))
+    pair = (
+        written(patient, y, at_once(x))  # type: ignore[arg-type]
+        for y in (x, other)
+    )
+    return not bool(moved(*pair)[1:].any())
+
+
+def of_chunks(patient: Patient, x: Tensor, once: Tensor) -> str:
+    """What tokens see in chunks that they do not see in one pass."""
+    seen = influence(patient, x, CHUNKS)  # type: ignore[arg-type]
+    if torch.equal(seen, once):
+        return ""
+    own = torch.block_diag(*(torch.ones(c, c) for c in CHUNKS)).bool()
+    if torch.equal(seen, once & own):
+        return "cache not read"
+    if (seen & ~once).any() and torch.equal(seen & ~once, seen & own & ~once):
+        return "not causal within a chunk"
+    if seen[1:, 0].all() and not seen[2:].diagonal(2).any():
+        return "first on first"
+    return ""
+
+
+def in_its_positions(patient: Patient, x: Tensor) -> str:
+    """Whether keys are kept that stand elsewhere than in one pass."""
+    pairs = zip(
+        history(patient, x), history(patient, x, at_once(x)), strict=True
+    )
+    wrong = [
+        (one, whole)
+        for one, whole in pairs
+        if one.axis is not None
+        and one.after[-1].shape == whole.after[-1].shape
+        and not close(one.after[-1], whole.after[-1])
+    ]
+    if not wrong:
+        return ""
+    alone = history(patient, x[:, 2:3], (1,))
+    for one, _ in wrong:
+        axis = one.axis or 0
+        third = one.after[1].narrow(axis, 2, 1)
+        for first in alone:
+            if first.after[0].shape == third.shape and close(
+                first.after[0], third
+            ):
+                return "positions start again"
+    lengths = [
+        close(one.after[-1].norm(dim=-1), whole.after[-1].norm(dim=-1))
+        for one, whole in wrong
+    ]
+    return "new words at wrong distances" if all(lengths) else OTHERWISE
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are equal, but for the order of sums."""
+    return torch.allclose(a, b, rtol=EXACT, atol=EXACT)

@@ -1,0 +1,106 @@
+"""A layer in steps: those of attention, and what is around them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.deviations.design import USUAL, Design, attend, unchanged
+from selfattn.doctor.kinds.layer.parts import Projections
+from selfattn.doctor.kinds.layer.reference import Masks
+from selfattn.multihead import merge_heads, split_heads
+
+Split = Callable[[Tensor, int], Tensor]
+
+
+@dataclass(frozen=True)
+class Layer(Design):
+    """How each step of a layer is done, in the order of `layer_by`."""
+
+    project: Callable[..., tuple[Tensor, Tensor, Tensor]]  # of parts, x, y
+    split_q: Split  # (…, n, d_model) to (…, n_heads, n, d_head)
+    split_k: Split
+    split_v: Split
+    repeat: Callable[[Tensor, int], Tensor]  # key heads, for their group
+    padded: Callable[[Tensor], Tensor | None]  # of (batch, 1, 1, n_k)
+    merge: Callable[[Tensor, Tensor], Tensor]  # of the heads' output, and x
+    out: Callable[[Projections, Tensor], Tensor]
+    end: Callable[[Tensor, Tensor], Tensor]  # of the output and x
+
+
+def projected(parts: Projections, x: Tensor, context: Tensor) -> Any:
+    """Queries of x, keys and values of the context."""
+    return parts.q(x), parts.k(context), parts.v(context)
+
+
+def repeated(x: Tensor, times: int) -> Tensor:
+    """Each head of keys for the heads of its group, which are neighbours."""
+    return x.repeat_interleave(times, dim=1)
+
+
+def merged(output: Tensor, x: Tensor) -> Tensor:
+    """The heads side by side."""
+    return merge_heads(output)
+
+
+def mixed(parts: Projections, merged: Tensor) -> Tensor:
+    """The heads' outputs, projected, if there is a projection."""
+    return merged if parts.out is None else parts.out(merged)
+
+
+USUAL_LAYER = Layer(
+    **{field.name: getattr(USUAL, field.name) for field in fields(Design)},
+    project=projected,
+    split_q=split_heads,
+    split_k=split_heads,
+    split_v=split_heads,
+    repeat=repeated,
+    padded=unchanged,
+    merge=merged,
+    out=mixed,
+    end=unchanged,
+)
+
+
+def layer_by(
+    design: Layer, parts: Projections, x: Tensor, context: Tensor, masks: Masks
+) -> Tensor:
+    """A layer's output, (batch, n_q, d_model), by a design."""
+    own = x.dtype
+    wide = torch.promote_types(own, torch.float32)
+    x, context = x.to(wide), context.to(wide)
+    q, k, v = design.project(parts, x, context)
+    q = design.split_q(q, parts.n_heads)
+    k = design.split_k(k, parts.n_kv_heads)
+    v = design.split_v(v, parts.n_kv_heads)
+    group = parts.n_heads // parts.n_kv_heads
+    if group > 1:
+        k, v = design.repeat(k, group), design.repeat(v, group)
+    output = attend(
+        replace(design, allow=unchanged, always=False),
+        q,
+        k,
+        v,
+        hidden_by(design, masks, x),
+        masks.causal or masks.always or design.always,
+        d_model=x.shape[-1],
+    )
+    return design.end(design.out(parts, design.merge(output, x)), x).to(own)
+
+
+def hidden_by(design: Layer, masks: Masks, x: Tensor) -> Tensor | None:
+    """All that masks hide, as a design reads them.
+
+    A layer that claims a mask of its own looks at itself.
+    """
+    found = None if masks.table is None else design.allow(masks.table)
+    if masks.padding is not None:
+        real = design.padded(masks.padding[:, None, None, :])
+        if real is not None:
+            found = real if found is None else found & real
+    if masks.claimed is not None:
+        kept = masks.claimed(x.shape[-2], x.shape[-2])
+        found = kept if found is None else found & kept
+    return found

@@ -1,0 +1,153 @@
+"""A softmax that is told, in a second argument, what is forbidden."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.deviations.design import (
+    USUAL,
+    Design,
+    Deviation,
+    pairs,
+    singles,
+)
+from selfattn.doctor.exercise import Exercise, UnusableError, mistake_as
+from selfattn.doctor.kinds.softmax import mistakes as bank
+from selfattn.doctor.probes import Probe, Sizes, some_keys
+
+TABLES = {"scores": "batch n_q n_k"}
+
+
+def table(sizes: Sizes) -> Tensor:
+    """A mask, (batch, n_q, n_k), another for each text, no row empty."""
+    first = some_keys(sizes)
+    return torch.stack([first.roll(b, -1) for b in range(sizes["batch"])])
+
+
+def prefixes(sizes: Sizes) -> Tensor:
+    """A mask, (batch, n_q, n_k): text b has its last b + 1 keys hidden."""
+    real = sizes["n_k"] - 1 - torch.arange(sizes["batch"])[:, None, None]
+    seen = torch.arange(sizes["n_k"]) < real.clamp(min=1)
+    return seen.expand(-1, sizes["n_q"], -1)
+
+
+def an_empty_row(sizes: Sizes) -> Tensor:
+    """The same, but the last text sees nothing."""
+    seen = prefixes(sizes).clone()
+    seen[-1] = False
+    return seen
+
+
+PROBES = (
+    Probe(
+        "what a mask forbids gets no weight",
+        {**TABLES, "mask": table},
+        gradient=True,
+        needs=("mask", "rows"),
+    ),
+    Probe(
+        "hidden at the end, keys get no weight",
+        {**TABLES, "mask": prefixes},
+        gradient=True,
+        needs=("mask",),
+    ),
+    Probe(
+        "and none in float64",
+        {**TABLES, "mask": prefixes},
+        dtype=torch.float64,
+        needs=("mask", "float64"),
+    ),
+    Probe(
+        "a row in which the mask forbids all has no weights: NaN",
+        {**TABLES, "mask": an_empty_row},
+        needs=("mask",),
+        convention="empty_row",
+    ),
+)
+OPTIONAL = {"mask": "a mask", "rows": "a mask with a row for each query"}
+
+
+def by(design: Design) -> Callable[..., Tensor]:
+    """Weights under a mask, by a design."""
+
+    def weights(values: Tensor, mask: Tensor | None = None) -> Tensor:
+        allowed = None if mask is None else design.allow(mask)
+        hidden = design.hide(values, allowed)
+        return design.after(design.weigh(hidden), allowed)
+
+    return weights
+
+
+PLAIN = replace(USUAL, weigh=lambda table: table.softmax(dim=-1))
+ROUNDED = tuple(one for one in scores.PRECISION if "weigh" in one.steps)
+STEPS = (*scores.SOFTMAXES, *ROUNDED, *hiding.FILLS, *hiding.MEANINGS)
+RULES = {
+    "nan": None,
+    "zeros": mistake_as(bank.empty_row_gives_zeros)(by(USUAL)),
+    "average": mistake_as(bank.empty_row_gives_the_average)(
+        by(Deviation({"hide": hiding.SAFE[0].steps["hide"]}, None).of(PLAIN))
+    ),
+}
+
+
+def answer(change: Callable[[Design], Design]) -> Callable[..., Any]:
+    """A wrong softmax, of what is done otherwise."""
+    return by(change(PLAIN))
+
+
+def in_one_branch(masked: bool) -> Callable[..., Any]:
+    """The same, where it is done otherwise with a mask alone, or without."""
+
+    def answer_there(change: Callable[[Design], Design]) -> Callable[..., Any]:
+        other, plain = by(change(PLAIN)), by(PLAIN)
+
+        def weights(values: Tensor, mask: Tensor | None = None) -> Tensor:
+            return (other if (mask is not None) == masked else plain)(
+                values, mask
+            )
+
+        return weights
+
+    return answer_there
+
+
+def under_masks(exercise: Exercise) -> Exercise:
+    """The exercise of a softmax, with masks; -inf in scores is not asked."""
+    plain = tuple(
+        probe
+        for probe in exercise.probes
+        if not probe.convention and "forbidden" not in probe.needs
+    )
+    rules = [rule for rule in RULES.values() if rule]
+    return replace(
+        exercise,
+        solution=by(PLAIN),
+        probes=(*plain, *PROBES),
+        by_name=("mask",),
+        mistakes=(*bank.MISTAKES, *rules),
+        optional={**exercise.optional, **OPTIONAL},
+        conventions={"empty_row": RULES},
+        deviations=(
+            *singles(STEPS, answer),
+            *singles(STEPS, in_one_branch(False)),
+            *singles(STEPS, in_one_branch(True)),
+        ),
+        second=lambda: pairs(STEPS, answer, hiding.SAFE),
+    )
+
+
+def as_lengths(mask: Tensor) -> Tensor:
+    """A mask as the number of keys that each text has.
+
+    Raises:
+        UnusableError: if it is none that lengths can say.
+    """
+    real = mask[:, 0].sum(dim=-1)
+    same = torch.arange(mask.shape[-1]) < real[:, None, None]
+    if not torch.equal(same.expand_as(mask), mask):
+        raise UnusableError("it is told lengths")
+    return real

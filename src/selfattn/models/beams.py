@@ -1,0 +1,119 @@
+"""Beam search: the likeliest text, not the likeliest next token.
+
+A token that looks best now may lead where nothing good follows. So several
+beginnings, the beams, are kept and gone on with side by side; it is still no
+search of everything.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from selfattn.signatures import Count, Positive, checked
+
+Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
+
+
+class Beams(NamedTuple):
+    """Texts, the likeliest first, and the logarithm of each probability."""
+
+    tokens: Int[Tensor, "batch n_beams n_all"]
+    scores: Float[Tensor, "batch n_beams"]
+
+
+@checked
+@torch.no_grad()
+def beam_search(
+    step: Step,
+    prompt: Int[Tensor, "batch n"],
+    n_new: Count,
+    *,
+    n_beams: Positive,
+    stop: int | None = None,
+    cached: bool = True,
+) -> Beams:
+    """Go on from a prompt, keeping the likeliest beginnings at each step.
+
+    Args:
+        step: what makes logits of new tokens and a cache, as for `complete`;
+            the cache is a list of `KeysValues`.
+        prompt: token numbers, (batch, n), n at least 1 and the same for all.
+        n_new: how many tokens to add.
+        n_beams: how many beginnings are kept of each text.
+        stop: a token that ends a text; it is repeated, at no cost.
+        cached: whether to keep what was computed for the tokens so far.
+
+    Returns:
+        The texts with their prompt, (batch, n_beams, n + n_new), fewer if
+        there are not so many, and the sum of the logarithms of their new
+        tokens' probabilities. No score is divided by a length: shorter texts
+        have the better of it.
+
+    Raises:
+        ValueError: if there is nothing to go on from.
+
+    References: Graves (2012), section 2.5; Sutskever et al. (2014), 3.2.
+
+    >>> logits = torch.tensor([[5.0, 4.0, 0], [0, 9.0, 0], [0, 0, 9.0]])
+    >>> def after(tokens, cache):
+    ...     return logits[tokens[:, -1]], None
+    >>> found = beam_search(after, torch.tensor([[0]]), 2, n_beams=3)
+    >>> found.tokens[0].tolist()
+    [[0, 0, 0], [0, 1, 1], [0, 0, 1]]
+    """
+    check_prompt(prompt)
+    batch = len(prompt)
+    tokens = prompt[:, None]  # (batch, beams, n): one beginning at first
+    scores = torch.zeros(batch, 1, device=prompt.device)
+    ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)
+    rows = torch.arange(batch, device=prompt.device)[:, None]
+    new, cache = prompt, None
+    for _ in range(n_new):
+        logits, cache = step(new, cache if cached else None)
+        beams = tokens.shape[1]
+        gained = logits.log_softmax(dim=-1).view(batch, beams, -1)
+        if stop is not None:
+            gained = at_no_cost(gained, ended, stop)
+        scores, parents, chosen = likeliest(scores, gained, n_beams)
+        tokens = torch.cat((tokens[rows, parents], chosen[..., None]), -1)
+        ended = ended[rows, parents] | (chosen == stop)
+        cache = following(cache, (rows * beams + parents).flatten())
+        flat = tokens.flatten(0, 1)
+        new = flat[:, -1:] if cached else flat
+    return Beams(tokens, scores)
+
+
+def check_prompt(prompt: Tensor) -> None:
+    """Raise unless there is a token to go on from."""
+    if prompt.shape[-1] == 0:
+        raise ValueError(
+            "a prompt must have at least 1 token to go on from, but it is "
+            f"{tuple(prompt.shape)}"
+        )
+
+
+def likeliest(
+    scores: Tensor, gained: Tensor, n_beams: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best of all ways to go on: score, beam it comes from, token."""
+    totals = (scores[..., None] + gained).flatten(1)
+    best = totals.topk(min(n_beams, totals.shape[1]), dim=-1)
+    n_tokens = gained.shape[-1]
+    return best.values, best.indices // n_tokens, best.indices % n_tokens
+
+
+def at_no_cost(gained: Tensor, ended: Tensor, stop: int) -> Tensor:
+    """A text that has ended goes on with the same token, for sure."""
+    only = torch.full_like(gained, -torch.inf)
+    only[..., stop] = 0.0
+    return torch.where(ended[..., None], only, gained)
+
+
+def following(cache: Any, rows: Tensor) -> Any:
+    """The caches of the beams that were kept, each that of its parent."""
+    if cache is None:
+        return None
+    return [type(kept)(*(part[rows] for part in kept)) for kept in cache]

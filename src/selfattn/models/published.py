@@ -1,0 +1,252 @@
+"""Loading: published weights of Llama and ViT, from a file you have.
+
+As for GPT-2 and BERT, reading them is renaming: each of their tensors becomes
+one of ours, and none may be left over or missing. It needs the package
+safetensors: ``pip install selfattn[weights]``.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from selfattn.blocks import EncoderBlock
+from selfattn.dot_product import Attend, fused_attention
+from selfattn.layers import FeedForward, LayerNorm, RMSNorm, SwiGLU, gelu
+from selfattn.models.decoder import Decoder
+from selfattn.models.embedding import Embedding
+from selfattn.models.load import heads_for
+from selfattn.models.vision import PatchEmbedding, VisionTransformer
+from selfattn.models.weights import (
+    Weights,
+    count_blocks,
+    fill,
+    read,
+    renamed,
+    shape_of,
+    tie,
+)
+from selfattn.multihead import MultiHeadAttention
+from selfattn.positions import rope_halves
+from selfattn.signatures import Positive, checked
+
+# What stands in their names, and what in ours, in this order.
+LLAMA_NAMES = {
+    r"^model\.embed_tokens": "embed.tokens",
+    r"^model\.layers\.": "blocks.",
+    r"^model\.norm\.": "norm.",
+    r"\.self_attn\.(.)_proj\.": r".attention.W_\1.",
+    r"\.mlp\.gate_proj\.": ".feed_forward.W_gate.",
+    r"\.mlp\.up_proj\.": ".feed_forward.W_in.",
+    r"\.mlp\.down_proj\.": ".feed_forward.W_out.",
+    r"\.input_layernorm\.": ".add_norm_1.norm.",
+    r"\.post_attention_layernorm\.": ".add_norm_2.norm.",
+    r"^lm_head\.": "head.",
+}
+VIT_NAMES = {
+    r"^vit\.embeddings\.cls_token": "encoder.embed.first",
+    r"^vit\.embeddings\.position_embeddings": "encoder.embed.positions.table",
+    r"^vit\.embeddings\.patch_embeddings\.projection": "encoder.embed.project",
+    r"^vit\.(encoder\.layer|layers)\.": "encoder.blocks.",
+    r"^vit\.layernorm\.": "encoder.norm.",
+    r"\.attention\.(.)_proj\.": r".attention.W_\1.",
+    r"\.attention\.attention\.(.)\w+\.": r".attention.W_\1.",
+    r"\.attention\.output\.dense\.": ".attention.W_o.",
+    r"\.(mlp\.fc1|intermediate\.dense)\.": ".feed_forward.W_in.",
+    r"\.(mlp\.fc2|output\.dense)\.": ".feed_forward.W_out.",
+    r"\.layernorm_before\.": ".add_norm_1.norm.",
+    r"\.layernorm_after\.": ".add_norm_2.norm.",
+    r"^classifier\.": "head.",
+}
+EMBED = "encoder.embed"  # of a vision transformer
+# In older files: numbers that follow from others, and a table nobody reads.
+UNUSED = re.compile(r"rotary_emb\.inv_freq|EncDecAttention\.relative_")
+
+
+def read_as(path: str | Path, names: dict[str, str]) -> Weights:
+    """The tensors of a file under our names, without those of no use."""
+    found = read(path)
+    used = {n: w for n, w in found.items() if not UNUSED.search(n)}
+    return renamed(used, names, path)
+
+
+@checked
+def load_llama(
+    path: str | Path,
+    *,
+    n_heads: Positive,
+    eps: float = 1e-5,
+    base: float = 10_000.0,
+    attend: Attend = fused_attention,
+) -> Decoder:
+    """A `Decoder` with the weights of a Llama in a safetensors file.
+
+    Args:
+        path: the file; parts of a model that is in several are put together
+            first.
+        n_heads: number of query heads, which the file does not tell; key and
+            value heads follow from the shapes.
+        eps: of the norms; 1e-5 since Llama 2, 1e-6 before.
+        base: of the rotation: ``rope_theta`` in its configuration.
+        attend: how its heads attend.
+
+    Returns:
+        The model, in evaluation mode, in the type of the file.
+
+    Raises:
+        ValueError: if the file lacks a weight of Llama, or has another.
+
+    Reference: Touvron et al. (2023), section 2.2.
+    """
+    weights = read_as(path, LLAMA_NAMES)
+    table = "embed.tokens.weight"
+    shape_of(table, weights, path)
+    weights.setdefault("head.weight", weights[table])
+    multihead = partial(
+        MultiHeadAttention,
+        rotate=partial(rope_halves, base=base),
+        attend=attend,
+    )
+    norm = partial(RMSNorm, eps=eps)
+    with torch.device("meta"):  # shapes alone: the numbers come from the file
+        model = llama_decoder(weights, path, n_heads, norm, multihead)
+    fill(model, weights, path)
+    tie(model.head, model.embed)
+    return model.eval()
+
+
+def llama_decoder(
+    weights: Weights,
+    path: str | Path,
+    n_heads: int,
+    norm: Callable[[int], nn.Module],
+    multihead: Callable[..., nn.Module],
+) -> Decoder:
+    """Llama in the sizes of the file, without numbers."""
+    n_tokens, d_model = shape_of("embed.tokens.weight", weights, path)
+    d_kv, _ = shape_of("blocks.0.attention.W_k.weight", weights, path)
+    d_ff, _ = shape_of("blocks.0.feed_forward.W_in.weight", weights, path)
+    n_heads = heads_for(d_model, n_heads, path)
+    n_kv_heads = max(1, d_kv * n_heads // d_model)
+    block = partial(
+        EncoderBlock,
+        d_model,
+        n_heads,
+        d_ff,
+        pre=True,
+        norm=norm,
+        multihead=partial(multihead, n_kv_heads=n_kv_heads),
+        feed_forward=SwiGLU,
+    )
+    return Decoder(
+        Embedding(n_tokens, d_model),
+        [block() for _ in range(count_blocks(weights, "blocks."))],
+        norm=norm(d_model),
+        tied=False,
+    )
+
+
+@checked
+def load_vit(
+    path: str | Path,
+    *,
+    n_heads: Positive | None = None,
+    image_size: tuple[int, int] | None = None,
+    attend: Attend = fused_attention,
+) -> VisionTransformer:
+    """A `VisionTransformer` with the weights of a ViT in a safetensors file.
+
+    Args:
+        path: the file, as published with a head of classes.
+        n_heads: number of heads; as many as have 64 features when None. The
+            file does not tell.
+        image_size: height and width of its images; square when None.
+        attend: how its heads attend.
+
+    Returns:
+        The model, in evaluation mode, in the type of the file.
+
+    Raises:
+        ValueError: if the file lacks a weight of ViT, or has another.
+
+    Reference: Dosovitskiy et al. (2021), section 3.1.
+    """
+    weights = read_as(path, VIT_NAMES)
+    n_channels, *patch = flattened(weights, path)
+    names = [f"{EMBED}.{x}" for x in ("positions.table", "project.weight")]
+    if image_size is None:
+        side = math.isqrt(len(weights[names[0]]) - 1)
+        image_size = side * patch[0], side * patch[1]
+    multihead = partial(
+        MultiHeadAttention, projection_bias=True, attend=attend
+    )
+    with torch.device("meta"):
+        embed = PatchEmbedding(
+            image_size,
+            (patch[0], patch[1]),
+            n_channels=n_channels,
+            d_model=len(weights[names[1]]),
+        )
+        model = vit_model(weights, path, embed, n_heads, multihead)
+    fill(model, weights, path)
+    return model.eval()
+
+
+def flattened(weights: Weights, path: str | Path) -> list[int]:
+    """Make ViT's embedding a vector and two matrices, as ours are.
+
+    Returns:
+        Channels, height and width of a patch, which the file alone tells.
+
+    Raises:
+        ValueError: if the file has no such embedding.
+    """
+    parts = ("first", "positions.table", "project.weight")
+    names = [f"{EMBED}.{part}" for part in parts]
+    missing = [name for name in names if name not in weights]
+    if missing or weights[names[2]].ndim != 4:
+        raise ValueError(
+            "a vision transformer has a first token, positions and a "
+            f"projection of patches, but {path} has not: {missing or names[2]}"
+        )
+    _, *patch = weights[names[2]].shape
+    weights[names[0]] = weights[names[0]].reshape(-1)
+    weights[names[1]] = weights[names[1]].flatten(0, -2)
+    weights[names[2]] = weights[names[2]].flatten(1)
+    return patch
+
+
+def vit_model(
+    weights: Weights,
+    path: str | Path,
+    embed: PatchEmbedding,
+    n_heads: int | None,
+    multihead: Callable[..., nn.Module],
+) -> VisionTransformer:
+    """ViT in the sizes of the file, without numbers; its eps is 1e-12."""
+    d_model = embed.project.out_features
+    inner = "encoder.blocks.0.feed_forward.W_in.weight"
+    d_ff, _ = shape_of(inner, weights, path)
+    n_classes, _ = shape_of("head.weight", weights, path)
+    norm = partial(LayerNorm, eps=1e-12)
+    block = partial(
+        EncoderBlock,
+        d_model,
+        heads_for(d_model, n_heads, path),
+        d_ff,
+        pre=True,
+        norm=norm,
+        multihead=multihead,
+        feed_forward=partial(FeedForward, activation=gelu),
+    )
+    n_blocks = count_blocks(weights, "encoder.blocks.")
+    return VisionTransformer(
+        embed,
+        [block() for _ in range(n_blocks)],
+        n_classes,
+        norm=norm(d_model),
+    )

@@ -1,0 +1,122 @@
+"""Loading: published weights of T5, from a file you have.
+
+It needs the package safetensors: ``pip install selfattn[weights]``.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.dot_product import Attend, fused_attention
+from selfattn.layers import FeedForward, RMSNorm
+from selfattn.models.embedding import Embedding
+from selfattn.models.encoder import Encoder
+from selfattn.models.encoder_decoder import EncoderDecoder
+from selfattn.models.published import read_as
+from selfattn.models.weights import Weights, count_blocks, fill, shape_of
+from selfattn.multihead import MultiHeadAttention
+from selfattn.positions import T5Bias
+from selfattn.signatures import Positive, checked
+
+# What stands in their names, and what in ours, in this order.
+T5_NAMES = {
+    r"^encoder\.block\.0\.\S+relative_\w+\.weight": "encoder.relative.table",
+    r"^decoder\.block\.0\.\S+relative_\w+\.weight": "relative.table",
+    r"^encoder\.embed_tokens": "encoder.embed.tokens",
+    r"^(decoder\.embed_tokens|shared)": "embed.tokens",
+    r"^lm_head": "head",
+    r"^decoder\.": "",
+    r"final_layer_norm": "norm",
+    r"block\.": "blocks.",
+    r"\.layer\.\d\.SelfAttention\.(.)\.": r".attention.W_\1.",
+    r"\.layer\.\d\.EncDecAttention\.(.)\.": r".cross.W_\1.",
+    r"\.layer\.\d\.DenseReluDense\.wi\.": ".feed_forward.W_in.",
+    r"\.layer\.\d\.DenseReluDense\.wo\.": ".feed_forward.W_out.",
+    r"\.layer\.0\.layer_norm\.": ".add_norm_1.norm.",
+    r"\.layer\.1\.layer_norm\.": ".add_norm_2.norm.",
+    r"\.layer\.2\.layer_norm\.": ".add_norm_3.norm.",
+}
+DISTANCES = "encoder.relative.table"
+INNER = "blocks.0.feed_forward.W_in.weight"
+
+
+@checked
+def load_t5(
+    path: str | Path,
+    *,
+    max_distance: Positive = 128,
+    attend: Attend = fused_attention,
+) -> EncoderDecoder:
+    """An `EncoderDecoder` with the weights of a T5 in a safetensors file.
+
+    Its heads and buckets are told by its tables of distances. The published
+    model divides its last vectors by √d_model when the scores are made with
+    the embedding's table: here the gain of the last norm does so.
+
+    Args:
+        path: the file, as published beside T5 small to large. Later ones
+            (v1.1) have a gate, and are refused.
+        max_distance: the distance from which on all are alike.
+        attend: how its heads attend; it is given a scale of 1.
+
+    Returns:
+        The model, in evaluation mode, in the type of the file.
+
+    Raises:
+        ValueError: if the file lacks a weight of T5, or has another.
+
+    Reference: Raffel et al. (2020), section 2.1.
+    """
+    weights = read_as(path, T5_NAMES)
+    table = "embed.tokens.weight"
+    _, d_model = shape_of(table, weights, path)
+    for name in ("encoder.embed.tokens.weight", "head.weight"):
+        weights.setdefault(name, weights[table])
+    if tied := torch.equal(weights["head.weight"], weights[table]):
+        gain = weights.get("norm.gain", torch.ones(0))
+        weights["norm.gain"] = gain * d_model**-0.5
+    undivided: Any = attend  # not every mechanism takes a scale
+    undivided = partial(undivided, scale=1.0)
+    multihead = partial(MultiHeadAttention, attend=undivided)
+    with torch.device("meta"):
+        model = t5_model(weights, path, multihead, max_distance, tied)
+    fill(model, weights, path)
+    return model.eval()
+
+
+def t5_model(
+    weights: Weights,
+    path: str | Path,
+    multihead: Callable[..., nn.Module],
+    max_distance: int,
+    tied: bool,
+) -> EncoderDecoder:
+    """T5 in the sizes of the file, without numbers."""
+    n_tokens, d_model = shape_of("embed.tokens.weight", weights, path)
+    n_buckets, n_heads = shape_of(DISTANCES, weights, path)
+    sizes = d_model, n_heads, shape_of(INNER, weights, path)[0]
+    options: dict[str, Any] = {"multihead": multihead, "norm": RMSNorm}
+    options["feed_forward"] = partial(FeedForward, bias=False)
+    far = partial(T5Bias, n_buckets=n_buckets, max_distance=max_distance)
+    embed = Embedding(n_tokens, d_model)
+    reads = range(count_blocks(weights, "encoder.blocks."))
+    writes = range(count_blocks(weights, "blocks."))
+    encoder = Encoder(
+        embed,
+        [EncoderBlock(*sizes, pre=True, **options) for _ in reads],
+        norm=RMSNorm(d_model),
+        relative=far(n_heads),
+    )
+    return EncoderDecoder(
+        encoder,
+        embed,
+        [DecoderBlock(*sizes, pre=True, **options) for _ in writes],
+        norm=RMSNorm(d_model),
+        relative=far(n_heads, causal=True),
+        tied=tied,
+    )

@@ -1,0 +1,113 @@
+"""Beam search against a search of everything, and against transformers'."""
+
+import itertools
+
+import pytest
+import torch
+import transformers
+
+from selfattn.blocks import EncoderBlock
+from selfattn.models import Decoder, Embedding, complete
+from selfattn.models.beams import beam_search
+
+N_TOKENS, D = 5, 8
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    block = EncoderBlock(D, 2, 16, pre=True)
+    made = Decoder(Embedding(N_TOKENS, D), [block]).eval()
+    for parameter in made.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return made.double()
+
+
+def score_of(model, text, n):
+    """The sum of the logarithms of the tokens' probabilities, from n on."""
+    logs = model(text[None]).log_softmax(dim=-1)[0, n - 1 : -1]
+    return logs.gather(1, text[n:, None]).sum().item()
+
+
+@torch.no_grad()
+def test_enough_beams_find_the_best_of_all_texts(model):
+    prompt = torch.tensor([[1, 4], [0, 2]])
+    found = beam_search(model.step, prompt, 3, n_beams=N_TOKENS**2)
+    for row in range(2):
+        texts = [
+            torch.cat((prompt[row], torch.tensor(rest)))
+            for rest in itertools.product(range(N_TOKENS), repeat=3)
+        ]
+        best = max(texts, key=lambda text: score_of(model, text, 2))
+        assert torch.equal(found.tokens[row, 0], best)
+        first = found.scores[row, 0].item()
+        assert first == pytest.approx(score_of(model, best, 2), abs=1e-5)
+    assert (found.scores.diff(dim=1) <= 0).all()
+
+
+@torch.no_grad()
+def test_one_beam_is_greedy_and_the_cache_changes_nothing(model):
+    prompt = torch.randint(N_TOKENS, (3, 4))
+    one = beam_search(model.step, prompt, 6, n_beams=1)
+    assert torch.equal(one.tokens[:, 0], complete(model.step, prompt, 6))
+    many = [
+        beam_search(model.step, prompt, 6, n_beams=4, cached=cached)
+        for cached in (True, False)
+    ]
+    assert torch.equal(many[0].tokens, many[1].tokens)
+    assert (many[0].scores[:, 0] >= one.scores[:, 0] - 1e-9).all()
+
+
+@torch.no_grad()
+def test_a_text_that_has_ended_stays_as_it_is(model):
+    prompt = torch.randint(N_TOKENS, (3, 2))
+    free = beam_search(model.step, prompt, 5, n_beams=4)
+    stop = int(free.tokens[0, 0, 3])  # the likeliest text has it
+    found = beam_search(model.step, prompt, 5, n_beams=4, stop=stop)
+    texts = found.tokens[..., 2:].flatten(0, 1).tolist()
+    ended = [text for text in texts if stop in text]
+    assert all(set(t[t.index(stop) :]) == {stop} for t in ended)
+    assert any(text.count(stop) > 1 for text in ended)
+
+
+@torch.no_grad()
+def test_it_finds_what_transformers_finds():
+    torch.manual_seed(1)
+    theirs = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=11,
+            n_positions=29,
+            n_embd=24,
+            n_layer=1,
+            n_head=3,
+            bos_token_id=None,
+            eos_token_id=None,
+        )
+    ).eval()
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    prompt = torch.randint(11, (3, 4))
+    expected = theirs.generate(
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        max_new_tokens=7,
+        num_beams=4,
+        num_return_sequences=4,
+        do_sample=False,
+        length_penalty=0.0,
+        pad_token_id=0,
+    )
+
+    def step(tokens, cache):
+        return theirs(tokens).logits[:, -1], None
+
+    found = beam_search(step, prompt, 7, n_beams=4, cached=False)
+    assert torch.equal(found.tokens.flatten(0, 1), expected)
+
+
+@torch.no_grad()
+def test_what_cannot_be_begun_is_refused(model):
+    with pytest.raises(ValueError, match="at least 1 token"):
+        beam_search(model.step, torch.zeros(2, 0).long(), 1, n_beams=2)
+    few = beam_search(model.step, torch.zeros(2, 1).long(), 1, n_beams=9)
+    assert few.tokens.shape == (2, N_TOKENS, 2)  # no more than there are
