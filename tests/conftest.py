@@ -6,6 +6,7 @@ import hypothesis
 import jaxtyping
 import pytest
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -26,6 +27,13 @@ def pytest_collection_finish():
 def seed():
     """The same numbers in every run of a test."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_world_is_left():
+    """Whoever opens a process group closes it, whatever order tests run in."""
+    yield
+    assert not dist.is_initialized(), "a test left its process group open"
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ ELSEWHERE = {
     "selfattn.data.drawing": "what every task wears, which are tried",
     "selfattn.doctor": "has patients of its own: its clinic and its audit",
 }
-INTERNAL = ("zeros_for", "log_features")  # parts of a mechanism
+INTERNAL = ("log_features",)  # parts of a mechanism
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")
 
 

@@ -1,6 +1,7 @@
 """Which trials there are, and running them: each callable by itself."""
 
 import logging
+import math
 import multiprocessing
 import random
 import warnings
@@ -42,9 +43,10 @@ KINDS = (
 )
 SCENES = {"of files": of_files.trials, "of caches": of_caches.trials}
 ROUNDS = 2  # with other sizes and other hostile things each time
-QUICK = 12  # trials of each callable
+QUICK = 4  # trials of each callable
+ONE_IN = 12  # callables; to think of a callable's trials takes longest
 # Of those whose every call takes a second or so: that many trials.
-SLOW = {"cost.allocated": 30, "cost.seconds": 60}
+SLOW = {"cost.allocated": 10, "cost.seconds": 10}
 
 
 DIED = "the process ended without a word"
@@ -61,11 +63,14 @@ class Outcome(NamedTuple):
 
 
 def run_all(
-    seed: int, only: str, quick: bool, processes: int
+    seed: int, only: str, quick: bool, processes: int, share: float = 1.0
 ) -> Iterator[Outcome]:
-    """Every outcome, callable by callable, each in a process of its own."""
+    """Every outcome, callable by callable, each in a process of its own; or
+    that share of each one's, drawn by the seed.
+    """
     known = {t.name: t for t in targets() if not skipped(t.name, quick)}
     names = [name for name in (*SCENES, *known) if only in name]
+    names = names[::ONE_IN] if quick else names
     context = multiprocessing.get_context("fork")
     waiting, running = names[::-1], {}
     while waiting or running:
@@ -74,7 +79,7 @@ def run_all(
             ours, theirs = context.Pipe(duplex=False)
             work = context.Process(
                 target=report_on,
-                args=(theirs, name, known.get(name), seed, quick),
+                args=(theirs, name, known.get(name), seed, quick, share),
             )
             work.start()
             theirs.close()
@@ -96,7 +101,12 @@ def run_all(
 
 
 def report_on(
-    to: Connection, name: str, target: Target | None, seed: int, quick: bool
+    to: Connection,
+    name: str,
+    target: Target | None,
+    seed: int,
+    quick: bool,
+    share: float,
 ) -> None:
     """Try one callable in this process, and tell of each trial; at last None.
 
@@ -105,7 +115,7 @@ def report_on(
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     logging.disable()
-    for outcome in run_one(name, target, seed, quick):
+    for outcome in run_one(name, target, seed, quick, share):
         to.send(outcome)
     to.send(None)
     to.close()
@@ -119,9 +129,13 @@ def skipped(name: str, quick: bool) -> bool:
 
 
 def run_one(
-    name: str, target: Target | None, seed: int, quick: bool
+    name: str,
+    target: Target | None,
+    seed: int,
+    quick: bool,
+    share: float = 1.0,
 ) -> Iterator[Outcome]:
-    """All trials of one callable."""
+    """All trials of one callable, or a share of them."""
     rng = random.Random(f"{name} {seed}")
     try:
         trials = [*trials_of(name, target, rng, 1 if quick else ROUNDS)]
@@ -130,8 +144,11 @@ def run_one(
         yield Outcome(name, "a recipe", name, OBSCURE, why)
         return
     at_most = [n for part, n in SLOW.items() if name.startswith(part)]
-    most = min([QUICK if quick else len(trials), len(trials), *at_most])
-    for trial in rng.sample(trials, most):
+    wanted = QUICK if quick else math.ceil(share * len(trials))
+    some = rng.sample(trials, min([wanted, len(trials), *at_most]))
+    if not quick:  # there is one for each
+        some += [t for t in trials if t.kind == "compiled" and t not in some]
+    for trial in some:
         verdict, why = judged(trial)
         yield Outcome(name, trial.kind, trial.detail, verdict, why)
 

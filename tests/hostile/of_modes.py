@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 
 from hostile.feeding import Call
 from hostile.recipes import MEASURES, RANDOM
@@ -79,6 +80,10 @@ def trials(case: Case) -> Iterator[Trial]:
             run=run,
             dtype=torch.bfloat16,
         )
+    if call.tensors():
+        yield same(case, "tensors of inference", call, partial(born, call))
+        yield same(case, "a class of tensors", call, partial(named, call))
+        yield from elsewhere(case, call)
     if call.target.name not in (*RANDOM, *MEASURES):
         run = partial(in_threads, call)
         yield same(case, "threads", call, run, lambda: [call.run()] * 4)
@@ -123,13 +128,50 @@ def graded_in(mode: Mode, call: Call) -> Any:
     return with_gradients(call, run)
 
 
+def born(call: Call) -> Any:
+    """With arguments that were made in inference mode.
+
+    PyTorch itself says that it cannot keep them for a way back.
+    """
+    with torch.inference_mode():
+        made = {n: x.clone() for n, x in call.tensors().items()}
+    with torch.no_grad():
+        return call.having(**made).run()
+
+
+class Named(torch.Tensor):
+    """A tensor of somebody's own class."""
+
+
+def named(call: Call) -> Any:
+    """With arguments of such a class; what comes out may be of it, too."""
+    made = {n: x.as_subclass(Named) for n, x in call.tensors().items()}
+    return tree_map(plainly, call.having(**made).run())
+
+
+def plainly(x: Any) -> Any:
+    """Of PyTorch's own class."""
+    return x.as_subclass(torch.Tensor) if isinstance(x, Named) else x
+
+
+def elsewhere(case: Case, call: Call) -> Iterator[Trial]:
+    """One argument is not where the others are."""
+    tensors = {n: x for n, x in call.tensors().items() if x.ndim}
+    learned = call.module is not None and [*call.module.parameters()]
+    if len(tensors) + bool(learned) < 2:
+        return
+    for name, x in tensors.items():
+        moved = {name: x.to("meta")}
+        yield case.trial(
+            "a place", f"{name} alone on meta", call.having(**moved), None
+        )
+
+
 def on_meta(case: Case, call: Call) -> Trial:
     """No numbers at all, only shapes."""
 
     def move(x: Any) -> Any:
         return x.to("meta") if isinstance(x, torch.Tensor) else x
-
-    from torch.utils._pytree import tree_map
 
     given = {n: tree_map(move, x) for n, x in call.given.items()}
     module = call.module

@@ -26,6 +26,7 @@ def trials(case: Case) -> Iterator[Trial]:
         yield with_table(case, name, call)
         yield with_table(case, name, in_dtype(call, torch.float32))
         yield from hidden(case, name, call)
+        yield from seen(case, name, call)
     yield from scores_of_one_size(case)
     yield from bad_tables(case)
 
@@ -65,9 +66,10 @@ def tables(case: Case) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "causal with a bias", {"bias": bias, "causal": True}
     if call_of_places(case):
         return
-    alike = torch.zeros_like(q)  # else 1e8 rounds the scores away
-    yield "a bias of 1e8", {"q": alike, "bias": torch.full_like(bias, 1e8)}
-    yield "a bias of -1e30", {"q": alike, "bias": bias * 0 - 1e30}
+    # All alike, else 1e8 rounds the scores away.
+    alike = {"q": torch.zeros_like(q), "k": torch.zeros_like(k)}
+    yield "a bias of 1e8", {**alike, "bias": torch.full_like(bias, 1e8)}
+    yield "a bias of -1e30", {**alike, "bias": bias * 0 - 1e30}
 
 
 def with_table(case: Case, name: str, call: Call) -> Trial:
@@ -104,6 +106,29 @@ def hidden(case: Case, name: str, call: Call) -> Iterator[Trial]:
             lambda at=at: blind_rows(call, at, call, plain),
             run=lambda at=at, bad=bad: blind_rows(call, at, bad, Call.run),
         )
+
+
+def seen(case: Case, name: str, call: Call) -> Iterator[Trial]:
+    """NaN in a value: whoever sees it says so, and nobody else does."""
+    if "v" not in call.given or not call.given["v"].numel():
+        return
+    at = case.rng.randrange(call.given["k"].shape[-2])
+    bad = call.having(v=replaced(call.given["v"], at, math.nan))
+    yield case.trial(
+        "a number",
+        f"{name}, v[{at}] = nan",
+        bad,
+        lambda: replaced_where_felt(call, at),
+        run=lambda: last_of(bad.run()),
+    )
+
+
+def replaced_where_felt(call: Call, at: int) -> Tensor:
+    """The output, with NaN for the queries that see a value."""
+    one = last_of(plain(call))
+    other = last_of(plain(call.having(v=replaced(call.given["v"], at, 3.0))))
+    felt = (one != other).any(dim=-1, keepdim=True)
+    return one.masked_fill(felt, math.nan)
 
 
 def replaced(x: Tensor, at: int, value: float) -> Tensor:

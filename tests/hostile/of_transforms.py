@@ -31,7 +31,7 @@ def trials(case: Case) -> Iterator[Trial]:
             "a transform",
             f"torch.func.jvp along {name}",
             call,
-            partial(by_differences, call, name),
+            partial(along, call, name),
             run=partial(by_jvp, call, name),
             dtype=torch.float32,
         )
@@ -111,16 +111,18 @@ def direction(x: Tensor) -> Tensor:
     return (2 + torch.arange(x.numel())).double().sin().view(x.shape)
 
 
-def by_jvp(call: Call, name: str) -> Tensor:
-    """The derivative along a direction, forwards."""
+def by_jvp(call: Call, name: str) -> tuple[Tensor, Tensor]:
+    """The total, and its derivative along a direction, forwards."""
     x = call.given[name]
     function = partial(total_of, call, name)
-    return torch.func.jvp(function, (x,), (direction(x),))[1]
+    return torch.func.jvp(function, (x,), (direction(x),))
 
 
-def by_differences(call: Call, name: str) -> Tensor:
-    """The same by small steps, in float64."""
-    return (by_autograd(call, name) * direction(call.given[name])).sum()
+def along(call: Call, name: str) -> tuple[Tensor, Tensor]:
+    """The same by the gradient."""
+    x = call.given[name]
+    slope = (by_autograd(call, name) * direction(x)).sum()
+    return total_of(call, name, x), slope
 
 
 def outputs_for(call: Call, name: str, x: Tensor) -> tuple[Tensor, ...]:

@@ -27,6 +27,7 @@ from selfattn.layers import (
     LayerNorm,
     RMSNorm,
     SwiGLU,
+    gelu,
 )
 from selfattn.models import (
     Bert,
@@ -114,7 +115,8 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
     "Encoder": encoder,
     "EncoderBlock": partial(EncoderBlock, 8, 2, 12, pre=False),
     "EncoderDecoder": encoder_decoder,
-    "FeedForward": partial(FeedForward, 8, 12),
+    # At relu's bend, rounding decides the gradient.
+    "FeedForward": partial(FeedForward, 8, 12, activation=gelu),
     "LabelHead": partial(LabelHead, 8, 3),
     "LayerNorm": partial(LayerNorm, 4),
     "LearnedPositions": partial(LearnedPositions, 16, 8),
@@ -292,6 +294,8 @@ ARGUMENTS: dict[str, Recipe] = {
         "layer": lambda sizes: nn.GRU(8, 8, batch_first=True),
     },
     "DecoderBlock.forward": {"memory": features(8)},
+    # Not as many as there are sequences: rounds come first in what it gives.
+    "lsh_buckets": {"n_rounds": always(2)},
     "linformer_weights": {"project": always(MeanPooling(3))},
     "LinformerAttention": {"project": lambda sizes: MeanPooling(3)},
     "MultiHeadAttention.from_torch": {
@@ -341,6 +345,7 @@ ARGUMENTS: dict[str, Recipe] = {
     "generate.complete": {"step": always(count_up)},
     "measurements.measured": {"chapter": always("dot_product")},
     "source.show_source": {"thing": always(attention)},
+    "beams.beam_search": {"step": always(count_up), "n_beams": always(2)},
     "load.load_gpt2": {
         "path": lambda sizes: a_file("gpt2"),
         "n_heads": always(2),
@@ -349,6 +354,15 @@ ARGUMENTS: dict[str, Recipe] = {
         "path": lambda sizes: a_file("bert"),
         "n_heads": always(2),
     },
+    "published.load_llama": {
+        "path": lambda sizes: a_file("llama"),
+        "n_heads": always(2),
+    },
+    "published.load_vit": {
+        "path": lambda sizes: a_file("vit"),
+        "n_heads": always(2),
+    },
+    "t5.load_t5": {"path": lambda sizes: a_file("t5")},
     "heads.tensor_parallel": {
         "layer": lambda sizes: MultiHeadAttention(8, 2),
         "mesh": lambda sizes: mesh_of_one(),

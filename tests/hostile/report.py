@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from hostile.campaign import Outcome
-from hostile.verdicts import VERDICTS
+from hostile.verdicts import GOOD, VERDICTS
 
 
 def summary(outcomes: Sequence[Outcome], seed: int) -> str:
@@ -24,8 +25,17 @@ def summary(outcomes: Sequence[Outcome], seed: int) -> str:
     return f"{table}\n{len(outcomes)} checks of {tried} callables, seed {seed}"
 
 
-def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """How many there are of each verdict, and of callables."""
+def counts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """How many there are of each verdict, of callables, and of each kind;
+    and by name what `torch.compile` left right.
+    """
     some = Counter(outcome.verdict for outcome in outcomes)
-    tried = len({outcome.target for outcome in outcomes})
-    return {"callables": tried, **{v: some[v] for v in VERDICTS}}
+    kinds = Counter(outcome.kind for outcome in outcomes)
+    compiled = {o.target for o in outcomes if o.kind == "compiled"}
+    compiled -= {o.target for o in outcomes if o.verdict not in GOOD}
+    return {
+        "callables": len({outcome.target for outcome in outcomes}),
+        **{v: some[v] for v in VERDICTS},
+        "kinds": dict(sorted(kinds.items())),
+        "compiled": sorted(compiled),
+    }

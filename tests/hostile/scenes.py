@@ -64,6 +64,57 @@ def bert_weights() -> dict[str, Tensor]:
     return drawn(shapes)
 
 
+def llama_weights() -> dict[str, Tensor]:
+    """A Llama of one block, in the names and shapes of its file."""
+    block = "model.layers.0"
+    shapes = {f"{block}.self_attn.{x}_proj.weight": (D, D) for x in "qkvo"}
+    shapes |= {f"{block}.mlp.{x}_proj.weight": (6, D) for x in ("gate", "up")}
+    shapes[f"{block}.mlp.down_proj.weight"] = (D, 6)
+    for table in ("model.embed_tokens", "lm_head"):
+        shapes[f"{table}.weight"] = (N_TOKENS, D)
+    norms = ("input_layernorm", "post_attention_layernorm")
+    all_norms = [*(f"{block}.{norm}" for norm in norms), "model.norm"]
+    return drawn(shapes | {f"{norm}.weight": (D,) for norm in all_norms})
+
+
+def t5_weights() -> dict[str, Tensor]:
+    """A T5 of one block and one, in the names and shapes of its file."""
+    shapes: dict[str, tuple[int, ...]] = {"shared.weight": (N_TOKENS, D)}
+    for stack, attentions in (
+        ("encoder", ["SelfAttention"]),
+        ("decoder", ["SelfAttention", "EncDecAttention"]),
+    ):
+        block = f"{stack}.block.0.layer"
+        for i, name in enumerate([*attentions, "DenseReluDense"]):
+            shapes[f"{block}.{i}.layer_norm.weight"] = (D,)
+            if i < len(attentions):
+                for x in "qkvo":
+                    shapes[f"{block}.{i}.{name}.{x}.weight"] = (D, D)
+        shapes[f"{block}.{i}.{name}.wi.weight"] = (6, D)
+        shapes[f"{block}.{i}.{name}.wo.weight"] = (D, 6)
+        table = f"{block}.0.SelfAttention.relative_attention_bias.weight"
+        shapes |= {table: (8, 2), f"{stack}.final_layer_norm.weight": (D,)}
+    return drawn(shapes)
+
+
+def vit_weights() -> dict[str, Tensor]:
+    """A ViT of one block, in the names and shapes of its file."""
+    block = "vit.layers.0"
+    shapes = {f"{block}.attention.{x}_proj.weight": (D, D) for x in "qkvo"}
+    shapes |= {f"{block}.mlp.fc1.weight": (6, D)}
+    shapes |= {f"{block}.mlp.fc2.weight": (D, 6), "classifier.weight": (3, D)}
+    norms = [f"{block}.layernorm_{x}" for x in ("before", "after")]
+    for norm in [*norms, "vit.layernorm"]:
+        shapes[f"{norm}.weight"] = (D,)
+    both = {n.replace("weight", "bias"): s[:1] for n, s in shapes.items()}
+    embed = "vit.embeddings"
+    patches = f"{embed}.patch_embeddings.projection"
+    rest = {f"{patches}.weight": (D, 1, 2, 2), f"{patches}.bias": (D,)}
+    rest |= {f"{embed}.cls_token": (1, 1, D)}
+    rest |= {f"{embed}.position_embeddings": (1, 5, D)}
+    return drawn(shapes | both | rest)
+
+
 def drawn(shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
     """Random numbers in these shapes, always the same."""
     generator = torch.Generator().manual_seed(3)
@@ -90,6 +141,8 @@ def a_file(model: str) -> Path:
     from safetensors.torch import save_file
 
     weights = gpt2_weights() if model == "gpt2" else bert_weights()
+    other = {"llama": llama_weights, "t5": t5_weights, "vit": vit_weights}
+    weights = other[model]() if model in other else weights
     path = folder() / f"{model}.safetensors"
     save_file(weights, path)
     return path
@@ -101,6 +154,14 @@ def alone() -> None:
     dist.init_process_group(
         "gloo", store=dist.HashStore(), rank=0, world_size=1
     )
+
+
+def leave() -> None:
+    """End that world: a process has but one, and others want theirs."""
+    if alone.cache_info().currsize:
+        dist.destroy_process_group()
+    alone.cache_clear()
+    mesh_of_one.cache_clear()
 
 
 @cache

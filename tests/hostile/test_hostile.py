@@ -1,21 +1,25 @@
 """Nobody's input gets anything but what is right, or an error in words.
 
-The harness itself is tested here: it must see each kind of failure, and
-whatever is public. `make hostile` runs its trials.
+First the harness itself: it must see each kind of failure, and whatever is
+public. Then a fixed sample of its trials; `make hostile` runs all of them.
 """
 
+import subprocess
+import sys
 import time
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
 
-from hostile import verdicts
+from hostile import scenes, verdicts
 from hostile.callables import is_public, names_used, targets
 from hostile.campaign import run_one
 from hostile.verdicts import Trial, judged
 from selfattn.masks import window_mask
 
+ROOT = Path(__file__).parents[2]
 X = torch.tensor([1.0, 2.0])
 
 
@@ -84,6 +88,18 @@ def test_a_new_function_is_public_by_what_is_written_of_it():
     assert not is_public(module, "doubled", doubled, used)
 
 
+@pytest.fixture
+def a_world_that_ends():
+    """What a campaign opens in this process is closed with its test.
+
+    It was not: where a process went on with `test_contract`, whose world is
+    its own, all of that was red; in any other order all was green.
+    """
+    yield
+    scenes.leave()
+
+
+@pytest.mark.usefixtures("a_world_that_ends")
 def test_what_cannot_be_fed_is_a_failure():
     def mixed(recipe_less: bytes):
         return recipe_less
@@ -103,3 +119,18 @@ def test_what_cannot_be_fed_is_a_failure():
 @pytest.mark.parametrize("part", ["attention", "forward", "mask", "batches"])
 def test_the_parts_of_the_package_are_found(part):
     assert sum(part in target.name for target in targets()) > 9
+
+
+def test_a_sample_of_hostile_inputs_is_met_well():
+    """In a process of its own: here, jaxtyping would speak first."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tools.measure.hostile"),
+            *("--quick", "--processes", "1"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert int(done.stdout.rsplit("\n", 2)[-2].split()[0]) > 50

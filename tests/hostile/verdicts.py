@@ -23,7 +23,7 @@ WRONG, ACCEPTED = "wrong", "accepted nonsense"
 OBSCURE, HANG = "obscure error", "hang"
 VERDICTS = (RIGHT, REFUSED, WRONG, ACCEPTED, OBSCURE, HANG)
 GOOD = (RIGHT, REFUSED)
-PATIENCE = 60  # seconds until a call counts as hanging
+PATIENCE = 300  # seconds until a call hangs: any ends before, however slowly
 # How far a result may be off, as a share of its largest number.
 ROOM = {
     torch.float64: 1e-8,
@@ -123,6 +123,8 @@ def synonyms(names: tuple[str, ...]) -> frozenset[str]:
         "v": ("values",),
         "x": ("tokens", "features", "context"),
         "kept": ("cache",),
+        "source": ("tokens",),  # where an embedding asks, they are
+        "tokens": ("target",),
     }
     also = [word for name in names for word in words.get(name, ())]
     of_all = ("queries", "keys", "values")
