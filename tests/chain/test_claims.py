@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from guards.claims import ledger_breaks
+from guards.claims import ledger_breaks, unheld_in_statements
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,3 +65,20 @@ def test_a_dropped_row_is_red(claims):
 def test_a_test_that_settles_nothing_any_more_is_red(claims):
     _, tests, broken = claims
     assert broken(tests, '@settles("004-028", "wrong")\n', "")
+
+
+def test_a_number_in_a_statement_that_nothing_holds_is_red(tmp_path):
+    for kept in ("book/claims", "tests/claims"):
+        shutil.copytree(ROOT / kept, tmp_path / kept)
+    for page in (ROOT / "book").glob("*.ipynb"):
+        (tmp_path / "book" / page.name).symlink_to(page)
+    assert unheld_in_statements(tmp_path) == []
+    (path,) = [
+        path
+        for path in (tmp_path / "book/claims").glob("*.toml")
+        if 'id = "003-055"' in path.read_text("utf-8")
+    ]
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("65,520", "65,530"), "utf-8")
+    (found,) = unheld_in_statements(tmp_path)
+    assert found.startswith("003-055: neither its test nor its chapter")

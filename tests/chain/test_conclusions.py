@@ -29,8 +29,10 @@ def copy(tmp_path):
     """The root of a copy of all that a conclusion leans on."""
     for name in KEPT:
         shutil.copytree(ROOT / name, tmp_path / name)
-    for path in (ROOT / "book").glob("*.ipynb"):
-        shutil.copy(path, tmp_path / "book")
+    for path in (ROOT / "book").rglob("*.ipynb"):
+        place = tmp_path / path.relative_to(ROOT)
+        place.parent.mkdir(exist_ok=True)
+        shutil.copy(path, place)
     assert conclusion_breaks(tmp_path) == []
     return tmp_path
 
@@ -82,6 +84,14 @@ def test_an_experiment_without_rows_is_red(copy):
     (copy / "tools/measure/experiments/width.py").write_text("SEEDS = 5\n")
     found = "width: an experiment without rows"
     assert found in conclusion_breaks(copy)
+
+
+def test_more_rows_than_a_chapter_may_have_are_red(copy):
+    path = copy / "book/conclusions/layers.toml"
+    text = path.read_text("utf-8")
+    first = "[[conclusion]]" + text.split("[[conclusion]]")[1]
+    path.write_text(text + 10 * first, "utf-8")
+    assert "layers: 20 rows" in conclusion_breaks(copy)
 
 
 def judged(root):

@@ -60,6 +60,10 @@ def describe_by_a_file_name(book):
     book.cells[3].metadata["mystnb"]["image"]["alt"] = "figure.png"
 
 
+def describe_with_another_number(book):
+    book.cells[3].metadata["mystnb"]["image"]["alt"] += " It ends at .82."
+
+
 def drop_the_class(book):
     del book.cells[3].metadata["mystnb"]["image"]["classes"]
 
@@ -96,6 +100,11 @@ def store_a_module(book):
         (set_tags(2, "remove-output"), "holes"),
         (set_tags(2, "nbval-ignore-output"), "holes"),
         (set_source(2, "# NBVAL_IGNORE_OUTPUT\n1 / 3"), "holes"),
+        (
+            set_tags(2, "nbval-ignore-output", reason="it is random"),
+            "folded_away",
+        ),
+        (set_tags(2, "hide-cell"), "folded_away"),
         (set_tags(2, "raises-exception"), "unexpected_errors"),
         (set_tags(4), "unexpected_errors"),
         (set_printed("/home/me/book.py"), "machine_traces"),
@@ -124,6 +133,8 @@ def store_a_module(book):
         (keep_the_times_of_a_run, "odd_metadata"),
         (set_source(0, "A third is about .334."), "unheld_numbers"),
         (set_source(0, "Of 12 things"), "unheld_numbers"),
+        (set_source(0, "It falls to −.333."), "unheld_numbers"),
+        (describe_with_another_number, "unheld_numbers"),
         (set_source(0, "See {ref}`this`"), "dead_markup"),
         (set_source(0, "```python\n1 / 3\n```"), "dead_markup"),
         (set_source(0, "```{note}\nSo.\n```"), "dead_markup"),
@@ -140,7 +151,6 @@ def test_a_break_turns_its_guard_red(notebook, change, guard):
 @pytest.mark.parametrize(
     "change",
     [
-        set_tags(2, "nbval-ignore-output", reason="it is random"),
         set_source(0, "About .33, 33 % and 1/3, see section 9.3."),
         set_source(0, ":::{note}\nIn 2017, $x = 7.5$ and `12`.\n:::"),
         set_source(0, "{cite:t}`a2017` has {eq}`b`. Ten, 10, −3."),
@@ -154,6 +164,12 @@ def test_what_is_allowed_stays_green(notebook, change):
 def test_a_number_may_say_why_no_cell_holds_it(notebook):
     notebook.cells[0].source = "Of 12 things"
     notebook.cells[0].metadata["numbers"] = {"12": "it is an idiom"}
+    assert red(notebook) == []
+
+
+def test_a_solution_may_be_folded_away(notebook):
+    notebook.cells[0].source += "\n\n#### Solution"
+    set_tags(2, "hide-cell")(notebook)
     assert red(notebook) == []
 
 

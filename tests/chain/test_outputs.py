@@ -1,12 +1,18 @@
 """Outputs that were changed turn red: nbval compares them."""
 
+import base64
+import io
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
+import numpy as np
 import pytest
+from PIL import Image
+
+from tools.verify.pictures import other_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,17 +27,27 @@ def clear_an_output(book):
     book.cells[6].outputs = []
 
 
+def png(shade, rows=100):
+    """A grey picture in base64."""
+    grey = Image.fromarray(np.full((rows, 200), shade, dtype=np.uint8))
+    file = io.BytesIO()
+    grey.save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
 def drop_an_error(book):
     book.cells[4].source = "1 / 1"
 
 
-def lose_a_figure(book):
-    book.cells[3].outputs = []
+def show_another_figure(book):
+    """A picture that another cell, or another day, has drawn."""
+    [output] = [o for o in book.cells[3].outputs if "data" in o]
+    output.data["image/png"] = png(shade=200)
 
 
 BREAKS = {
     "Cell 1": change_a_number,
-    "Cell 2": lose_a_figure,
+    "Cell 2": show_another_figure,
     "Cell 3": drop_an_error,
     "Cell 5": clear_an_output,
 }
@@ -46,10 +62,18 @@ def compared(written):
     broken = written.with_name("broken.ipynb")
     nbformat.write(book, broken)
     report = written.with_name("report.xml")
-    flags = ["--nbval", "--nbval-current-env", "-q", f"--junitxml={report}"]
+    flags = [
+        "-p",
+        "tools.verify.pictures",
+        "--nbval",
+        "--nbval-current-env",
+        "-q",
+        f"--junitxml={report}",
+    ]
     flags += ["-c", ROOT / "pyproject.toml", f"--rootdir={written.parent}"]
     subprocess.run(
         [sys.executable, "-m", "pytest", *flags, written, broken],
+        cwd=ROOT,
         capture_output=True,
         check=False,
     )
@@ -71,3 +95,27 @@ def test_a_changed_output_is_red(compared, cell):
 
 def test_the_cells_left_alone_are_green(compared):
     assert set(compared["broken.ipynb"]) == set(BREAKS)
+
+
+def outputs(picture, alt="words"):
+    """The outputs of a cell that shows a picture."""
+    metadata = {"image/png": {"alt": alt}}
+    return [{"data": {"image/png": picture}, "metadata": metadata}]
+
+
+def test_rounding_on_an_edge_is_no_other_picture():
+    assert other_pictures(outputs(png(100)), outputs(png(102))) == []
+
+
+@pytest.mark.parametrize(
+    "fresh",
+    [
+        outputs(png(160)),
+        outputs(png(100, rows=101)),
+        outputs(png(100), alt="other words"),
+        [],
+        outputs(png(100)) * 2,
+    ],
+)
+def test_another_picture_is_red(fresh):
+    assert other_pictures(fresh, outputs(png(100)))

@@ -11,6 +11,7 @@ ON_A_NOTEBOOK = (
     cells.unexpected_errors,
     cells.machine_traces,
     cells.holes,
+    cells.folded_away,
     cells.badly_written,
     cells.hidden_without_need,
     cells.undescribed_figures,

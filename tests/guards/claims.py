@@ -5,11 +5,32 @@ without running it.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from decimal import Decimal
 from pathlib import Path
 
+import nbformat
 from ledger import ID, REASONS, VERDICTS, Claim, read_ledger
 
+from guards.prose import (
+    in_cells,
+    in_prose,
+    is_held,
+    is_small_or_year,
+    numbers_of,
+)
+from tools.accepted.rows import functions
+
+# Numbers that a test computes by a formula, and does not write down.
+WORKED_OUT = {
+    "001-014": {"124.65"},
+    "001-074": {"4e-4"},
+    "002-025": {"0.9576", "0.0199", "0.0225"},
+    "002-094": {"40,000"},
+    "002-095": {"153,664"},
+    "002-096": {"4,194,304", "4.19"},
+    "002-097": {"1.07"},
+}
 LARGEST_SHARE_WITHOUT_TEST = 0.2
 
 Settled = tuple[str, str, str, str]  # chapter, claim, verdict, test
@@ -68,6 +89,33 @@ def faults(row: Claim) -> Iterator[str]:
         yield f"{row.id}: {row.reason} is no reason"
     if not (row.place and row.quote and row.statement):
         yield f"{row.id}: place, quote and statement are all needed"
+
+
+def unheld_in_statements(root: Path) -> list[str]:
+    """Each number of a statement is in its quote, its test or its chapter."""
+    found = []
+    held: dict[str, Set[Decimal]] = {}
+    for row in read_ledger(root / "book" / "claims"):
+        numbers = [
+            text
+            for text in in_prose(row.statement)
+            if not is_small_or_year(text)
+            and text not in WORKED_OUT.get(row.id, ())
+        ]
+        if not numbers:
+            continue
+        if row.chapter not in held:
+            page = root / "book" / f"{row.chapter}.ipynb"
+            held[row.chapter] = in_cells(nbformat.read(page, as_version=4))
+        tests = root / "tests" / "claims" / f"test_{row.chapter}.py"
+        own = numbers_of(row.quote)
+        own |= numbers_of(functions(tests).get(row.test or "", ""))
+        found += [
+            f"{row.id}: neither its test nor its chapter holds {text}"
+            for text in numbers
+            if not is_held(text, own | held[row.chapter])
+        ]
+    return found
 
 
 def twice(names: list[str]) -> list[str]:

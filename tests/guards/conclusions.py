@@ -6,6 +6,7 @@ here it is whether the record, the tests, the runs and the pages agree.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,17 +21,13 @@ from record import (
 )
 
 FEWEST_NUISANCES, FEWEST_VALUES = 2, 3
+MOST_ROWS = 10  # a chapter; what else it infers is hedged, or cut
 UNTRAINED = {COMPUTED, "cost", "stacks"}
 BUDGETS = {"rate", "steps"}
 # Experiments whose runs cannot bear a conclusion yet, and why not; the pages
 # say of them what came out, and infer nothing.
 WITHOUT_ROWS = {
     "doctor": "one rate and one budget",
-    "dot_product": "one rate and one budget",
-    "masks": "one rate and one budget",
-    "multihead": "one rate and one budget",
-    "positions": "one rate and one budget",
-    "cost": "times of one processor",
 }
 
 
@@ -45,13 +42,16 @@ def conclusion_breaks(root: Path) -> list[str]:
     found += unlisted_links(rows, book)
     found += unlike_the_tests(rows, root / "tests" / "conclusions")
     found += without_rows(rows, root / "tools/measure/experiments")
+    many = Counter(row.chapter for row in rows)
+    found += [f"{c}: {n} rows" for c, n in many.items() if n > MOST_ROWS]
     ids = [row.id for row in rows]
     return found + [f"{i}: twice" for i in {*ids} if ids.count(i) > 1]
 
 
 def faults(row: Conclusion) -> Iterator[str]:
     """What is wrong with one row by itself."""
-    if not re.fullmatch(rf"{row.chapter}-[a-z-]+", row.id):
+    chapter = row.chapter.rpartition("/")[2]
+    if not re.fullmatch(rf"{chapter}-[a-z-]+", row.id):
         yield f"{row.id}: an id is chapter, dash, word"
     if bool(row.not_in) != bool(row.instead):
         yield f"{row.id}: where it fails, the page says something instead"
@@ -108,18 +108,19 @@ def unlike_its_page(row: Conclusion, book: Path) -> Iterator[str]:
 def unlisted_links(rows: list[Conclusion], book: Path) -> Iterator[str]:
     """Every link to a conclusion has a row of its chapter."""
     known = {(row.chapter, row.id) for row in rows}
-    for path in sorted(book.glob("*.ipynb")):
+    for path in sorted(book.rglob("*.ipynb")):
+        chapter = path.relative_to(book).with_suffix("").as_posix()
         for _, name in said(prose(path)):
-            if (path.stem, name) not in known:
-                yield f"{path.stem}: {name} is in no row of its"
+            if (chapter, name) not in known:
+                yield f"{chapter}: {name} is in no row of its"
 
 
 def unlike_the_tests(rows: list[Conclusion], tests: Path) -> Iterator[str]:
     """Each row has a test in its chapter's file, and each test a row."""
     promised = {(row.chapter, row.test) for row in rows}
     there = {
-        (path.stem.removeprefix("test_"), node.name)
-        for path in sorted(tests.glob("test_*.py"))
+        (chapter_of(path.relative_to(tests)), node.name)
+        for path in sorted(tests.rglob("test_*.py"))
         for node in ast.parse(path.read_text("utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     }
@@ -127,6 +128,11 @@ def unlike_the_tests(rows: list[Conclusion], tests: Path) -> Iterator[str]:
         yield f"{chapter}: no {test}"
     for chapter, test in sorted(there - promised):
         yield f"{chapter}: {test} is in no row"
+
+
+def chapter_of(path: Path) -> str:
+    """The chapter that a file of tests is for: efficient/test_flash.py."""
+    return path.with_suffix("").as_posix().replace("test_", "")
 
 
 def without_rows(rows: list[Conclusion], experiments: Path) -> Iterator[str]:

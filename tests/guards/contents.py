@@ -5,6 +5,7 @@ from pathlib import Path
 from tools.build.notebooks import files_in_contents
 
 WITHOUT_MODULE = {
+    "intro": "it shows its lab, and leads to the chapters",
     "scaling": "its code is that of dot_product",
     "bench": "it draws what tools/measure/bench has measured",
 }

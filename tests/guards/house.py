@@ -7,6 +7,7 @@ line may import from itself and from the lines before it.
 """
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -19,6 +20,7 @@ BUILT = {"__pycache__", ".ipynb_checkpoints"}
 FAMILIES = "src/selfattn/doctor/kinds/"
 
 Room = list[str]
+Import = ast.Import | ast.ImportFrom
 
 
 def rooms(root: Path) -> list[Room]:
@@ -98,18 +100,25 @@ def arrows(root: Path) -> Iterator[tuple[str, str]]:
     """Which file imports which, at any place in it."""
     known = module_paths(root)
     for path in sorted({*known.values()}):
-        tree = ast.parse((root / path).read_text("utf-8"))
-        for node in ast.walk(tree):
+        for node in imports((root / path).read_text("utf-8")):
             for name in named(node, known):
                 if known.get(name, path) != path:
                     yield path, known[name]
 
 
-def named(node: ast.AST, known: dict[str, str]) -> Iterator[str]:
+@functools.cache
+def imports(text: str) -> tuple[Import, ...]:
+    """The imports of a file, at any place in it; each text is read once."""
+    return tuple(
+        node for node in ast.walk(ast.parse(text)) if isinstance(node, Import)
+    )
+
+
+def named(node: Import, known: dict[str, str]) -> Iterator[str]:
     """The modules that a statement imports: of a package, what is taken."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module:
+    elif node.module:
         for alias in node.names:
             inner = f"{node.module}.{alias.name}"
             yield inner if inner in known else node.module
@@ -117,10 +126,10 @@ def named(node: ast.AST, known: dict[str, str]) -> Iterator[str]:
 
 def imports_of_later_lines(root: Path) -> list[str]:
     """Nothing imports from a line after its own."""
-    house = rooms(root)
+    where = functools.cache(functools.partial(place, house=rooms(root)))
     found = []
     for one, other in arrows(root):
-        here, there = place(one, house), place(other, house)
+        here, there = where(one), where(other)
         if here is not None and there is not None and here < there:
             found.append(f"{one}: imports {other}, of a later line")
     return found

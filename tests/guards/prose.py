@@ -1,6 +1,8 @@
 """Guards on the text: its numbers, its markup, its links to claims."""
 
+import functools
 import re
+from collections.abc import Set
 from decimal import Decimal
 
 from nbformat import NotebookNode
@@ -41,7 +43,19 @@ NUMBER = re.compile(
     r"(?:e[-−+]?\d+)?(?![\w/×]|[.,]\d|-[A-Za-z])(?:\s?%|\sper\scent)?"
 )
 CELL_NUMBER = re.compile(r"[-−]?(?:\d[\d,_]*\d|\d)?(?:\.\d*)?(?:e[-+]?\d+)?")
+# Numbers of descriptions that are read off a scale, by the figure's cell.
+READ_OFF = {
+    "f9cb992e": {"1e-15", "10,000"},
+    "a8d217df": {".4"},
+    "b5122123": {"3.7"},
+    "21cc913a": {"458", "46"},  # 8 and .8 as degrees
+}
 YEAR = re.compile(r"(?:19|20)\d\d")
+# A box of running numbers, and its lines that `guards.reading` computes.
+RECALL = re.compile(r"^:::\{admonition\} Recall\n(.*?)^:::", re.M | re.S)
+COMPUTED = re.compile(
+    r"^- (?:Queries|Keys|Values|Scores|Scaled|Weights|Outputs)\b.*$", re.M
+)
 
 
 def number(text: str) -> Decimal:
@@ -64,13 +78,25 @@ def in_cells(notebook: NotebookNode) -> set[Decimal]:
     return held
 
 
-def numbers_of(text: str) -> set[Decimal]:
+@functools.cache
+def numbers_of(text: str) -> frozenset[Decimal]:
     """Every number in code or in what it prints, without its sign."""
-    return {
+    return frozenset(
         abs(number(match.group()))
         for match in CELL_NUMBER.finditer(text)
         if any(sign.isdigit() for sign in match.group().partition("e")[0])
-    }
+    )
+
+
+@functools.cache
+def negative_numbers_of(text: str) -> frozenset[Decimal]:
+    """Those of them that stand behind a minus, without it."""
+    return frozenset(
+        abs(number(match.group()))
+        for match in CELL_NUMBER.finditer(text)
+        if match.group()[:1] in ("-", "−")
+        and any(sign.isdigit() for sign in match.group().partition("e")[0])
+    )
 
 
 def is_small_or_year(text: str) -> bool:
@@ -80,7 +106,7 @@ def is_small_or_year(text: str) -> bool:
     return small or YEAR.fullmatch(bare) is not None
 
 
-def is_held(text: str, held: set[Decimal]) -> bool:
+def is_held(text: str, held: Set[Decimal]) -> bool:
     """Whether a cell holds the number, or one that rounds to it."""
     bare = re.sub(r"\s?(?:%|per\scent)", "", text)
     stated = abs(number(bare))
@@ -96,17 +122,36 @@ def is_held(text: str, held: set[Decimal]) -> bool:
 
 
 def unheld_numbers(notebook: NotebookNode) -> list[str]:
-    """Every number in the prose is in a cell, or says why it need not be."""
+    """Every number in the prose is in a cell, or says why it need not be.
+
+    So is each of those that describe a figure; and what is negative in words
+    is so in a cell.
+    """
     held = in_cells(notebook)
+    below: set[Decimal] = set()
+    for cell in codes(notebook):
+        below |= negative_numbers_of(f"{cell.source}\n{printed(cell)}")
     return [
         f"{cell.id}: no cell holds the number {text}"
         for cell in notebook.cells
-        if cell.cell_type == "markdown"
-        for text in in_prose(cell.source)
+        for text in in_prose(not_recalled(words_of(cell)))
         if not is_small_or_year(text)
         and not cell.metadata.get("numbers", {}).get(text)
-        and not is_held(text, held)
+        and text not in READ_OFF.get(cell.id, ())
+        and not is_held(text, below if text[0] in "-−" else held)
     ]
+
+
+def not_recalled(text: str) -> str:
+    """A text without the lines of its recall box that are computed."""
+    return RECALL.sub(lambda box: COMPUTED.sub("", box[0]), text)
+
+
+def words_of(cell: NotebookNode) -> str:
+    """What a cell says: its text, or how its figure is described."""
+    if cell.cell_type == "markdown":
+        return cell.source
+    return cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
 
 
 def dead_markup(notebook: NotebookNode) -> list[str]:

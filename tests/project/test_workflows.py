@@ -71,6 +71,17 @@ def read(name):
     return yaml.safe_load(path.read_text("utf-8"))
 
 
+BEGIN = ["actions/checkout", "actions/setup-python"]
+
+
+def done(name, job):
+    """What the steps of a job use or run, in their order."""
+    return [
+        step.get("uses", "").split("@")[0] or step["run"]
+        for step in read(name)["jobs"][job]["steps"]
+    ]
+
+
 def test_test_runs_make_test_on_each_python_for_every_push():
     workflow = read("test")
     assert workflow[True] == {"push": None, "pull_request": None}
@@ -80,15 +91,39 @@ def test_test_runs_make_test_on_each_python_for_every_push():
     assert [s["run"] for s in job["steps"] if "run" in s] == ["make test"]
 
 
-def test_publish_builds_from_main_and_takes_its_address_from_the_run():
+def test_only_what_make_test_passed_in_the_same_run_is_published():
     workflow = read("publish")
     assert workflow[True]["push"] == {"branches": ["main"]}
     assert set(workflow[True]) == {"push", "workflow_dispatch"}
-    build = [s for s in steps(workflow) if "run" in s]
-    address = "${{ github.server_url }}/${{ github.repository }}"
-    assert [(s["run"], s["env"]) for s in build] == [
-        ("make book", {"BOOK_REPOSITORY_URL": address})
+    assert list(workflow["jobs"]) == ["test", "deploy"]
+    assert workflow["jobs"]["deploy"]["needs"] == "test"
+    assert done("publish", "test") == [
+        *BEGIN,
+        "make test",
+        "actions/upload-pages-artifact",
     ]
+    assert workflow["jobs"]["test"]["steps"][-1]["with"] == {
+        "path": "_build/html"
+    }
+    assert done("publish", "deploy") == ["actions/deploy-pages"]
+
+
+def test_each_job_takes_these_steps_and_no_others():
+    assert done("test", "test") == [*BEGIN, "make test"]
+    stages = ".venv/bin/python -m tools.verify.stages"
+    prepare = "python3 -m tools.setup.prepare test"
+    assert done("weekly", "newest") == [*BEGIN, f"{prepare} --newest", stages]
+    campaigns = ["hostile", "corruptions"]
+    for job in campaigns:
+        module = f"tools.measure.{job}"
+        command = f'.venv/bin/python -m {module} --seed "$GITHUB_RUN_NUMBER"'
+        assert done("weekly", job) == [*BEGIN, prepare, command]
+    audit = "python3 -m pip_audit --no-deps --disable-pip -r requirements.txt"
+    install = "python3 -m pip install pip-audit=="
+    *first, said, last = done("weekly", "audit")
+    assert (first, last) == (BEGIN, audit) and said.startswith(install)
+    jobs = {*campaigns, "newest", "audit"}
+    assert set(read("weekly")["jobs"]) == jobs
 
 
 def test_weekly_tries_the_newest_packages_and_audits_the_pins():

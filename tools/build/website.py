@@ -37,11 +37,18 @@ INPUTS = [
     "_config.yml",
     "_toc.yml",
     "book",
-    "src/selfattn/labs",
+    "CHANGELOG.md",
+    "pyproject.toml",
+    "src/selfattn",
+    "tests/claims",
     "tools/build/website.py",
 ]
 NOT_INPUTS = {"__pycache__", ".ipynb_checkpoints"}
-ENVIRONMENT = ["BOOK_REPOSITORY_URL", "BOOK_REPOSITORY_BRANCH"]
+ENVIRONMENT = [
+    "BOOK_REPOSITORY_URL",
+    "BOOK_REPOSITORY_BRANCH",
+    "BOOK_SITE_URL",
+]
 
 # The version whose formulas sphinxcontrib-katex draws: its style sheet and
 # fonts must be of the same one. The digest is npm's own, as in a lock file.

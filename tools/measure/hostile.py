@@ -4,6 +4,7 @@
     python -m tools.measure.hostile --quick         a fixed sample
     python -m tools.measure.hostile --only layers   what has that in its name
     python -m tools.measure.hostile --seed 2 --write    keep the counts
+    python -m tools.measure.hostile --share 0.7     of each callable's checks
 
 A seed decides sizes, places and which hostile things are drawn: faults are
 mended on one, and the mends are measured on another.
@@ -13,6 +14,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -25,31 +27,42 @@ from tools.measure.provenance import RESULTS, provenance
 LEDGER = RESULTS / "hostile.json"
 
 
-def record(seed: int, counted: dict[str, int]) -> None:
+def record(seed: int, share: float, counted: dict[str, Any]) -> None:
     """Keep the counts of this seed beside those of the others."""
     kept = json.loads(LEDGER.read_text("utf-8")) if LEDGER.exists() else {}
+    counted = {"share": share, **counted}
     seeds = {**kept.get("seeds", {}), str(seed): counted}
-    command = "python -m tools.measure.hostile --seed N --write"
+    command = "python -m tools.measure.hostile --seed N --share S --write"
     result = {"command": command, **provenance(), "seeds": seeds}
     text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
     LEDGER.write_text(text, encoding="utf-8")
 
 
-def main() -> int:
-    """Run, print every failure, and sum up; red if there is one."""
+def asked() -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--quiet", action="store_true")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run, print every failure, and sum up; red if there is one."""
+    options = asked()
     outcomes: list[Outcome] = []
     for outcome in run_all(
-        options.seed, options.only, options.quick, options.processes
+        options.seed,
+        options.only,
+        options.quick,
+        options.processes,
+        options.share,
     ):
         outcomes.append(outcome)
         if outcome.verdict not in GOOD and not options.quiet:
@@ -60,7 +73,7 @@ def main() -> int:
             )
     print(summary(outcomes, options.seed))
     if options.write:
-        record(options.seed, counts(outcomes))
+        record(options.seed, options.share, counts(outcomes))
     return int(any(outcome.verdict not in GOOD for outcome in outcomes))
 
 

@@ -62,6 +62,8 @@ def notebooks() -> list[str]:
 
     paths = [str(path.relative_to(ROOT)) for path in in_contents(ROOT)]
     return [
+        "-p",
+        "tools.verify.pictures",
         "--nbval",
         "--nbval-current-env",
         "--nbval-cell-timeout=60",

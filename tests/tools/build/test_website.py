@@ -93,7 +93,7 @@ def built(whole, tmp_path):
 def make_book(tmp_path, katex):
     """Sources of two pages, with the tools that build them."""
     folders = ["book/extensions", "book/_static", "src/selfattn/labs"]
-    for name in ["_config.yml", *folders]:
+    for name in ["_config.yml", "book/glossary.toml", *folders]:
         place = tmp_path / name
         place.parent.mkdir(parents=True, exist_ok=True)
         if place.suffix:

@@ -2,12 +2,14 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from selfattn.measurements import measured
 from tools.measure import experiments
+from tools.measure.experiments.__main__ import run_all
 from tools.measure.provenance import as_json
 
 CHAPTERS = experiments.chapters()
@@ -111,6 +113,30 @@ def test_the_file_holds_one_run_a_line_and_can_be_read_back():
     text = as_json(result)
     assert json.loads(text) == result
     assert '\n  {"seed": 0, "x": 0.5},\n' in text
+
+
+def test_what_was_broken_off_goes_on_from_there(tmp_path, capsys):
+    asked = []
+
+    def run(seed, *, rate):
+        asked.append((seed, rate))
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return {"right": seed + rate}
+
+    experiment = SimpleNamespace(
+        SEEDS=range(2), SETTINGS=[{"rate": 0.1}, {"rate": 0.3}], run=run
+    )
+    kept = tmp_path / "new" / "kept.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        run_all(experiment, kept)
+    assert "2 of 4, 0 minutes left" in capsys.readouterr().err
+    with kept.open("a") as file:
+        file.write('{"seed": 0, "ra')  # as when the power fails
+    runs = run_all(experiment, kept)
+    assert asked == [(0, 0.1), (1, 0.1), (0, 0.3), (0, 0.3), (1, 0.3)]
+    assert [run["right"] for run in runs] == [0.1, 1.1, 0.3, 1.3]
+    assert runs == [json.loads(x) for x in kept.read_text().splitlines()]
 
 
 def test_an_unknown_chapter_is_told_which_there_are():

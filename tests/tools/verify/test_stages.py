@@ -73,9 +73,10 @@ def test_a_stage_that_does_not_exist_is_refused(
 
 def test_notebooks_are_compared_strictly_and_by_name():
     arguments = stages.notebooks()
-    assert arguments[:2] == ["--nbval", "--nbval-current-env"]
+    pictures = ["-p", "tools.verify.pictures"]
+    assert arguments[:4] == [*pictures, "--nbval", "--nbval-current-env"]
     assert "--nbval-lax" not in arguments
-    paths = [a for a in arguments if not a.startswith("-")]
+    paths = [a for a in arguments[2:] if not a.startswith("-")]
     assert "book/dot_product.ipynb" in paths
     assert [p for p in paths if not p.startswith("book/")] == []
 
@@ -84,7 +85,7 @@ def test_without_a_notebook_pytest_is_not_let_loose_on_everything(
     monkeypatch,
 ):
     monkeypatch.setattr(notebooks, "in_contents", lambda root: [])
-    (nothing,) = [a for a in stages.notebooks() if not a.startswith("-")]
+    (nothing,) = [a for a in stages.notebooks()[2:] if a[0] != "-"]
     assert not (stages.ROOT / nothing).exists()
 
 
@@ -100,8 +101,22 @@ def test_every_kind_of_check_has_its_stage():
         "site",
         "tests",
     ]
-    assert {"tests", "src", "README.md"} <= set(known["tests"])
-    assert "--doctest-glob=*.md" in known["tests"]
+    assert known["style"] == ["-m", "ruff", "check"]
+    assert known["format"] == ["-m", "ruff", "format", "--check"]
+    assert known["types"] == ["-m", "mypy"]
+    assert known["spelling"] == ["-m", "codespell_lib"]
+    assert known["site"] == ["-m", "tools.build.website"]
+    assert known["slowest"][:2] == ["-m", "tools.verify.slowest"]
+    flags = [x for x in known["tests"] if x.startswith("-")]
+    assert [x.partition("=")[0] for x in flags] == [
+        "-m",
+        "--numprocesses",
+        "--dist",
+        "--doctest-glob",
+    ]
+    places = [x for x in known["tests"] if not x.startswith("-")]
+    assert places[:4] == ["pytest", "tests", "src", "README.md"]
+    assert len(places) > 8
 
 
 def test_a_newcomer_is_told_of_every_stage():

@@ -100,6 +100,8 @@ def outcome(report: Any) -> str:
         return "healthy"
     if report.question or report.unanswered:
         return "asks"
+    if report.different or report.untried:
+        return "asks"
     if report.trouble:
         return "trouble"
     return "ill"

@@ -7,7 +7,8 @@ whose features are taken by `view` where they should be transposed. *Repeats*
 (`selfattn.data.repeats`): two layers of four heads learn to continue a text
 that repeats itself, and we measure where each of the heads looks; then heads
 are taken out of the trained model, and kinds of key hidden from a layer, to
-see what the model needs.
+see what the model needs. What is concluded of the look-ups is trained again
+at two rates, and counted on the way as well.
 """
 
 import copy
@@ -35,7 +36,9 @@ ABOUT = (
     "text; share of right tokens (right), and of each head, by layer and "
     "head, the mean weight on the token itself (own), on the one before "
     "(before), on the last place of the same token (same) and on the place "
-    "after that (after)."
+    "after that (after). In the rows that state their rate the same at that "
+    "rate; look-ups then after the steps stated, and on the way (both at 120 "
+    "and so on; worse: the digit that is right less often)."
 )
 SEEDS = range(10)
 WIDTH = 32
@@ -48,13 +51,23 @@ ARMS: dict[str, dict[str, Any]] = {
     "2 heads, by view": {"n_heads": 2, "by_view": True},
 }
 SETTINGS = [{"task": "two look-ups", "arm": arm} for arm in ARMS]
-SETTINGS += [{"task": "repeats", "arm": "2 layers of 4 heads"}]
-SMALLEST = {"task": "two look-ups", "arm": "2 heads"}
+SETTINGS += [
+    {"task": "repeats", "arm": "2 layers of 4 heads", "rate": 0.005},
+]
+RATES = (0.003, 0.01)
+CONCLUDED = ("1 head", "2 heads", "1 head, then an MLP")
+SETTINGS += [
+    {"task": "two look-ups", "arm": arm, "rate": rate, "steps": 1200}
+    for rate, arm in itertools.product(RATES, CONCLUDED)
+    if (arm, rate) != ("1 head, then an MLP", 0.01)
+]
+SMALLEST = {"task": "two look-ups", "arm": "4 heads"}
 # Another processor adds in another order, and hundreds of steps of Adam
 # amplify the last digit; the shares that the test compares are all one.
 TOLERANCE = 0.02
 
 BATCH, RATE, STEPS = 64, 0.01, 600
+ASKED = (120, 400)  # look-ups of more than 600 steps are asked on the way
 
 # How far back each kind of key stands, or a whole number of periods more.
 BACK = {"own": 0, "before": 1, "earlier": 2, "same": 0, "after": -1}
@@ -132,47 +145,64 @@ class Continuer(nn.Module):
         return self(tokens)[0]
 
 
-def run(seed: int, *, task: str, arm: str) -> dict[str, float]:
+def run(
+    seed: int,
+    *,
+    task: str,
+    arm: str,
+    rate: float = RATE,
+    steps: int = STEPS,
+) -> dict[str, float]:
     """Train once, and measure on what was not trained on."""
     torch.manual_seed(seed)
     if task == "repeats":
-        return run_repeats(seed)
-    return run_lookups(seed, Reader(**ARMS[arm]))
+        return run_repeats(seed, rate)
+    return run_lookups(seed, Reader(**ARMS[arm]), rate, steps)
 
 
-def run_lookups(seed: int, model: Reader) -> dict[str, float]:
+def run_lookups(
+    seed: int, model: Reader, rate: float, steps: int
+) -> dict[str, float]:
     """Train to fetch two digits, and count those that are right."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     batches = two_lookup_batches(BATCH, seed=seed)
-    for x, target, _ in itertools.islice(batches, STEPS):
+    on_the_way = {}
+    for step, (x, target, _) in enumerate(itertools.islice(batches, steps), 1):
         loss = F.cross_entropy(model(x).flatten(0, 2), target.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if steps > STEPS and step in ASKED:
+            then = count_lookups(model, seed)
+            on_the_way[f"both at {step}"] = then["both"]
+            worse = min(then["next"], then["previous"])
+            on_the_way[f"worse at {step}"] = worse
+    return {**count_lookups(model, seed), **on_the_way}
+
+
+@torch.no_grad()
+def count_lookups(model: Reader, seed: int) -> dict[str, float]:
+    """Shares of right digits in 1000 new sentences, and where heads look."""
     x, target, where = next(two_lookup_batches(1000, seed=10_000 + seed))
-    with torch.no_grad():
-        right = model(x).argmax(dim=-1) == target
-        found = {
-            "next": right[..., 0].float().mean().item(),
-            "previous": right[..., 1].float().mean().item(),
-            "both": right.all(dim=-1).float().mean().item(),
-        }
-        if model.layer.n_heads == 2 and type(model.layer) is not ByView:
-            top = model.layer.weights(model.embed(x)).argmax(dim=-1)
-            looks = top.movedim(1, -1)  # (batch, 6, heads), as `where`
-            for name, aim in (
-                ("straight", where),
-                ("crossed", where.flip(-1)),
-            ):
-                hits = (looks == aim).all(dim=-1)
-                found[name] = hits.float().mean().item()
+    right = model(x).argmax(dim=-1) == target
+    found = {
+        "next": right[..., 0].float().mean().item(),
+        "previous": right[..., 1].float().mean().item(),
+        "both": right.all(dim=-1).float().mean().item(),
+    }
+    if model.layer.n_heads == 2 and type(model.layer) is not ByView:
+        top = model.layer.weights(model.embed(x)).argmax(dim=-1)
+        looks = top.movedim(1, -1)  # (batch, 6, heads), as `where`
+        for name, aim in (("straight", where), ("crossed", where.flip(-1))):
+            hits = (looks == aim).all(dim=-1)
+            found[name] = hits.float().mean().item()
     return found
 
 
-def run_repeats(seed: int) -> dict[str, float]:
+def run_repeats(seed: int, rate: float) -> dict[str, float]:
     """Train to continue, and measure where every head looks."""
     model = Continuer()
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE / 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     batches = repeat_batches(BATCH, seed=seed)
     for tokens, period in itertools.islice(batches, 500):
         scores, _ = model(tokens[:, :-1])

@@ -6,6 +6,9 @@ of 128. It reads them as they are; once more with keys hidden that stand
 further back than any in training ("hidden"); and, where the distance enters
 the scores by a number or a rotation, with such keys in sight but taken for
 nearer ones ("clamped"). The two together tell new distances from more keys.
+RoPE is read with slower speeds as well, as is done to reach further without
+more training: all of them divided by four ("squeezed"), or with so large a
+base that only the slowest is ("larger base").
 """
 
 from functools import partial
@@ -26,15 +29,18 @@ from selfattn.positions import (
     rope,
     sinusoidal,
 )
+from selfattn.positions.absolute import frequencies
 
 ABOUT = (
-    "A two-layer decoder, trained for 200, 800 or 3200 steps on texts of 32 "
+    "A two-layer decoder, trained for 200 to 3200 steps on texts of 32 "
     "random tokens to name the token three places back: share of right "
     "answers on 200 new texts of 128 tokens, at positions 3 to 31 (within), "
     "32 to 63 (twice) and 64 to 127 (four); the last two again with keys "
     "more than 31 back hidden (hidden), and with distances beyond 30 taken "
-    "for 30 (clamped; beyond 20 for 20 with T5). One of 16 tokens: guessing "
-    "is right in .0625."
+    "for 30 (clamped; beyond 20 for 20 with T5), and, of RoPE in some runs, "
+    "with all speeds a quarter (squeezed) or only the slowest (larger base). "
+    "One of 16 tokens: guessing is right in .0625. The learning rate is .003 "
+    "where none is stated."
 )
 SEEDS = range(5)
 ARMS = (
@@ -56,6 +62,15 @@ SETTINGS += [
     for arm in ARMS
     if arm not in ("RoPE", "ALiBi", "T5, to 32")
 ]
+SETTINGS += [
+    {"arm": arm, "steps": 300, "rate": rate}
+    for arm, rate in (
+        ("sinusoidal", 0.001),
+        ("sinusoidal, shifted", 0.001),
+        ("RoPE", 0.001),
+        ("RoPE", 0.003),
+    )
+]
 SMALLEST = {"arm": "Shaw", "steps": 200}
 # Another processor adds in another order, and 800 steps of Adam amplify the
 # last digit; every seed of this arm is right almost everywhere.
@@ -73,6 +88,13 @@ BANDS = {"within": (LAG, N), "twice": (N, 2 * N), "four": (2 * N, FAR)}
 # number for each bucket, from as many pairs as there are: the distance 31 is
 # met by one of 528 in a text, 20 by twelve.
 FARTHEST = {"T5": 20, "T5, to 32": 20, "RoPE": 30}
+WIDTH, LONGER = D // HEADS, FAR // N
+SLOWER = {
+    "squeezed": frequencies(WIDTH, 10_000.0) / LONGER,
+    "larger base": frequencies(
+        WIDTH, 10_000.0 * LONGER ** (WIDTH / (WIDTH - 2))
+    ),
+}
 
 
 class Decoder(nn.Module):
@@ -143,6 +165,15 @@ def near_rope(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
     return scores.softmax(dim=-1) @ v
 
 
+def turned(x: Tensor, *, offset: int = 0, speeds: Tensor) -> Tensor:
+    """RoPE with other speeds than its own, (d/2,)."""
+    place = torch.arange(offset, offset + x.shape[-2])
+    angle = place[:, None] * speeds
+    number = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    turn = torch.polar(torch.ones_like(angle), angle).to(number.dtype)
+    return torch.view_as_real(number * turn).flatten(-2)
+
+
 def block(arm: str) -> nn.ModuleList:
     """What one block is made of: a norm, attention, a feed-forward network."""
     attend: Attend = attention
@@ -159,11 +190,13 @@ def block(arm: str) -> nn.ModuleList:
     return nn.ModuleList([nn.LayerNorm(D), heads, feed])
 
 
-def run(seed: int, *, arm: str, steps: int) -> dict[str, float]:
+def run(
+    seed: int, *, arm: str, steps: int, rate: float = RATE
+) -> dict[str, float]:
     """Train once on short texts, then read long ones."""
     torch.manual_seed(seed)
     decoder = Decoder(arm)
-    optimizer = torch.optim.Adam(decoder.parameters(), lr=RATE)
+    optimizer = torch.optim.Adam(decoder.parameters(), lr=rate)
     generator = torch.Generator().manual_seed(seed)
     draw = partial(torch.randint, VOCABULARY, generator=generator)
     for _ in range(steps):
@@ -187,6 +220,12 @@ def read_far(decoder: Decoder, seed: int) -> dict[str, float]:
     found = by_band(decoder(text), text)
     hidden = by_band(decoder(text, hidden=True), text)
     found |= {f"{name}, hidden": hidden[name] for name in ("twice", "four")}
+    if decoder.arm == "RoPE":
+        for name, speeds in SLOWER.items():
+            for _, heads, _ in decoder.blocks:
+                heads.rotate = partial(turned, speeds=speeds)
+            slower = by_band(decoder(text), text)
+            found |= {f"{x}, {name}": slower[x] for x in BANDS}
     if decoder.arm in FARTHEST:
         if decoder.arm == "RoPE":
             for _, heads, _ in decoder.blocks:

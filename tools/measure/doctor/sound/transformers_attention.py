@@ -192,6 +192,8 @@ def swin(draw: Random) -> Made:
     )
     made = SwinAttention(chosen, *size.values(), setting["window_size"])
     facts = of_bert(setting) | {"formula": "own"} | size
+    for name in ("mask", "mask_axes"):
+        facts.pop(name, None)  # a window takes none
     return Window(made, setting["window_size"] ** 2), facts, setting
 
 

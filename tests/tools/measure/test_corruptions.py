@@ -1,0 +1,90 @@
+"""A fixed sample of corruptions is caught; the rates are counted right."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tools.measure.corruptions import __main__ as command
+from tools.measure.corruptions.checks import RECORD
+from tools.measure.corruptions.corruption import (
+    HARMLESS,
+    KINDS,
+    Corruption,
+    digest_half,
+)
+from tools.measure.corruptions.tables import edits, rates, wilson
+from tools.measure.corruptions.trial import Outcome, copy_of
+from tools.measure.provenance import ROOT
+
+FREE = {"opposites in prose"}  # words that no machine understands
+SEED = 2
+EACH = 1
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the book."""
+    return copy_of(ROOT, tmp_path_factory.mktemp("copy"))
+
+
+def test_a_fixed_sample_is_caught(tree):
+    names = [name for name in KINDS if name not in FREE]
+    outcomes = list(command.run(tree, names, SEED, EACH))
+    assert len(outcomes) == EACH * len(names) > 20
+    assert [str(o.corruption) for o in outcomes if not o.caught] == []
+
+
+def test_edits_that_ought_to_pass_do(tree):
+    outcomes = list(command.run(tree, list(HARMLESS), SEED, EACH))
+    assert outcomes
+    red = [o for o in outcomes if o.caught not in ("", RECORD)]
+    assert [(str(o.corruption), o.tests) for o in red] == []
+
+
+def test_the_copy_is_whole_again_afterwards(tree):
+    names = ["suite", "numbers in the text"]
+    touched = {
+        name
+        for outcome in command.run(tree, names, SEED, 2)
+        for name in outcome.corruption.files
+    }
+    assert touched
+    for name in touched:
+        assert (tree / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def made(place, kind="numbers"):
+    return Corruption(kind, "digit up", place, "1", "2", {})
+
+
+def test_rates_count_what_only_the_record_found_apart():
+    found = [{"test_a": ["x"]}, {RECORD: ["x"], "test_a": []}, {RECORD: ["x"]}]
+    outcomes = [Outcome(made(str(n)), f) for n, f in enumerate([*found, {}])]
+    row = rates(outcomes)["numbers"]
+    assert (row["tried"], row["caught"], row["by the record"]) == (4, 3, 1)
+    assert row["by a test"] == {"test_a": 2}
+    gentle = [Outcome(made("a", "harmless"), f) for f in [*found, {}]]
+    assert edits(gentle)["digit up"] == {"tried": 4, "shown": 1, "red": 2}
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "low", "high"),
+    [(0, 10, 0, 0.2775), (10, 10, 0.7225, 1), (5, 10, 0.2366, 0.7634)],
+)
+def test_the_interval_is_wilsons(hits, of, low, high):
+    """As in tables: Wilson 1927, at 95 %."""
+    assert wilson(hits, of) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_halves_are_about_halves():
+    halves = [digest_half(str(n)) for n in range(1000)]
+    assert 450 < halves.count("held") < 550
+    assert {made("a").half} <= {"tune", "held"}
+
+
+def test_what_is_on_record_was_measured_on_the_half_nobody_saw():
+    known = json.loads(Path(command.LEDGER).read_text("utf-8"))
+    held = known["halves"]["held"]
+    assert set(held["kinds"]) == set(KINDS)
+    assert sum(row["tried"] for row in held["kinds"].values()) >= 300

@@ -1,0 +1,1 @@
+"""The kinds of corruption, a module each; all are found by being here."""
