@@ -3,6 +3,7 @@
 from math import comb
 from statistics import median
 
+import pytest
 import torch
 from torch.autograd.functional import jacobian
 from torch.testing import assert_close
@@ -34,24 +35,6 @@ def test_a_silent_block_is_the_identity_in_pre_norm_alone():
     assert_close(jacobian(lambda x: pre(x, torch.zeros_like), x), one)
     on_path = jacobian(lambda x: post(x, torch.zeros_like), x)
     assert torch.linalg.matrix_rank(on_path, atol=1e-4) == D - 2
-
-
-def test_frozen_tables_multiply_to_a_table_of_weights():
-    first, second = draw(2, N, N).softmax(dim=-1)
-    product = second @ first
-    assert (product >= 0).all()
-    assert_close(product.sum(dim=-1), torch.ones(N).double())
-    x, V = draw(N, D), draw(2, D, D)
-    stacked = second @ (first @ x @ V[0]) @ V[1]
-    assert_close(stacked, product @ x @ (V[0] @ V[1]))
-
-
-def test_equal_values_give_the_scores_no_gradient():
-    scores, value = draw(N, N).requires_grad_(), draw(1, D)
-    output = scores.softmax(dim=-1) @ value.expand(N, D)
-    assert_close(output, value.expand(N, D))
-    (output * draw(N, D)).sum().backward()
-    assert scores.grad.abs().max() < 1e-14
 
 
 def test_without_the_path_tokens_become_identical(setting, runs):
@@ -108,6 +91,42 @@ def test_a_calmed_block_has_its_gradient_back(setting, runs):
     )
     assert min(calmed) > 1
     assert median(as_it_is) < 1e-14
+
+
+def last_network(pre, depth, seed, features, tokens):
+    """The gradient of the last network's second matrix, in fresh blocks."""
+    torch.manual_seed(seed)
+    x, up = torch.randn(2, tokens, features)
+    norm = torch.nn.LayerNorm(features)
+    for _ in range(depth):
+        W_q, W_k, W_v, W_o = torch.randn(4, features, features) / features**0.5
+        W_in = torch.randn(features, 4 * features) / features**0.5
+        W_out = torch.randn(4 * features, features) / (2 * features) ** 0.5
+        W_out.requires_grad_()
+
+        def attend(x, q=W_q, k=W_k, v=W_v, o=W_o):
+            return attention(x @ q, x @ k, x @ v) @ o
+
+        def work(x, into=W_in, out=W_out):
+            return (x @ into).relu() @ out
+
+        for f in (attend, work):
+            x = x + f(norm(x)) if pre else norm(x + f(x))
+    ((norm(x) if pre else x) * up).sum().backward()
+    return W_out.grad.norm().item()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_last_gradient_falls_with_depth_in_pre_norm_alone(setting, runs):
+    left = {}
+    for pre in (True, False):
+        shallow, deep = (
+            median(last_network(pre, n, seed, **setting) for seed in range(5))
+            for n in (2, 16)
+        )
+        left[pre] = deep / shallow
+    assert 0.2 < left[True] < 0.55  # by the root it would be .35
+    assert 0.7 < left[False] < 1.4
 
 
 def wins(runs, arm, rate, learned_at):
