@@ -1,10 +1,11 @@
 # The commands of the book. Without make: README.md has each as plain commands.
 
 PYTHON ?= python3
+SAMPLE ?= 60
 VENV = .venv/bin/python
 
 .NOTPARALLEL:
-.PHONY: help book test lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants hostile format clean
+.PHONY: help book test lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants hostile corruptions format clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -12,7 +13,7 @@ help:
 	@echo "make lab        open the notebooks in JupyterLab"
 	@echo "make serve      build the site and serve it on this machine"
 	@echo "make notebooks  execute the notebooks and write their outputs"
-	@echo "make accept     copy conclusions edited on a page into the record"
+	@echo "make accept     show what was edited that no machine computes; accept it"
 	@echo "make experiments  run them again, and write what came out"
 	@echo "make bench      measure the mechanisms beside PyTorch's"
 	@echo "make bench-gpu  the same on a CUDA GPU, into its ledger"
@@ -20,6 +21,7 @@ help:
 	@echo "make clinic     let it examine strangers, sound and ill"
 	@echo "make mutants    plant mistakes that the tests must see"
 	@echo "make hostile    try the package with inputs nobody meant it for"
+	@echo "make corruptions  corrupt copies of the book; SAMPLE=60 of each kind"
 	@echo "make format     put code and notebooks into the house style"
 	@echo "make clean      remove what was built; .venv stays"
 
@@ -74,6 +76,10 @@ mutants:
 hostile:
 	@$(PYTHON) -m tools.setup.prepare test
 	@$(VENV) -m tools.measure.hostile
+
+corruptions:
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.corruptions --sample $(SAMPLE)
 
 format:
 	@$(PYTHON) -m tools.setup.prepare lab

@@ -11,8 +11,10 @@
     [/dₖ/g, "d_k"],
   ];
   // Where a thing is asked, repeated or argued about is not where it is told.
-  const ASIDE = /^(predict|fix|build|summary|exercises|try it|what it costs)\b/i;
-  const LAST = /\/(claims|bibliography|bench|notation)\.html/;
+  const ASIDE = new RegExp("^(predict|fix|build|summary|exercises|try it"
+    + "|what it costs|where it fails|on paper)\\b", "i");
+  const LAST = new RegExp("/(claims|claim-tests|bibliography|bench|notation"
+    + "|whereabouts|intro|api|changelog)\\.html|-second-reading$");
 
   // A plural is found by its singular, "masked" by "mask".
   const stem = (word) => word.length > 4

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from claim_tests import PAGE as TESTS
+from claim_tests import anchor
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from ledger import ID, VERDICTS, Claim, read_ledger
@@ -151,10 +153,21 @@ def so(claim: Claim) -> nodes.paragraph:
     )
     return paragraph(
         nodes.Text(claim.statement + " "),
-        settled(claim),
+        shown_by(claim),
         nodes.Text(" "),
         nodes.inline("", "", chapter, classes=["claim-chapter"]),
     )
+
+
+def shown_by(claim: Claim) -> nodes.inline:
+    """The test, as a link to its code, or why there is none."""
+    if not claim.test:
+        return settled(claim)
+    link = nodes.reference("", "", nodes.literal("", claim.test))
+    place = anchor(claim.chapter, claim.test)
+    link["refuri"] = f"{TESTS.rpartition('/')[2]}.html#{place}"
+    link["internal"] = True
+    return nodes.inline("", "", link, classes=["claim-test"])
 
 
 def paragraph(*parts: nodes.Node) -> nodes.paragraph:
@@ -193,4 +206,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("claims-ledger", Ledger)
     app.add_post_transform(Badges)
     app.add_css_file("claims.css")
+    app.add_js_file("claims.js", loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

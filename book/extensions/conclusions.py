@@ -98,7 +98,7 @@ class Record(Directive):
         record = read_record(Path(env.app.srcdir, PAGE))
         content: list[nodes.Node] = []
         for chapter, rows in itertools.groupby(record, lambda r: r.chapter):
-            section = nodes.section(ids=[f"of-{chapter}"])
+            section = nodes.section(ids=[f"of-{chapter.replace('/', '-')}"])
             section += nodes.title("", chapter.replace("_", " ").capitalize())
             for row in rows:
                 section += self.block(row)

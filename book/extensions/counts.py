@@ -10,6 +10,7 @@ from pathlib import Path
 
 from docutils import nodes
 from ledger import read_ledger
+from record import read_record
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
@@ -56,6 +57,18 @@ def mutants(book: Path) -> list[str]:
     return [became for one in modules.values() for became in one.values()]
 
 
+def tried(book: Path) -> int:
+    """In how many settings the conclusions were tried."""
+    rows = read_record(book / "conclusions")
+    return sum(len(row.settings()) for row in rows)
+
+
+def labs(book: Path) -> int:
+    """How many pages show a lab."""
+    texts = (path.read_text("utf-8") for path in book.rglob("*.ipynb"))
+    return sum('"anywidget"' in text for text in texts)
+
+
 COUNTS: dict[str, Callable[[Path], int]] = {
     "notebooks": lambda book: len(list(book.rglob("*.ipynb"))),
     "code cells": lambda book: len(list(code_cells(book))),
@@ -68,8 +81,14 @@ COUNTS: dict[str, Callable[[Path], int]] = {
     "claims without a test": lambda book: sum(
         claim.test is None for claim in read_ledger(book / "claims")
     ),
+    "conclusions": lambda book: len(read_record(book / "conclusions")),
+    "chapters with conclusions": lambda book: len(
+        {row.chapter for row in read_record(book / "conclusions")}
+    ),
     "planted mistakes": lambda book: len(mutants(book)),
     "caught mistakes": lambda book: mutants(book).count("caught"),
+    "settings of conclusions": tried,
+    "labs": labs,
     "wrong claims": verdicts("wrong"),
     "contradicting claims": verdicts("contradicts-another-source"),
     "claims with a caveat": verdicts("holds-with-caveat"),

@@ -8,6 +8,7 @@ shows a lab loads its script, which holds the module as text.
 
 import importlib.util
 import json
+import re
 from copy import deepcopy
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 LABS = Path(__file__).parents[2] / "src" / "selfattn" / "labs"
 
 
@@ -93,8 +95,9 @@ def labs_of(doctree):
 
 
 def script(stem):
-    """A classic script that hands a lab's module over as text."""
-    text = json.dumps(esm.module_text(stem), ensure_ascii=False)
+    """A classic script that hands a lab's module over, without comments."""
+    bare = COMMENT.sub("", esm.module_text(stem))
+    text = json.dumps(bare, ensure_ascii=False)
     return f'(window.selfattnLabs ??= {{}})["{stem}"] =\n{text};\n'
 
 

@@ -3,13 +3,17 @@
 Without a width and a height the text below a picture jumps down when the
 picture arrives. And a picture too wide for a phone is marked, so that
 custom.css can let it scroll instead of making its labels too small to read.
+A drawing of `selfattn.plots.drawing` becomes part of the page, so that it has
+the page's colours, in the light and in the dark.
 """
 
+from html import escape
 from pathlib import Path
 
 import imagesize
 from docutils import nodes
 
+DRAWING = 'class="drawing"'
 WIDE = 640  # pixels: several panels side by side, rather than one
 
 
@@ -19,9 +23,24 @@ def size_of(path):
     return size if min(size) > 0 else None
 
 
+def drawing(path):
+    """The text of a drawing of ours; nothing of another picture."""
+    if path.suffix != ".svg" or not path.is_file():
+        return ""
+    text = path.read_text("utf-8")
+    return text if DRAWING in text else ""
+
+
 def visit_image(self, node):
     """Add the size to the image that the theme's writer made."""
-    size = size_of(Path(self.builder.srcdir, node["uri"]))
+    path = Path(self.builder.srcdir, node["uri"])
+    if svg := drawing(path):
+        words = escape(node.get("alt", ""))
+        self.body.append(
+            f'<div class="drawn" role="img" aria-label="{words}">{svg}</div>'
+        )
+        raise nodes.SkipNode
+    size = size_of(path)
     if size and size[0] > WIDE:
         node["classes"].append("wide")
     type(self).visit_image(self, node)

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(conclusions\.md#([\w-]+)\)")
+LINK = re.compile(
+    r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?:\.\./)*conclusions\.md#([\w-]+)\)"
+)
 COMPUTED = "computed"  # by the test itself, as nothing has to be trained
 
 Setting = dict[str, Any]

@@ -17,6 +17,8 @@ from sphinx.application import Sphinx
 UNREAD = ".katex-html, annotation, .claim-test, summary, .headerlink, script"
 UNREAD += ", style, div.highlight, .lab-place, table.claims"
 HEADING = re.compile("^h[1-6]$")
+# Of what repeats the chapters, or is code, the title alone is found.
+REPEATING = {"book/claim-tests", "book/conclusions"}
 THEMES_OWN = ["searchindex.js", "_static/searchtools.js"]
 
 
@@ -27,6 +29,8 @@ def sections(html: str, page: str) -> Iterator[dict[str, str]]:
         return
     for part in article.select(UNREAD):
         part.extract()
+    for folded in article.select("details.second-reading"):
+        folded.unwrap()  # its sections are found like any others
     chapter = words(article.h1)
     for section in article.select("section"):
         heading = section.find(HEADING, recursive=False)
@@ -62,7 +66,8 @@ def write_sections(app: Sphinx, exception: Exception | None) -> None:
     site, found = Path(app.outdir), []
     for document in app.env.collect_relations():
         page = app.builder.get_target_uri(document)
-        found += sections((site / page).read_text("utf-8"), page)
+        told = [*sections((site / page).read_text("utf-8"), page)]
+        found += told[:1] if document in REPEATING else told
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     script = site / "_static" / "search-sections.js"
     script.write_text(f"window.searchSections = {text};\n", encoding="utf-8")

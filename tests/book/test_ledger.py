@@ -11,6 +11,7 @@ import pytest
 from guards.claims import (
     ledger_breaks,
     too_many_without_test,
+    unheld_in_statements,
     unknown_claims,
 )
 from guards.prose import cited_claims
@@ -25,6 +26,10 @@ TESTS = ROOT / "tests" / "claims"
 
 def test_rows_and_tests_say_the_same():
     assert ledger_breaks(LEDGER, TESTS) == []
+
+
+def test_a_number_in_a_statement_is_tested_or_computed():
+    assert unheld_in_statements(ROOT) == []
 
 
 def test_the_ledger_is_read_with_python_alone():

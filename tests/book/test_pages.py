@@ -58,10 +58,24 @@ def test_what_a_page_counts_can_be_counted():
     assert used <= set(COUNTS)
 
 
+def test_the_promise_has_one_wording():
+    promise = re.search(
+        r"Its promise: \*\*(.+)\*\*", text_of(BOOK / "intro.ipynb")
+    )
+    first = text_of(BOOK / "how-it-is-verified.md").splitlines()[2]
+    assert first.lower().startswith(promise[1].lower())
+
+
 def test_the_counts_are_those_of_the_files():
     """Counted anew, from the text of the files."""
-    rows = "".join(path.read_text() for path in (BOOK / "claims").rglob("*"))
+    rows = "".join(
+        path.read_text() for path in (BOOK / "claims").rglob("*.toml")
+    )
     count = {name: counted(BOOK) for name, counted in COUNTS.items()}
+    files = list((BOOK / "conclusions").rglob("*.toml"))
+    rows_of_ours = "".join(path.read_text() for path in files)
+    assert count["conclusions"] == rows_of_ours.count("[[conclusion]]")
+    assert count["chapters with conclusions"] == len(files)
     assert count["claims"] == rows.count("[[claim]]")
     assert count["claims with a test"] == rows.count("\ntest = ")
     assert count["claims without a test"] == rows.count("\nreason = ")

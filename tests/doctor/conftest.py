@@ -13,12 +13,11 @@ def doubled(x):
     return 2 * x
 
 
-def doubling(*probes, **more):
-    """Double a tensor; its bank knows two mistakes."""
+def doubling(*probes, mistakes=(), **more):
+    """Double a tensor; its bank knows two mistakes, and any others."""
     probes = probes or (Probe("it is doubled", ROWS, gradient=True),)
-    exercise = Exercise("x/double", "2 x", doubled, probes, **more)
 
-    @exercise.mistake
+    @mistake
     def three_times(x):
         """It is too much.
 
@@ -27,7 +26,7 @@ def doubling(*probes, **more):
         """
         return 3 * x
 
-    @exercise.mistake
+    @mistake
     def nothing_done(x):
         """It is too little.
 
@@ -36,7 +35,8 @@ def doubling(*probes, **more):
         """
         return x.clone()
 
-    return exercise
+    bank = (three_times, nothing_done, *mistakes)
+    return Exercise("x/double", "2 x", doubled, probes, mistakes=bank, **more)
 
 
 def doubled_if(dtype, times=2):
@@ -68,7 +68,7 @@ def with_a_convention():
         """Nothing comes of what is below zero."""
         return 2 * x.clamp(min=0)
 
-    exercise = doubling(
+    return doubling(
         Probe("it is doubled", {"x": lambda sizes: torch.ones(3)}),
         Probe(
             "and below zero",
@@ -76,9 +76,8 @@ def with_a_convention():
             convention="below",
         ),
         conventions={"below": {"doubled": None, "zero": zeros_below}},
+        mistakes=(zeros_below,),
     )
-    exercise.mistakes.append(zeros_below)
-    return exercise
 
 
 @pytest.fixture

@@ -56,6 +56,38 @@ def test_every_named_mistake_is_named_in_the_patients_own_parts(module, order):
     assert len(exercise.mistakes) >= 18
 
 
+class Turning(EncoderBlock):
+    """A block whose mask says who may not look, around parts that say who
+    may: it was called ill, since its parts were given its own masks.
+    """
+
+    def forward(self, x, attn_mask=None):
+        mask = None if attn_mask is None else ~attn_mask
+        return super().forward(x, mask=mask)
+
+
+class Forgetting(EncoderBlock):
+    """The same, but that it hands its mask on as it is."""
+
+    def forward(self, x, attn_mask=None):
+        return super().forward(x, mask=attn_mask)
+
+
+@pytest.mark.parametrize("told", [{}, {"mask": "block"}])
+def test_a_block_may_turn_the_mask_for_its_attention(told):
+    block = Turning(D, 2, 16, pre=True)
+    report = examine(block, kind="encoder-block", time_limit=None, **told)
+    assert report.passed, report
+
+
+def test_a_block_that_forgets_to_turn_its_mask_is_told_so():
+    block = Forgetting(D, 2, 16, pre=True)
+    told = {"kind": "encoder-block", "time_limit": None}
+    assert examine(block, mask="keep", **told).passed
+    report = examine(block, mask="block", **told)
+    assert report.mistake.name == "mask upside down"
+
+
 class Block(nn.Module):
     """A block as many write it; those below are ill."""
 

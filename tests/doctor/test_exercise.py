@@ -1,5 +1,7 @@
 """Exercises: mistakes from docstrings, inputs by name, predictions."""
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -7,6 +9,8 @@ from selfattn.doctor.engine import diagnosis
 from selfattn.doctor.exercise import (
     Exercise,
     UnusableError,
+    mistake_as,
+    mistaken_value,
     prediction,
     read_docstring,
 )
@@ -35,12 +39,35 @@ def test_a_mistake_has_the_name_and_the_words_of_its_function(an_exercise):
     assert first.name == "three times" and first.chapter == ""
     assert str(first) == "It is too much. 3. 2."
 
-    @exercise.mistake_as(doubled)
     def other(x):
         return x
 
-    assert exercise.mistakes[-1].name == "doubled"
-    assert exercise.mistakes[-1].answer is other
+    known = mistake_as(first)(other)
+    assert known.answer is other and known is not first
+    assert str(known) == str(first) and known.name == "three times"
+    assert mistake_as(doubled)(other).name == "doubled"
+    assert an_exercise(mistakes=(known,)).mistakes[-1] is known
+
+
+def test_a_mistaken_value_is_what_its_function_returns():
+    @mistaken_value
+    def the_other():
+        """It is not.
+
+        Cause: A sign.
+        Cure: Think again.
+        """
+        return "flatter"
+
+    assert the_other.answer == "flatter" and the_other.name == "the other"
+    assert str(the_other) == "It is not. A sign. Think again."
+
+
+def test_a_bank_is_declared_once_and_for_all(an_exercise):
+    exercise = an_exercise()
+    assert isinstance(exercise.mistakes, tuple)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        exercise.mistakes = ()
 
 
 def test_inputs_are_put_by_name_where_that_is_said():

@@ -29,6 +29,7 @@ from selfattn.doctor import (
 from selfattn.doctor import __path__ as folder
 from selfattn.doctor.engine import matching, shrinking
 from selfattn.doctor.engine.outcome import observe
+from selfattn.doctor.exercise import mistake, mistaken_value
 from selfattn.doctor.exercises import find
 from selfattn.doctor.report import Difference
 
@@ -109,44 +110,43 @@ def test_what_names_shapes_is_checked_and_the_doctor_names_none(pytestconfig):
 # --- The chain's own tests: what is planted turns it red -----------------
 
 
-@pytest.fixture
-def exercise():
-    """A copy of an exercise, to be spoilt."""
-    whole = find(WEIGHTS)
-    return dataclasses.replace(whole, mistakes=list(whole.mistakes))
+def spoilt(**parts):
+    """A copy of an exercise, with other parts."""
+    return dataclasses.replace(find(WEIGHTS), **parts)
 
 
-def test_a_copy_that_is_not_spoilt_has_no_complaint(exercise):
-    assert complaints(exercise) == []
+def test_a_copy_that_is_not_spoilt_has_no_complaint():
+    assert complaints(spoilt()) == []
 
 
-def test_a_checker_that_accepts_everything_turns_it_red(exercise, monkeypatch):
+def test_a_checker_that_accepts_everything_turns_it_red(monkeypatch):
     monkeypatch.setattr(matching, "difference", lambda *_: None)
-    found = complaints(exercise)
+    found = complaints(spoilt())
     assert f"{WEIGHTS}: “no scale” is called (passed)" in found
 
 
-def test_a_checker_that_rejects_everything_turns_it_red(exercise, monkeypatch):
+def test_a_checker_that_rejects_everything_turns_it_red(monkeypatch):
     wrong = Difference("value", "It is wrong.")
     monkeypatch.setattr(matching, "difference", lambda *_: wrong)
-    assert "its own solution does not pass" in complaints(exercise)[0]
+    assert "its own solution does not pass" in complaints(spoilt())[0]
 
 
-def test_probes_that_are_too_easy_turn_it_red(exercise):
-    exercise.probes = exercise.probes[:1]
-    found = complaints(exercise)
+def test_probes_that_are_too_easy_turn_it_red():
+    found = complaints(spoilt(probes=find(WEIGHTS).probes[:1]))
     assert any("softmax over axis 1” is called (passed)" in x for x in found)
 
 
-def test_a_tolerance_that_is_too_large_turns_it_red(exercise):
-    exercise.probes = tuple(
-        dataclasses.replace(probe, tolerance=1.0) for probe in exercise.probes
+def test_a_tolerance_that_is_too_large_turns_it_red():
+    lax = tuple(
+        dataclasses.replace(probe, tolerance=1.0)
+        for probe in find(WEIGHTS).probes
     )
-    assert any("is called (passed)" in x for x in complaints(exercise))
+    found = complaints(spoilt(probes=lax))
+    assert any("is called (passed)" in x for x in found)
 
 
-def test_a_mistake_that_is_right_turns_it_red(exercise):
-    @exercise.mistake
+def test_a_mistake_that_is_right_turns_it_red():
+    @mistake
     def nothing_wrong(q, k):
         """It is wrong.
 
@@ -155,27 +155,28 @@ def test_a_mistake_that_is_right_turns_it_red(exercise):
         """
         return (q / math.sqrt(q.shape[-1]) @ k.mT).softmax(dim=-1)
 
-    found = complaints(exercise)
+    bank = (*find(WEIGHTS).mistakes, nothing_wrong)
+    found = complaints(spoilt(mistakes=bank))
     assert found == [f"{WEIGHTS}: “nothing wrong” is called (passed)"]
 
 
-def test_a_mistake_without_words_or_that_is_there_already_turns_it_red(
-    exercise,
-):
-    @exercise.mistake
+def test_a_mistake_without_words_or_that_is_there_already_turns_it_red():
+    @mistake
     def again(q, k):
         return torch.softmax(q @ k.mT, -1)
 
-    assert complaints(exercise) == [
+    bank = (*find(WEIGHTS).mistakes, again)
+    assert complaints(spoilt(mistakes=bank)) == [
         f"{WEIGHTS}: “again” lacks symptom, cause or cure",
         f"{WEIGHTS}: “again” is called no scale",
         f"{WEIGHTS}: “no scale” and “again” agree on every probe",
     ]
 
 
-def test_a_bank_that_is_too_small_turns_it_red(exercise):
-    del exercise.mistakes[7:]
-    assert "at least 8 mistakes, but it names 7" in complaints(exercise)[0]
+def test_a_bank_that_is_too_small_turns_it_red():
+    few = find(WEIGHTS).mistakes[:7]
+    found = complaints(spoilt(mistakes=few))
+    assert "at least 8 mistakes, but it names 7" in found[0]
 
 
 # --- Right answers, written otherwise ------------------------------------
@@ -365,6 +366,29 @@ def test_a_known_mistake_has_its_name_however_it_is_written(
     assert report.mistake is not None, report
     assert report.mistake.name == mistake
     assert str(report).startswith(f"✗ {name}: {mistake}\n")
+
+
+def max_of_one(scores, dim, keepdim=False):
+    """The maximum, whose gradient goes to one of those that are equal."""
+    return scores.max(dim=dim, keepdim=keepdim).values
+
+
+@pytest.mark.parametrize(
+    "mistake", find(SOFTMAX).mistakes, ids=lambda one: one.name
+)
+def test_a_mistake_has_its_name_with_either_maximum(mistake, monkeypatch):
+    """Among equal scores `amax` and `max` differ in their gradients: a sum
+    over the wrong axis was given no name, only an IndexError, for that."""
+
+    def other(scores):
+        monkeypatch.setattr(torch.Tensor, "amax", max_of_one)
+        try:
+            return mistake.answer(scores)
+        finally:
+            monkeypatch.undo()
+
+    report = examine(other, exercise=SOFTMAX)
+    assert report.mistake is not None and report.mistake.name == mistake.name
 
 
 # --- Wrong answers that no bank holds ------------------------------------
@@ -733,9 +757,7 @@ def test_a_prediction_of_the_wrong_kind_gets_a_sentence(answer, sentence):
 
 
 def test_a_prediction_may_be_a_word():
-    exercise = prediction("x/y", "sharper or flatter?", "sharper")
-
-    @exercise.mistake
+    @mistaken_value
     def the_other():
         """It is not.
 
@@ -744,6 +766,9 @@ def test_a_prediction_may_be_a_word():
         """
         return "flatter"
 
+    exercise = prediction(
+        "x/y", "sharper or flatter?", "sharper", (the_other,)
+    )
     assert diagnose(" Sharper", exercise).passed
     assert diagnose("flatter", exercise).mistake.name == "the other"
     assert str(diagnose("doubled", exercise)) == (

@@ -7,6 +7,7 @@ import importlib
 import json
 import pkgutil
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,12 +50,13 @@ def test_a_kind_knows_ten_mistakes_and_says_where_each_is_explained(name):
 
 def headings(page):
     """The headings of a page of the book, as the anchors that they make."""
-    file = next(BOOK.glob(f"{page}.*"))
+    file = next(BOOK.rglob(f"{page}.*"))
     text = file.read_text("utf-8")
     if file.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         written = [c for c in cells if c["cell_type"] == "markdown"]
         text = "\n\n".join("".join(cell["source"]) for cell in written)
+    text = text.replace(" (second reading)", "")
     lines = re.findall(r"^#+ (.*)$", text.lower(), re.M)
     return {re.sub(r"[^a-z0-9]+", "-", line).strip("-") for line in lines}
 
@@ -69,7 +71,8 @@ def pointers():
 @pytest.mark.parametrize("chapter", pointers())
 def test_where_a_mistake_is_explained_there_is_a_page_and_a_section(chapter):
     page, _, section = chapter.partition("#")
-    assert f"- file: book/{page}\n" in (BOOK.parent / "_toc.yml").read_text()
+    contents = (BOOK.parent / "_toc.yml").read_text()
+    assert re.search(rf"- file: book/(\w+/)?{page}\n", contents)
     assert not section or section in headings(page)
 
 
@@ -107,7 +110,7 @@ def test_a_mistake_that_escapes_would_be_seen():
     bank = BANKS["softmax"]
     right = Mistake("nothing wrong", bank.solution, "It.", "Is.", "Not.")
     spoilt = Exercise(
-        "softmax", bank.asks, bank.solution, bank.probes, mistakes=[right]
+        "softmax", bank.asks, bank.solution, bank.probes, mistakes=(right,)
     )
     assert names_given(spoilt) == {"nothing wrong": "(passed)"}
 
@@ -137,18 +140,61 @@ def test_a_kind_is_found_under_its_name_and_no_other():
     assert all(find_kind(name).name == name for name in held)
 
 
-def modules_of_mistakes():
-    """Every module of a family that writes mistakes down."""
+def banks_written_down():
+    """Each module that writes mistakes down, and the bank that it makes."""
     for module in pkgutil.walk_packages(folder, f"{package}."):
         if ".mistakes" in module.name:
-            yield importlib.import_module(module.name)
+            held = importlib.import_module(module.name)
+            yield held, getattr(held, "MISTAKES", ())
+    for exercise in map(find, names()):
+        chapter, _ = exercise.name.split("/")
+        for module in modules_of(chapter):
+            if exercise in vars(module).values():
+                yield module, exercise.mistakes
+
+
+def modules_of(chapter):
+    """Those that hold the exercises of a chapter."""
+    room = importlib.import_module(f"selfattn.doctor.exercises.{chapter}")
+    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+        yield importlib.import_module(module.name)
 
 
 def test_a_mistake_that_is_written_down_is_in_its_bank():
-    for module in modules_of_mistakes():
-        written = [x for x in vars(module).values() if isinstance(x, Mistake)]
-        listed = {mistake.name for mistake in getattr(module, "MISTAKES", ())}
+    banks = list(banks_written_down())
+    exercises = {find(name).mistakes for name in names()}
+    assert exercises <= {bank for _, bank in banks}
+    for module, bank in banks:
+        written = {x for x in vars(module).values() if isinstance(x, Mistake)}
+        listed = {mistake.name for mistake in bank}
         assert {mistake.name for mistake in written} <= listed, module
+
+
+def declared(modules):
+    """What the banks hold, after these modules were imported in this order."""
+    held = {}
+    for name in modules:
+        module = importlib.import_module(name)
+        for thing in vars(module).values():
+            if isinstance(thing, Exercise):
+                held[thing.name] = [mistake.name for mistake in thing.mistakes]
+    return held
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_imported_again_and_in_any_order_banks_are_the_same(
+    backwards, monkeypatch
+):
+    """No module writes into what another has declared."""
+    rooms = ("selfattn.doctor.exercises", "selfattn.doctor.kinds")
+    modules = sorted(name for name in sys.modules if name.startswith(rooms))
+    before = declared(modules)
+    for room in rooms:  # the new ones would stay in the package otherwise
+        monkeypatch.setattr(room, sys.modules[room])
+    for name in modules:
+        monkeypatch.delitem(sys.modules, name)
+    again = declared(sorted(modules, reverse=backwards))
+    assert again == before and declared(modules) == before
 
 
 def test_what_a_kind_is_made_of_does_not_know_the_kind():

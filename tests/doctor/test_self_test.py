@@ -21,10 +21,9 @@ def test_an_exercise_is_told_what_it_lacks(an_exercise):
         "three times": "three times",
         "nothing done": "nothing done",
     }
-    exercise = an_exercise()
-    exercise.mistakes.append(
-        dataclasses.replace(exercise.mistakes[0], name="thrice", cure="")
-    )
+    known = an_exercise().mistakes[0]
+    thrice = dataclasses.replace(known, name="thrice", cure="")
+    exercise = an_exercise(mistakes=(thrice,))
     told = " ".join(self_test.complaints(exercise))
     assert "“three times” and “thrice” agree on every probe" in told
     assert "“three times” and “nothing done”" not in told

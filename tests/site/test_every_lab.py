@@ -26,6 +26,7 @@ class Lab(NamedTuple):
     faces: list[str]
     largest: str
     move: str  # a function of JavaScript, of the lab and of a move's number
+    folder: str = ""  # of its page, within the book
 
 
 def set_to(setting, value):
@@ -38,6 +39,15 @@ def set_to(setting, value):
 
 
 LABS = {
+    "intro": Lab(
+        ["words=abcdefghijkl+b+c+d+e+f+g+abcdefghijkl&asks=7&causal=x"],
+        "words=the+cat+sat+on+the+mat+it+was",
+        """(root, move) => {
+          const key = move % 2 ? "ArrowLeft" : "ArrowRight";
+          root.querySelector(".lab-query")
+            .dispatchEvent(new KeyboardEvent("keydown", { key }));
+        }""",
+    ),
     "dot_product": Lab(
         ["n=10&d_k=64&mask=window&window=3&n=x"],
         "n=10&d_k=64&mask=causal&query=9",
@@ -75,6 +85,13 @@ LABS = {
         "residual=true&norm=pre&feed_forward=true",
         set_to("draw", "1 + move % 8"),
     ),
+    "blocks": Lab(
+        ["m=5&n=5&padded=2&causal=false&mask_memory=false&d_model=x"],
+        "m=5&n=5&d_model=12&n_heads=4",
+        """(root, move) => {
+          root.querySelector("[data-setting=causal]").click();
+        }""",
+    ),
     "cost": Lab(
         ["n=1048576&batch=256&n_heads=x"],
         "n=1048576&mechanism=window",
@@ -84,6 +101,12 @@ LABS = {
         ["mask=causal&n_q=4&n_k=2&d_v=3"],
         "n_q=4&n_k=4&d_k=3&d_v=3",
         set_to("n_q", "4 - move % 4"),
+    ),
+    "flash": Lab(
+        ["scores=loud+last&tiles=8&read=8&position=x"],
+        "tiles=8&read=8",
+        set_to("read", "move % 9"),
+        folder="efficient/",
     ),
 }
 
@@ -121,17 +144,23 @@ SAID_AFTER_MOVES = """(root) => {
     };
     if (input.type === "checkbox" || input.type === "radio")
       return () => input.click();
+    if (input.type === "text") return () => {
+      input.value = "some other words";
+      fire(input, "input");
+    };
     return () => {
       input.value = (Number(input.value) + 1) % input.options.length;
       fire(input, "change");
     };
   });
+  for (const task of root.querySelectorAll(".lab-tasks button"))
+    moves.push(() => task.click());
   for (const handle of root.querySelectorAll("[role=slider]"))
     moves.push(() => handle.dispatchEvent(
       new KeyboardEvent("keydown", { key: "ArrowUp" })));
   const explained = parts().filter((part) => says(part) !== "");
   const some = explained.filter((_, i) =>
-    i % Math.ceil(explained.length / 8) === 0);
+    i % Math.ceil(explained.length / 6) === 0);
   const stale = [];
   const all = new Set();
   for (const move of moves) for (const part of some) {
@@ -154,7 +183,7 @@ def opened(open_lab, site_url):
     """Open the page of the lab of this name, with these settings."""
 
     def start(name, settings, **options):
-        address = f"{site_url}book/{name}.html"
+        address = f"{site_url}book/{LABS[name].folder}{name}.html"
         fragment = f"#lab={name}&{settings}"
         return open_lab(fragment, address=address, **options)
 
@@ -162,7 +191,7 @@ def opened(open_lab, site_url):
 
 
 def test_every_page_with_a_lab_is_here(site):
-    pages = (site / "book").glob("*.html")
+    pages = (site / "book").rglob("*.html")
     found = re.findall(
         r'data-lab="(\w+)"', "".join(page.read_text("utf-8") for page in pages)
     )

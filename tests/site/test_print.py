@@ -24,6 +24,11 @@ TEXTS = """() => {
 }"""
 
 
+def without_tab_stops(html):
+    """What is folded gets its tab stops when it is first laid out."""
+    return re.sub(r' tabindex="-?\d"', "", html)
+
+
 def in_six_digits(colour):
     parts = re.findall(r"[\d.]+", colour)[:3]
     return "#" + "".join(f"{round(float(part)):02x}" for part in parts)
@@ -49,7 +54,7 @@ def test_paper_is_light(site_url, new_page, scheme):
 def test_solutions_stand_last_on_paper_and_back_on_the_screen(site_url, page):
     page.goto(f"{site_url}book/scaling.html")
     article = page.locator("article.bd-article")
-    before = article.inner_html()
+    before = without_tab_stops(article.inner_html())
     page.emulate_media(media="print")
     article.locator(".solutions-on-paper").wait_for()
     heads = article.locator("h2, h3, h4")
@@ -60,7 +65,7 @@ def test_solutions_stand_last_on_paper_and_back_on_the_screen(site_url, page):
     assert exercises == [text for text in texts[:first] if text in exercises]
     page.emulate_media(media="screen")
     expect(article.locator(".solutions-on-paper")).to_have_count(0)
-    assert article.inner_html() == before
+    assert without_tab_stops(article.inner_html()) == before
 
 
 def test_no_sentence_has_a_tests_name_in_it_on_paper(site_url, page):

@@ -8,7 +8,7 @@ EXPLAINED = {
     "RoPE": "positions.html#turn-instead-of-add-rope",
     "NaN": "doctor.html#where-the-nan-begins",
     "GQA": "multihead.html#heads-that-share-keys",
-    "kv cache": "multihead.html#heads-that-share-keys",
+    "kv cache": "blocks.html#writing-token-by-token",
     "-inf": "masks.html#",
     "residual path": "layers.html#add-a-path-past-the-layer",
     "ALiBi": "positions.html#",

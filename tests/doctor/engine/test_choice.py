@@ -1,5 +1,7 @@
 """Of several readings: the most likely, or a question."""
 
+from dataclasses import replace
+
 from selfattn.doctor.engine import choice, diagnosis
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.kind import Fact, Kind
@@ -35,8 +37,14 @@ def test_what_is_left_open_is_asked_for_only_if_it_matters():
     assert alike.assumed == {"a": 1} and alike.facts == {}
     assert not alike.question and alike.findings
     found = WRONG._replace(probe=Probe("another", {}))
-    other = Report("x", 9, (found,))
-    asked = choice.decide([case(ill, a=1), case(other, a=2)], kind).report
+    nameless = Report("x", 9, (found,))
+    told = choice.decide([case(ill, a=1), case(nameless, a=2)], kind).report
+    assert told.findings == (WRONG,), "it is ill in every reading"
+    named, other = (
+        Report("x", 9, (WRONG,), mistake=replace(KNOWN, name=name))
+        for name in ("no luck", "no wit")
+    )
+    asked = choice.decide([case(named, a=1), case(other, a=2)], kind).report
     assert "Say a, the way: 1 (one) or 2 (two)." in asked.question
     assert asked.findings == () and asked.exit_code == 2
     well = choice.decide([case(ill, a=1), case(Report("x", 9), a=2)], kind)

@@ -2,6 +2,7 @@
 
 from selfattn.doctor.engine import diagnosis, matching
 from selfattn.doctor.engine.outcome import observe
+from selfattn.doctor.exercise import mistake
 from selfattn.doctor.probes import Probe
 
 ROWS = {"x": "n d"}
@@ -33,9 +34,7 @@ def test_a_name_needs_agreement_on_every_probe(an_exercise):
 
 
 def test_who_fails_everywhere_has_no_name(an_exercise):
-    exercise = an_exercise()
-
-    @exercise.mistake
+    @mistake
     def raises(x):
         """It raises."""
         raise ValueError
@@ -43,6 +42,7 @@ def test_who_fails_everywhere_has_no_name(an_exercise):
     def other(x):
         raise RuntimeError
 
+    exercise = an_exercise(mistakes=(raises,))
     assert diagnosis.diagnose(other, exercise).mistake is None
 
 
@@ -58,13 +58,13 @@ def test_values_are_compared_before_gradients_are_made(
 
     for module in (diagnosis, matching):
         monkeypatch.setattr(module, "observe", counted)
-    exercise = an_exercise()
 
-    @exercise.mistake
+    @mistake
     def cut_off(x):
         """Nothing is learned."""
         return doubled(x).detach()
 
+    exercise = an_exercise(mistakes=(cut_off,))
     report = diagnosis.diagnose(lambda x: doubled(x).detach(), exercise)
     assert report.mistake.name == "cut off"
     # The answer, the solution; two mistakes whose values differ; then one

@@ -1,0 +1,70 @@
+"""The tests that settle the claims, as they are run, on a page of the site.
+
+The directive ``claim-tests`` writes each file of ``tests/claims`` in pieces:
+what comes before its first test, then every test under its name, to which the
+page of claims links.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+
+PAGE = "book/claim-tests"
+FOLDER = "tests/claims"
+
+
+def anchor(chapter: str, test: str) -> str:
+    """Where a test stands on the page."""
+    return f"{chapter}-{test}".replace("_", "-").replace("/", "-")
+
+
+def chapter_of(path: Path) -> str:
+    """The chapter of a file of tests: efficient/test_flash.py is of one."""
+    return path.with_suffix("").as_posix().replace("test_", "")
+
+
+def pieces(text: str) -> Iterator[tuple[str, str]]:
+    """A file cut before each test: the test's name, and its lines."""
+    lines = text.splitlines()
+    starts = [(1, "")]
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_":
+            marks = [mark.lineno for mark in node.decorator_list]
+            starts.append((min([node.lineno, *marks]), node.name))
+    ends = [start for start, _ in starts[1:]] + [len(lines) + 1]
+    for (start, name), end in zip(starts, ends, strict=True):
+        yield name, "\n".join(lines[start - 1 : end - 1]).strip()
+
+
+class Tests(Directive):
+    """Every file, a section each."""
+
+    def run(self) -> list[nodes.Node]:
+        """Read the files anew."""
+        env = self.state.document.settings.env
+        content: list[nodes.Node] = []
+        folder = Path(env.srcdir, FOLDER)
+        for path in sorted(folder.rglob("test_*.py")):
+            env.note_dependency(str(path))
+            chapter = chapter_of(path.relative_to(folder))
+            name = chapter.replace("/", "-")
+            section = nodes.section(ids=[f"tests-of-{name}"])
+            title = path.stem.removeprefix("test_").replace("_", " ")
+            title = title.capitalize()
+            section += nodes.title("", title)
+            for name, text in pieces(path.read_text("utf-8")):
+                place = [anchor(chapter, name)] if name else []
+                block = nodes.literal_block(text, text, language="python")
+                section += nodes.container("", block, ids=place)
+            content.append(section)
+        return content
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx about the directive."""
+    app.add_directive("claim-tests", Tests)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

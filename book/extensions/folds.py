@@ -1,0 +1,112 @@
+"""What a first reading leaves out, folded: one line until it is opened.
+
+Three things fold by themselves, and stay plain in Jupyter: a box, or a table,
+that begins with "Claims settled"; a section whose title ends in "(second
+reading)"; and an admonition of a class in `FOLDED`.
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+SETTLED = re.compile(r"Claims? settled")
+SECOND = re.compile(r"\s*\(second reading\)$")
+FOLDED = {"second-reading", "answer"}
+
+
+class fold(nodes.General, nodes.Element):  # noqa: N801, as docutils names them
+    """A `<details>`: its ``line`` is seen, its children when it is open."""
+
+
+def visit_fold(self, node: fold) -> None:
+    """Open it, with its line."""
+    line = self.encode(node["line"])
+    self.body.append(self.starttag(node, "details", ""))
+    self.body.append(f"<summary>{line}</summary>\n")
+
+
+def depart_fold(self, node: fold) -> None:
+    """Close it."""
+    self.body.append("</details>\n")
+
+
+class Folds(SphinxPostTransform):
+    """Fold boxes of claims, second readings and answers in one page."""
+
+    default_priority = 20  # after the badges, at 8, which are counted here
+
+    def run(self, **kwargs: object) -> None:
+        """Fold from the inside out, so that a fold may be within another."""
+        for paragraph in list(self.document.findall(nodes.paragraph)):
+            if begins_with_claims(paragraph):
+                fold_claims(paragraph)
+        for box in list(self.document.findall(nodes.admonition)):
+            if FOLDED & set(box["classes"]):
+                fold_box(box)
+        for section in list(self.document.findall(nodes.section)):
+            if SECOND.search(section[0].astext()):
+                fold_section(section)
+
+
+def begins_with_claims(paragraph: nodes.paragraph) -> bool:
+    """Whether a paragraph opens a box or a table of settled claims."""
+    first = next((part for part in paragraph if part.astext()), None)
+    return isinstance(first, nodes.strong) and bool(
+        SETTLED.match(first.astext())
+    )
+
+
+def fold_claims(paragraph: nodes.paragraph) -> None:
+    """Fold the quotation around a paragraph, or it and the table after it."""
+    parent, place = paragraph.parent, paragraph.parent.index(paragraph)
+    if isinstance(parent, nodes.block_quote):
+        inside = parent.children
+        parent, place, many = parent.parent, parent.parent.index(parent), 1
+    else:
+        following = next(iter(parent[place + 1 : place + 2]), None)
+        many = 2 if isinstance(following, nodes.table) else 1
+        inside = parent[place : place + many]
+    folded = fold("", *inside, classes=["claims-box"])
+    folded["line"] = how_many(folded)
+    parent[place : place + many] = [folded]
+
+
+def how_many(folded: fold) -> str:
+    """The line over a box: how many claims are in it."""
+    claims = {
+        link["refuri"]
+        for link in folded.findall(nodes.reference)
+        if "claim" in link["classes"]
+    }
+    many = "1 claim" if len(claims) == 1 else f"{len(claims)} claims"
+    return f"{many} of introductions settled here"
+
+
+def fold_box(box: nodes.admonition) -> None:
+    """Fold an admonition under its title."""
+    title, *inside = box.children
+    kept = [name for name in box["classes"] if name in FOLDED]
+    folded = fold("", *inside, classes=kept, line=title.astext())
+    box.replace_self(folded)
+
+
+def fold_section(section: nodes.section) -> None:
+    """Fold all of a section but its title."""
+    title, *inside = section.children
+    last = title[-1]
+    if isinstance(last, nodes.Text):
+        title[-1] = nodes.Text(SECOND.sub("", last))
+    section["classes"].append("on-second-reading")
+    folded = fold("", *inside, classes=["second-reading"])
+    folded["line"] = "Second reading"
+    section[1:] = [folded]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx about folds."""
+    app.add_node(fold, html=(visit_fold, depart_fold))
+    app.add_post_transform(Folds)
+    app.add_css_file("folds.css")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

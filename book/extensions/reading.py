@@ -1,0 +1,152 @@
+"""What a page holds, in a line under its title, and on the home page.
+
+So many minutes of reading, so many exercises and labs: counted when the site
+is built. On the home page, the lines of the way through the book become cards
+with these minutes, and today's numbers stand under what *verified* means.
+"""
+
+import math
+from pathlib import Path
+
+from counts import COUNTS
+from docutils import nodes
+from sphinx.application import Sphinx
+from take_along import wheel_name
+
+WORDS_A_MINUTE = 200
+CODE_LINES_A_MINUTE = 25
+WAY, NUMBERS = "the-way-through-the-book", "what-verified-means"
+DOCTOR = "the-doctor-what-is-wrong-with-your-attention"
+# What each number counts, in the words that follow it.
+VERIFIED = {
+    "code cells": "code cells are executed again, and their outputs compared",
+    "claims with a test": "claims of the sources have a test",
+    "wrong claims": "of the claims are wrong",
+    "settings of conclusions": "settings were tried to break our conclusions",
+    "caught mistakes": "planted mistakes were caught by the tests",
+    "labs": "labs compute what the package computes",
+}
+
+
+def minutes(document: nodes.document) -> int:
+    """How long a page takes to read: its words, and its lines of code."""
+    code = [
+        block
+        for block in document.findall(nodes.literal_block)
+        if not within_output(block)
+    ]
+    lines = sum(block.astext().count("\n") + 1 for block in code)
+    words = sum(
+        len(part.astext().split())
+        for part in document.findall(nodes.paragraph)
+    )
+    return math.ceil(words / WORDS_A_MINUTE + lines / CODE_LINES_A_MINUTE)
+
+
+def within_output(node: nodes.Node) -> bool:
+    """Whether it is what a cell printed."""
+    while node.parent is not None:
+        node = node.parent
+        if "cell_output" in node.get("classes", []):
+            return True
+    return False
+
+
+def exercises(document: nodes.document) -> int:
+    """How many sections end in a solution."""
+    heads = (head.astext() for head in document.findall(nodes.title))
+    return sum(head == "Solution" for head in heads)
+
+
+def in_words(document: nodes.document) -> str:
+    """The line under the title: "About 40 minutes, with 3 exercises"."""
+    told = f"About {minutes(document)} minutes"
+    if count := exercises(document):
+        told += f", and {count} exercise" + "s" * (count > 1)
+    return told + "."
+
+
+def note_minutes(app: Sphinx, document: nodes.document) -> None:
+    """Remember the minutes of a page, and write its line."""
+    env = app.env
+    if not hasattr(env, "reading_minutes"):
+        env.reading_minutes = {}
+    env.reading_minutes[env.docname] = minutes(document)
+    is_chapter = Path(env.doc2path(env.docname)).suffix == ".ipynb"
+    title = next(document.findall(nodes.title), None)
+    if title is None or not is_chapter or env.docname == app.config.root_doc:
+        return
+    line = nodes.paragraph(classes=["reading-time"])
+    line += nodes.Text(in_words(document))
+    title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def merge(app: Sphinx, env, names, other) -> None:
+    """What another process has counted."""
+    counted = getattr(env, "reading_minutes", {})
+    env.reading_minutes = counted | getattr(other, "reading_minutes", {})
+
+
+def furnish_home(app: Sphinx, document: nodes.document, name: str) -> None:
+    """The home page's cards, and its numbers."""
+    if name != app.config.root_doc:
+        return
+    for section in document.findall(nodes.section):
+        if WAY in section["ids"]:
+            for entry in list(section.findall(nodes.list_item)):
+                make_card(app, entry)
+        if DOCTOR in section["ids"]:
+            section.insert(2, without_a_clone(Path(app.srcdir)))
+        if NUMBERS in section["ids"]:
+            title = next(section.findall(nodes.title))
+            place = section.index(title) + 1
+            section.insert(place, numbers(Path(app.srcdir, "book")))
+
+
+def make_card(app: Sphinx, entry: nodes.list_item) -> None:
+    """A line of the list as a card: with the minutes of where it leads."""
+    if "cards" not in entry.parent["classes"]:
+        entry.parent["classes"].append("cards")
+    link = next(entry.findall(nodes.reference))
+    text = link.next_node(nodes.Text, descend=False, siblings=True)
+    told = text.removeprefix(":").lstrip()
+    text.parent.replace(text, nodes.Text(told[:1].upper() + told[1:]))
+    target = link["refuri"].partition("#")[0]
+    known, address = app.env.reading_minutes, app.builder.get_target_uri
+    found = [name for name in known if address(name).endswith(target)]
+    needs = list(entry.findall(nodes.emphasis))
+    if found and needs:
+        told = nodes.inline(classes=["card-minutes"])
+        told += nodes.Text(f"{known[found[0]]} minutes")
+        entry[0] += [nodes.Text(" "), told]
+
+
+def without_a_clone(root: Path) -> nodes.paragraph:
+    """Where the wheel is that lies beside the site."""
+    wheel = wheel_name(root)
+    told = nodes.paragraph()
+    told += nodes.Text("Without a clone: download ")
+    told += nodes.reference("", wheel, refuri=f"../{wheel}")
+    told += nodes.Text(", which lies beside this page, and ")
+    told += nodes.literal(text="pip install")
+    told += nodes.Text(" it.")
+    return told
+
+
+def numbers(book: Path) -> nodes.bullet_list:
+    """Today's numbers, each with its words."""
+    tiles = nodes.bullet_list(classes=["tiles"])
+    for what, words in VERIFIED.items():
+        line = nodes.paragraph()
+        line += nodes.strong(text=f"{COUNTS[what](book):,}")
+        line += nodes.Text(f" {words}")
+        tiles += nodes.list_item("", line)
+    return tiles
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the hooks."""
+    app.connect("doctree-read", note_minutes)
+    app.connect("env-merge-info", merge)
+    app.connect("doctree-resolved", furnish_home)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,119 @@
+"""An index of exercises, labs, pictures and famous bugs, made from the pages.
+
+``{whereabouts}`` on a page becomes four lists, a part a chapter, in the order
+of the book. Nothing in them is typed: an exercise is a section with a
+solution, a bug a section that calls itself one.
+"""
+
+import re
+from collections.abc import Iterator
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+BUG = re.compile(r"\bbugs?\b", re.IGNORECASE)
+LISTS = ("Exercises", "Labs", "Famous bugs", "Figures")
+SENTENCE = re.compile(r"^.*?[.:](?=\s|$)", re.DOTALL)
+Found = tuple[str, str, str]  # which list, the words, the section's id
+
+
+class Whereabouts(nodes.General, nodes.Element):
+    """Where the lists will stand."""
+
+
+class Directive(SphinxDirective):
+    """The directive ``whereabouts``."""
+
+    def run(self) -> list[nodes.Node]:
+        """A place for the lists, which other pages fill."""
+        return [Whereabouts()]
+
+
+def things(document: nodes.document) -> Iterator[Found]:
+    """What a page has of each list."""
+    for section in document.findall(nodes.section):
+        title, where = section[0].astext(), section["ids"][0]
+        inner = [s for s in section.children if isinstance(s, nodes.section)]
+        if any(part[0].astext() == "Solution" for part in inner):
+            yield "Exercises", title, where
+        if BUG.search(title):
+            yield "Famous bugs", title, where
+    for image in document.findall(nodes.image):
+        where, words = section_of(image), image.get("alt", "")
+        is_lab = "lab-still" in image.get("classes", []) or shows_lab(image)
+        if is_lab:
+            yield "Labs", "", where
+        elif words:
+            yield "Figures", SENTENCE.search(words + ".")[0], where
+
+
+def shows_lab(image: nodes.image) -> bool:
+    """Whether a picture is the still one of a lab."""
+    bundle = image.parent and image.parent.parent
+    return bundle is not None and any(
+        "widget-view" in part.get("mime_type", "")
+        for part in bundle.findall(nodes.container)
+    )
+
+
+def section_of(node: nodes.Node) -> str:
+    """The id of the section that holds it."""
+    while not isinstance(node, nodes.section):
+        node = node.parent
+    return node["ids"][0]
+
+
+def note_things(app: Sphinx, document: nodes.document) -> None:
+    """Remember what is on a page."""
+    env = app.env
+    if not hasattr(env, "whereabouts"):
+        env.whereabouts = {}
+    env.whereabouts[env.docname] = list(things(document))
+
+
+def merge(app: Sphinx, env, names, other) -> None:
+    """What another process has found."""
+    found = getattr(env, "whereabouts", {})
+    env.whereabouts = found | getattr(other, "whereabouts", {})
+
+
+def fill(app: Sphinx, document: nodes.document, name: str) -> None:
+    """Put the lists where the directive stands."""
+    for place in list(document.findall(Whereabouts)):
+        parts = []
+        for which in LISTS:
+            part = nodes.section(ids=[nodes.make_id(which)])
+            part += nodes.title(text=which)
+            for page in app.env.collect_relations():
+                part += chapter_of(app, name, page, which)
+            parts.append(part)
+        place.replace_self(parts)
+
+
+def chapter_of(app: Sphinx, here: str, page: str, which: str) -> list:
+    """A chapter's name, and its things of one list."""
+    mine = [f for f in app.env.whereabouts.get(page, []) if f[0] == which]
+    if not mine or page == app.config.root_doc:
+        return []
+    address = app.builder.get_relative_uri(here, page)
+    chapter = app.env.titles[page].astext()
+    lines = nodes.bullet_list()
+    for _, words, where in mine:
+        link = nodes.reference(
+            "", words or chapter, refuri=f"{address}#{where}", internal=True
+        )
+        lines += nodes.list_item("", nodes.paragraph("", "", link))
+    if which == "Labs":
+        return [lines]
+    return [nodes.paragraph("", "", nodes.strong(text=chapter)), lines]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive and the hooks."""
+    app.add_node(Whereabouts)
+    app.add_directive("whereabouts", Directive)
+    app.connect("doctree-read", note_things)
+    app.connect("env-merge-info", merge)
+    app.connect("doctree-resolved", fill)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

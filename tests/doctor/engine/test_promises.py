@@ -1,0 +1,94 @@
+"""Nobody is accused of a promise that he did not make."""
+
+import functools
+
+import pytest
+
+from selfattn.doctor import examine
+from selfattn.doctor.engine.promises import weighed
+from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.probes import Probe
+from selfattn.doctor.report import Difference, Finding, Report
+
+here = functools.partial(examine, kind="attention", time_limit=None)
+KIND = find_kind("attention")
+
+
+def unscaled(q, k, v):
+    return (q @ k.mT).softmax(dim=-1) @ v
+
+
+def test_a_scale_that_nobody_promised_is_different_and_asked_after():
+    report = here(unscaled)
+    assert report.mistake.name == "no scale"
+    assert "say scale=1.0" in report.different
+    assert (report.passed, report.exit_code) == (False, 3)
+    assert "different from the usual: no scale" in str(report)
+
+
+def test_who_told_something_is_held_to_what_is_usual():
+    report = here(unscaled, layout="any")
+    assert (report.different, report.exit_code) == ("", 1)
+
+
+def test_who_told_of_it_is_healthy():
+    assert here(unscaled, scale=1.0).passed
+
+
+def found(*needs, sort="raises"):
+    """A probe that failed, and what it asks for."""
+    probe = Probe("it holds", {"x": "n"}, needs=needs)
+    return Finding(probe, Difference(sort, "It is wrong."))
+
+
+@pytest.mark.parametrize(
+    ("findings", "promised", "said", "code"),
+    [
+        ([found("float16")], (), {}, 3),
+        ([found("float16"), found("bfloat16")], (), {}, 3),
+        ([found("width"), found("width", "single")], (), {}, 3),
+        ([found("float16")], ("float16",), {}, 1),
+        ([found("float16")], (), {"layout": "any"}, 1),
+        ([found("float16"), found()], (), {}, 1),
+        ([found("width"), found("single")], (), {}, 1),
+        ([found(sort="value")], (), {}, 3),  # a formula of its own, perhaps
+        ([found(sort="value")], (), {"layout": "any"}, 1),
+        ([found(sort="nan")], (), {}, 1),
+    ],
+)
+def test_what_is_assumed_is_asked_after(findings, promised, said, code):
+    report = Report("attention", 9, tuple(findings), promised=promised)
+    assert weighed(report, KIND, said).exit_code == code
+
+
+def test_a_promise_that_could_not_be_tried_is_not_health():
+    def of_three(q, k, v):
+        return unscaled(q / q.shape[-1] ** 0.5, k, v)
+
+    report = here(of_three, mask="keep")
+    assert (report.passed, report.exit_code) == (False, 4)
+    assert "You told mask" in str(report)
+
+
+def test_a_mask_that_was_told_and_always_raises_is_a_fault():
+    def no_masks_yet(q, k, v, mask=None):
+        if mask is not None:
+            raise ValueError("masks are for later")
+        return unscaled(q / q.shape[-1] ** 0.5, k, v)
+
+    report = here(no_masks_yet, mask="keep")
+    assert report.exit_code == 1
+    assert "masks are for later" in str(report)
+
+
+def test_a_type_that_was_not_promised_is_not_asked():
+    def with_a_billion(q, k, v, mask=None):
+        table = q @ k.mT / q.shape[-1] ** 0.5
+        if mask is not None:
+            table = table.masked_fill(~mask, -1e9)
+        return table.softmax(dim=-1) @ v
+
+    told = {"layout": "any", "mask": "keep", "empty_row": "average"}
+    types = ("float64", "float32")
+    assert here(with_a_billion, dtypes=types, **told).passed
+    assert not here(with_a_billion, **told).passed

@@ -1,0 +1,159 @@
+"""What folds, and the glossary, in a small book of two pages."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from glossary import read_glossary
+
+ROOT = Path(__file__).resolve().parents[2]
+LEDGER = """
+[[claim]]
+id = "002-032"
+place = "L166"
+quote = "one"
+verdict = "wrong"
+statement = "Two."
+test = "test_two"
+
+[[claim]]
+id = "000-017"
+place = "L37"
+quote = "three"
+verdict = "holds"
+statement = "Three."
+reason = "convention"
+"""
+TERMS = """
+[[term]]
+name = "causal mask"
+says = "Hides what comes after."
+chapter = "chapter"
+"""
+PAGE = """# Chapter
+
+A [causal mask](glossary.md#causal-mask).
+
+> **Claims settled.** [Two](claims.md#002-032), [again](claims.md#002-032),
+> and [three](claims.md#000-017).
+
+> **Predict.** This is not folded.
+
+## Details (second reading)
+
+Behind a line.
+
+### Within
+
+More.
+
+:::{admonition} Answer
+:class: answer
+It is four.
+:::
+
+## Summary
+
+**Claims settled here:**
+
+| claim | what is so |
+|---|---|
+| [Two](claims.md#002-032) | so |
+
+The end.
+"""
+CONFIGURATION = """
+extensions = ["myst_parser", "claims", "terms", "folds"]
+myst_enable_extensions = ["colon_fence"]
+"""
+
+
+def build(folder, page):
+    """Build a book of one chapter; what was wrong, or its pages."""
+    book = folder / "book"
+    (book / "claims").mkdir(parents=True)
+    (book / "claims" / "chapter.toml").write_text(LEDGER)
+    (book / "claims.md").write_text("# Claims\n\n```{claims-ledger}\n```\n")
+    (book / "glossary.toml").write_text(TERMS)
+    (book / "glossary.md").write_text(
+        "# Glossary\n\n```{glossary-terms}\n```\n"
+    )
+    (book / "chapter.md").write_text(page)
+    (folder / "index.md").write_text(
+        "# Book\n\n```{toctree}\n:glob:\n\nbook/*\n```\n"
+    )
+    out = folder / "out"
+    (folder / "conf.py").write_text(CONFIGURATION)
+    ran = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-nWq", folder, out],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "book" / "extensions")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode:
+        return ran.stderr
+    pages = (out / "book" / f"{name}.html" for name in ("chapter", "glossary"))
+    return [BeautifulSoup(p.read_text(), "html.parser") for p in pages]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("book"), PAGE)
+
+
+def test_claims_are_one_line_that_counts_them_and_is_closed(pages):
+    box, table = pages[0].select("details.claims-box")
+    line = "claims of introductions settled here"
+    assert box.summary.get_text() == f"2 {line}"
+    assert table.summary.get_text() == f"1 {line}".replace("claims", "claim")
+    assert not box.has_attr("open") and not table.has_attr("open")
+    assert len(box.select("a.claim .verdict")) == 3
+    assert table.select("table") and "The end" not in table.get_text()
+
+
+def test_a_prediction_is_not_folded(pages):
+    (quote,) = (q for q in pages[0].select("blockquote") if q.strong)
+    assert "Predict" in quote.get_text() and not quote.find_parent("details")
+
+
+def test_a_second_reading_is_folded_under_its_title(pages):
+    section = pages[0].select_one("section.on-second-reading")
+    assert section.h2.get_text().startswith("Details")
+    assert "second reading" not in section.h2.get_text()
+    (folded,) = section.find_all("details", recursive=False)
+    assert folded.summary.get_text() == "Second reading"
+    assert folded.select_one("section#within h3")
+    answer = folded.select_one("details.answer")
+    assert answer.summary.get_text() == "Answer"
+    assert "It is four." in answer.get_text()
+
+
+def test_a_term_says_what_it_means_and_leads_to_its_entry(pages):
+    term = pages[0].select_one("a.term")
+    assert term["href"] == "glossary.html#causal-mask"
+    assert term["title"] == "Hides what comes after."
+    entry = pages[1].select_one("dl.glossary dt#causal-mask")
+    said = entry.find_next_sibling("dd")
+    assert said.get_text().split() == [
+        "Hides",
+        "what",
+        "comes",
+        "after.",
+        "Chapter",
+    ]
+    assert said.select_one("a")["href"] == "chapter.html"
+
+
+def test_a_link_to_an_unknown_term_fails_the_build(tmp_path):
+    said = build(tmp_path, "# Chapter\n\nA [head](glossary.md#head).\n")
+    assert "no term head in the glossary" in said
+
+
+def test_an_entry_that_lacks_something_is_named(tmp_path):
+    (tmp_path / "glossary.toml").write_text('[[term]]\nname = "head"\n')
+    with pytest.raises(ValueError, match=r"but head: .* missing"):
+        read_glossary(tmp_path / "glossary.toml")

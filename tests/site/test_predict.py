@@ -1,0 +1,77 @@
+"""A prediction is asked for first; what came out is unfolded then."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from playwright.sync_api import expect
+from predict import kind_of
+
+ADDRESS = "book/multihead.html"
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Which of the four will learn it?", ("words", [])),
+        ("How far apart are its two vectors?", ("number", [])),
+        (
+            "How many: a few, half, or all?",
+            ("choice", ["a few", "half", "all"]),
+        ),
+        ("It ran. Is the bug mended?", ("choice", ["yes", "no"])),
+        ("Do they stay, or do they change?", ("words", [])),
+        ("What comes with 0? And with 100?", ("words", [])),
+    ],
+)
+def test_a_question_gets_the_place_that_it_needs(question, kind):
+    assert kind_of(question) == kind
+
+
+def test_nearly_every_prediction_has_its_answer_folded(site):
+    asked = folded = 0
+    for path in sorted((site / "book").glob("*.html")):
+        page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+        marks = page.select("blockquote > div > p, blockquote > p")
+        asked += sum(p.get_text().startswith("Predict.") for p in marks)
+        for fold in page.select("details.predicted"):
+            folded += 1
+            assert fold.find_previous_sibling()["class"] == ["predict"]
+            assert fold.select(".cell_output")
+            assert not fold.select("h2, h3, [data-lab]")
+    assert asked > 50
+    assert folded > 0.9 * asked
+
+
+def test_a_guess_stays_beside_what_came_out(site_url, page):
+    page.goto(site_url + ADDRESS)
+    fold = page.locator("details.predicted").first
+    assert fold.get_attribute("open") is None
+    question = page.locator("blockquote.predict").first
+    guess = question.locator(".guess")
+    if guess.locator("input").count():
+        guess.locator("input").fill("<b>it can</b>")
+        guess.locator("input").press("Enter")
+        said = "<b>it can</b>"
+    else:
+        guess.get_by_role("button").first.click()
+        said = fold.get_attribute("data-options").split("|")[0]
+    expect(fold).to_have_attribute("open", "")
+    expect(fold.locator(".guessed")).to_have_text(f"You said: {said}")
+    expect(guess).to_have_count(0)
+    page.reload()
+    expect(fold.locator(".guessed")).to_have_text(f"You said: {said}")
+    assert re.search(
+        r"predicted",
+        page.evaluate("localStorage.key(0) + '' + localStorage.key(1)"),
+    )
+
+
+def test_without_scripts_question_and_answer_stand_apart(site_url, new_page):
+    page = new_page(java_script_enabled=False)
+    page.goto(site_url + ADDRESS)
+    fold = page.locator("details.predicted").first
+    output = fold.locator(".cell_output").first
+    assert not output.is_visible()
+    fold.locator("summary").click()
+    assert output.is_visible()
