@@ -11,20 +11,31 @@ each goes to book/measurements/mutants.json, whose count the book shows.
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import NamedTuple
 
+from tools.measure.forked import TOO_SLOW, run
 from tools.measure.provenance import RESULTS, ROOT, provenance
 
 LEDGER = RESULTS / "mutants.json"
 LIST = ROOT / "tests" / "mutants.toml"
-LIMIT = 300  # seconds for one run: a mutant may loop for ever
+# A mutant may loop for ever: it is ended after this many times what the tests
+# take without it, and seconds on top. Whatever ran into that was not caught.
+PATIENCE, AT_LEAST = 10, 60
+HEALTHY = 600  # seconds for the tests of a module, no mistake planted
+
+
+class Sound(NamedTuple):
+    """A module without a mistake: its witness's words, its tests' limit."""
+
+    said: str
+    limit: float
 
 
 def planted(was: str, text: str, becomes: str, path: Path) -> str:
@@ -37,59 +48,49 @@ def planted(was: str, text: str, becomes: str, path: Path) -> str:
     return text.replace(was, becomes)
 
 
-def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """Run Python in the copy, with the copy's package before any other."""
-    environment = os.environ | {
-        "PYTHONPATH": str(tree / "src"),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    try:
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=tree,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-        )
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(arguments, 124, "", "too slow")
+def verdict(tree: Path, module: dict, mutant: dict, sound: Sound) -> str:
+    """What becomes of one mutant: caught, survived, too slow or rejected.
 
-
-def verdict(tree: Path, module: dict, mutant: dict, said: str) -> str:
-    """What becomes of one mutant: caught, survived or rejected."""
+    Pytest's 1 says that a test failed, 2 that one could not be imported.
+    """
     path = tree / "src" / "selfattn" / mutant.get("file", module["file"])
     healthy = path.read_text()
     path.write_text(planted(mutant["was"], healthy, mutant["becomes"], path))
     try:
-        witness = run(tree, "-c", module["witness"])
-        if (witness.stdout + last_line(witness.stderr)) == said:
+        witness = run(tree, "-c", module["witness"], limit=AT_LEAST)
+        if (witness.stdout + last_line(witness.stderr)) == sound.said:
             return "REJECTED: the witness prints the same"
-        done = tested(tree, module)
-        return "caught" if done.returncode in (1, 2, 124) else "SURVIVED"
+        status = tested(tree, module, sound.limit).returncode
+        if status == TOO_SLOW:
+            return "TOO SLOW: no test had failed by then"
+        return "caught" if status in (1, 2) else "SURVIVED"
     finally:
         path.write_text(healthy)
 
 
-def tested(tree: Path, module: dict) -> subprocess.CompletedProcess:
+def tested(
+    tree: Path, module: dict, limit: float, keep: bool = False
+) -> CompletedProcess:
     """Run the tests of one module, up to the first that fails."""
     tests = [f"tests/{name}.py" for name in module["tests"]]
-    return run(tree, "-m", "pytest", "-xq", "-p", "no:cacheprovider", *tests)
+    options = ("-xq", "-p", "no:cacheprovider")
+    return run(tree, "-m", "pytest", *options, *tests, limit=limit, keep=keep)
 
 
-def said_by_healthy(tree: Path, name: str, module: dict) -> str:
-    """What the witness prints with no mistake planted; tests are green then.
+def without_a_mistake(tree: Path, name: str, module: dict) -> Sound:
+    """What the witness prints, and how long the tests take; they are green.
 
     Without that, every mutant would seem to be caught.
     """
-    witness = run(tree, "-c", module["witness"])
+    witness = run(tree, "-c", module["witness"], limit=AT_LEAST, keep=True)
     if witness.returncode:
         raise SystemExit(f"{name}: no witness\n{witness.stderr}")
-    done = tested(tree, module)
+    start = time.perf_counter()
+    done = tested(tree, module, HEALTHY, keep=True)
+    seconds = time.perf_counter() - start
     if done.returncode:
         raise SystemExit(f"{name}: red without a mistake\n{done.stdout}")
-    return witness.stdout
+    return Sound(witness.stdout, AT_LEAST + PATIENCE * seconds)
 
 
 def record(became: dict[str, dict[str, str]]) -> None:
@@ -139,11 +140,11 @@ def main() -> int:
         tree = copy_of_tree(Path(folder))
         for name in named or modules:
             module = modules[name]
-            said = said_by_healthy(tree, name, module)
+            sound = without_a_mistake(tree, name, module)
             results[name] = {}
             for mutant in module["mutant"]:
                 start = time.perf_counter()
-                became = verdict(tree, module, mutant, said)
+                became = verdict(tree, module, mutant, sound)
                 seconds = time.perf_counter() - start
                 results[name][mutant["mistake"]] = became
                 line = f"{became:9} {seconds:5.1f} s  {name}: "

@@ -79,3 +79,65 @@ def test_each_has_its_one_place():
 def test_a_mistake_without_a_place_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="stands there 2 times"):
         mutants.planted("x", "x + x", "y", tmp_path)
+
+
+# What becomes of a mutant
+
+
+SOUND = "def double(x):\n    return 2 * x\n"
+TESTS = """
+from selfattn.double import double
+
+def test_double():
+    assert double(3) == 6
+"""
+MODULE = {
+    "file": "double.py",
+    "tests": ["test_double"],
+    "witness": "from selfattn.double import double; print(double(3))",
+}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A package of one function, with its test."""
+    package = tmp_path / "src" / "selfattn"
+    package.mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "pyproject.toml").write_text("")
+    (package / "__init__.py").write_text("")
+    (package / "double.py").write_text(SOUND)
+    (tmp_path / "tests" / "test_double.py").write_text(TESTS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("becomes", "verdict"),
+    [
+        ("return 3 * x", "caught"),
+        ("raise ImportError", "caught"),
+        ("return x + x", "REJECTED"),
+        ("return 6.0", "SURVIVED"),
+        ("return 2 * x if x else [0 for _ in iter(int, 1)]", "REJECTED"),
+    ],
+)
+def test_what_became_of_it_is_what_its_tests_say(tree, becomes, verdict):
+    sound = mutants.without_a_mistake(tree, "double", MODULE)
+    mutant = {"was": "return 2 * x", "becomes": becomes}
+    assert mutants.verdict(tree, MODULE, mutant, sound).startswith(verdict)
+    assert (tree / "src/selfattn/double.py").read_text() == SOUND
+
+
+def test_a_mutant_that_never_ends_was_not_caught(tree, monkeypatch):
+    """Whatever ran out of time counted as caught, a slow machine's, too."""
+    monkeypatch.setattr(mutants, "AT_LEAST", 6)
+    monkeypatch.setattr(mutants, "PATIENCE", 0)
+    sound = mutants.without_a_mistake(tree, "double", MODULE)
+    mutant = {"was": "return 2 * x", "becomes": "while x: pass"}
+    assert mutants.verdict(tree, MODULE, mutant, sound).startswith("TOO SLOW")
+
+
+def test_without_green_tests_nothing_is_said(tree):
+    (tree / "src/selfattn/double.py").write_text("double = str\n")
+    with pytest.raises(SystemExit, match="red without a mistake"):
+        mutants.without_a_mistake(tree, "double", MODULE)
