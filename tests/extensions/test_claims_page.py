@@ -1,13 +1,10 @@
 """The badges and the page of claims, in a small book of two pages."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
 from ledger import read_ledger
+from small_book import built
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = """
@@ -31,32 +28,12 @@ reason = "convention"
 
 def build(folder, link):
     """Build a book whose one chapter has the link; errors, or its pages."""
-    book = folder / "book"
-    (book / "claims").mkdir(parents=True)
-    (book / "claims" / "chapter.toml").write_text(LEDGER)
-    (book / "claims.md").write_text("# Claims\n\n```{claims-ledger}\n```\n")
-    (book / "chapter.md").write_text(f"# Chapter\n\nSome say {link}.\n")
-    (folder / "index.md").write_text(
-        "# Book\n\n```{toctree}\nbook/chapter\nbook/claims\n```\n"
-    )
-    out = folder / "out"
-    extensions = "extensions=myst_parser,claims"
-    command = [sys.executable, "-m", "sphinx", "-nWqC", "-D", extensions]
-    ran = subprocess.run(
-        [*command, folder, out],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "book" / "extensions")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ran.returncode:
-        return ran.stderr
-    return [
-        BeautifulSoup(
-            (out / "book" / f"{name}.html").read_text(), "html.parser"
-        )
-        for name in ("chapter", "claims")
-    ]
+    files = {
+        "claims/chapter.toml": LEDGER,
+        "claims.md": "# Claims\n\n```{claims-ledger}\n```\n",
+        "chapter.md": f"# Chapter\n\nSome say {link}.\n",
+    }
+    return built(folder, files, ["chapter", "claims"], extensions=["claims"])
 
 
 @pytest.fixture(scope="module")

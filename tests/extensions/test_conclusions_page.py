@@ -1,13 +1,10 @@
 """The strips and the page of conclusions, in a small book of two pages."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
 from record import read_record
+from small_book import built
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = """
@@ -29,10 +26,6 @@ says = "The rows sum to $1$"
 proved = true
 test = "test_sum"
 """
-CONFIGURATION = """
-extensions = ["myst_parser", "conclusions"]
-myst_enable_extensions = ["dollarmath"]
-"""
 PAGE = """# Chapter
 
 [*Wider* is better](conclusions.md#chapter-wide), so they say.
@@ -43,33 +36,18 @@ PAGE = """# Chapter
 
 def build(folder, page):
     """Build a book of one chapter; what was wrong, or its pages."""
-    book = folder / "book"
-    (book / "conclusions").mkdir(parents=True)
-    (book / "conclusions" / "chapter.toml").write_text(RECORD)
-    directive = "# Conclusions\n\n```{conclusions-record}\n```\n"
-    (book / "conclusions.md").write_text(directive)
-    (book / "chapter.md").write_text(page)
-    (folder / "index.md").write_text(
-        "# Book\n\n```{toctree}\nbook/chapter\nbook/conclusions\n```\n"
+    files = {
+        "conclusions/chapter.toml": RECORD,
+        "conclusions.md": "# Conclusions\n\n```{conclusions-record}\n```\n",
+        "chapter.md": page,
+    }
+    return built(
+        folder,
+        files,
+        ["chapter", "conclusions"],
+        extensions=["conclusions"],
+        myst_enable_extensions=["dollarmath"],
     )
-    out = folder / "out"
-    (folder / "conf.py").write_text(CONFIGURATION)
-    command = [sys.executable, "-m", "sphinx", "-nWq"]
-    ran = subprocess.run(
-        [*command, folder, out],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "book" / "extensions")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ran.returncode:
-        return ran.stderr
-    return [
-        BeautifulSoup(
-            (out / "book" / f"{name}.html").read_text(), "html.parser"
-        )
-        for name in ("chapter", "conclusions")
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,10 @@
 """What folds, and the glossary, in a small book of two pages."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
 from glossary import read_glossary
+from small_book import built
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = """
@@ -65,39 +62,24 @@ It is four.
 
 The end.
 """
-CONFIGURATION = """
-extensions = ["myst_parser", "claims", "terms", "folds"]
-myst_enable_extensions = ["colon_fence"]
-"""
 
 
 def build(folder, page):
     """Build a book of one chapter; what was wrong, or its pages."""
-    book = folder / "book"
-    (book / "claims").mkdir(parents=True)
-    (book / "claims" / "chapter.toml").write_text(LEDGER)
-    (book / "claims.md").write_text("# Claims\n\n```{claims-ledger}\n```\n")
-    (book / "glossary.toml").write_text(TERMS)
-    (book / "glossary.md").write_text(
-        "# Glossary\n\n```{glossary-terms}\n```\n"
+    files = {
+        "claims/chapter.toml": LEDGER,
+        "claims.md": "# Claims\n\n```{claims-ledger}\n```\n",
+        "glossary.toml": TERMS,
+        "glossary.md": "# Glossary\n\n```{glossary-terms}\n```\n",
+        "chapter.md": page,
+    }
+    return built(
+        folder,
+        files,
+        ["chapter", "glossary"],
+        extensions=["claims", "terms", "folds"],
+        myst_enable_extensions=["colon_fence"],
     )
-    (book / "chapter.md").write_text(page)
-    (folder / "index.md").write_text(
-        "# Book\n\n```{toctree}\n:glob:\n\nbook/*\n```\n"
-    )
-    out = folder / "out"
-    (folder / "conf.py").write_text(CONFIGURATION)
-    ran = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-nWq", folder, out],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "book" / "extensions")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ran.returncode:
-        return ran.stderr
-    pages = (out / "book" / f"{name}.html" for name in ("chapter", "glossary"))
-    return [BeautifulSoup(p.read_text(), "html.parser") for p in pages]
 
 
 @pytest.fixture(scope="module")

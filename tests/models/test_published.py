@@ -1,73 +1,29 @@
-"""Published layouts of Llama, T5 and ViT, from a file that theirs wrote.
-
-Nothing is downloaded: each of theirs is built from a small configuration,
-every parameter is drawn anew, and it is saved as transformers saves it.
-"""
+"""Published layouts of Llama, T5 and ViT, from a file that theirs wrote."""
 
 import re
-from functools import partial
 
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
-from torch import nn
-from torch.testing import assert_close
+from theirs import (
+    BATCH,
+    HEADS,
+    REAL,
+    close,
+    ids,
+    saved,
+    small_llama,
+    small_t5,
+    small_vit,
+)
 
-from selfattn.masks import padding_mask
 from selfattn.models import complete, load_llama, load_t5, load_vit
-
-BATCH, N, N_TOKENS = 3, 11, 31
-HEADS, D, D_FF, LAYERS = 3, 24, 37, 2
-REAL = padding_mask(torch.tensor([11, 4, 7]), N)
-
-# Float32 rounds logits near 1 by 1e-7 in each of many sums; seen is 8e-7.
-close = partial(assert_close, rtol=1e-5, atol=1e-5)
-
-
-def stirred(model):
-    """Every parameter at random; matrices so that features keep their size."""
-    for name, parameter in model.named_parameters():
-        std = 0.7 * parameter.shape[-1] ** -0.5 if parameter.ndim > 1 else 0.2
-        nn.init.normal_(parameter, std=std)
-        if re.search(r"norm\w*\.weight$", name):
-            parameter.data += 1
-    return model.eval()
-
-
-def ids(n=N):
-    return torch.randint(N_TOKENS, (BATCH, n))
-
-
-def saved(model, folder):
-    """The file as transformers writes it."""
-    model.save_pretrained(folder)
-    return folder / "model.safetensors"
-
-
-def llama(**options):
-    return stirred(
-        transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(
-                vocab_size=N_TOKENS,
-                hidden_size=D,
-                intermediate_size=D_FF,
-                num_hidden_layers=LAYERS,
-                num_attention_heads=6,
-                num_key_value_heads=2,
-                rms_norm_eps=1e-4,
-                bos_token_id=None,
-                eos_token_id=None,
-                **options,
-            )
-        )
-    )
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("tied", [False, True])
 def test_llama_has_the_same_logits_and_writes_the_same_text(tied, tmp_path):
-    theirs = llama(tie_word_embeddings=tied)
+    theirs = small_llama(rms_norm_eps=1e-4, tie_word_embeddings=tied)
     ours = load_llama(saved(theirs, tmp_path), n_heads=6, eps=1e-4)
     tokens = ids()
     close(ours(tokens), theirs(tokens).logits)
@@ -88,7 +44,7 @@ def test_llama_has_the_same_logits_and_writes_the_same_text(tied, tmp_path):
 def test_another_base_and_numbers_that_follow_are_read(tmp_path):
     """Older files hold the angles of the rotation, too."""
     options = {"rope_type": "default", "rope_theta": 500.0}
-    theirs = llama(rope_parameters=options)
+    theirs = small_llama(rms_norm_eps=1e-4, rope_parameters=options)
     path = saved(theirs, tmp_path)
     weights = load_file(path)
     weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(2)
@@ -103,20 +59,7 @@ def test_another_base_and_numbers_that_follow_are_read(tmp_path):
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory):
     torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=N_TOKENS,
-        d_model=D,
-        d_kv=D // HEADS,
-        d_ff=D_FF,
-        num_layers=LAYERS,
-        num_decoder_layers=LAYERS + 1,
-        num_heads=HEADS,
-        relative_attention_num_buckets=6,
-        relative_attention_max_distance=13,
-        decoder_start_token_id=0,
-        eos_token_id=None,
-    )
-    theirs = stirred(transformers.T5ForConditionalGeneration(config))
+    theirs = small_t5()
     return theirs, saved(theirs, tmp_path_factory.mktemp("t5"))
 
 
@@ -136,29 +79,13 @@ def test_t5_has_the_same_logits(t5):
     assert (other - ours(source, target)).abs().max() > 0.001
 
 
-def vit(**options):
-    return stirred(
-        transformers.ViTForImageClassification(
-            transformers.ViTConfig(
-                hidden_size=D,
-                num_hidden_layers=LAYERS,
-                num_attention_heads=HEADS,
-                intermediate_size=D_FF,
-                num_channels=2,
-                num_labels=13,
-                **options,
-            )
-        )
-    )
-
-
 @torch.no_grad()
 @pytest.mark.parametrize(
     ("image", "patch", "told"),
     [((15, 14), (5, 7), True), (12, 4, False)],
 )
 def test_vit_has_the_same_logits(image, patch, told, tmp_path):
-    theirs = vit(image_size=image, patch_size=patch)
+    theirs = small_vit(image_size=image, patch_size=patch)
     path = saved(theirs, tmp_path)
     size = {"image_size": image} if told else {}
     ours = load_vit(path, n_heads=HEADS, **size)
@@ -169,7 +96,7 @@ def test_vit_has_the_same_logits(image, patch, told, tmp_path):
 
 @torch.no_grad()
 def test_vit_is_read_from_the_form_in_which_it_was_published(tmp_path):
-    theirs = vit(image_size=12, patch_size=4)
+    theirs = small_vit(image_size=12, patch_size=4)
     names = {
         r"vit\.layers\.": "vit.encoder.layer.",
         r"\.attention\.q_proj\.": ".attention.attention.query.",
@@ -203,7 +130,7 @@ def test_a_file_of_another_model_is_refused(load, options, tmp_path):
 
 
 def test_a_weight_too_many_is_refused(tmp_path):
-    path = saved(llama(), tmp_path)
+    path = saved(small_llama(), tmp_path)
     save_file(load_file(path) | {"extra.weight": torch.zeros(1)}, path)
     with pytest.raises(ValueError, match=r"extra\.weight"):
         load_llama(path, n_heads=6)

@@ -5,20 +5,34 @@ every parameter is drawn anew (zeros and ones hide mistakes), and ours gets
 the same numbers, for GPT-2 and BERT through a file in the published form.
 """
 
-import re
 from functools import partial
 
 import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from torch import nn
+from theirs import (
+    BATCH,
+    D_FF,
+    HEADS,
+    LAYERS,
+    N_TOKENS,
+    REAL,
+    D,
+    N,
+    close,
+    ids,
+    saved,
+    small_llama,
+    small_t5,
+    small_vit,
+    stirred,
+)
 from torch.testing import assert_close
 
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.dot_product import attention, fused_attention
 from selfattn.layers import FeedForward, LayerNorm, RMSNorm, SwiGLU, gelu
-from selfattn.masks import padding_mask
 from selfattn.models import (
     ClassHead,
     Decoder,
@@ -41,38 +55,10 @@ from selfattn.models.weights import fill, renamed
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import T5Bias, rope_halves
 
-BATCH, N, N_TOKENS = 3, 11, 31
-HEADS, D, D_FF, LAYERS = 3, 24, 37, 2
-LENGTHS = torch.tensor([11, 4, 7])
-REAL = padding_mask(LENGTHS, N)  # theirs: the same with two axes, as numbers
-
-# Float32 rounds logits near 1 by 1e-7 in each of many sums; seen is 8e-7.
-close = partial(assert_close, rtol=1e-5, atol=1e-5)
-
-
-def stirred(model):
-    """Every parameter at random; matrices so that features keep their size."""
-    for name, parameter in model.named_parameters():
-        std = 0.7 * parameter.shape[-1] ** -0.5 if parameter.ndim > 1 else 0.2
-        nn.init.normal_(parameter, std=std)
-        if re.search(r"(norm|ln_.)\w*\.weight$", name, re.IGNORECASE):
-            parameter.data += 1
-    return model.eval()
-
-
-def ids(n=N):
-    return torch.randint(N_TOKENS, (BATCH, n))
-
 
 def real_rows(x):
     """What stands at real tokens, in one row after another."""
     return x[REAL[:, 0, 0]]
-
-
-def saved(model, tmp_path):
-    """The file as transformers writes it."""
-    model.save_pretrained(tmp_path)
-    return tmp_path / "model.safetensors"
 
 
 # GPT-2
@@ -373,20 +359,7 @@ def t5(attend):
 @pytest.fixture(scope="module")
 def their_t5():
     torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=N_TOKENS,
-        d_model=D,
-        d_kv=D // HEADS,
-        d_ff=D_FF,
-        num_layers=LAYERS,
-        num_decoder_layers=LAYERS + 1,
-        num_heads=HEADS,
-        relative_attention_num_buckets=6,
-        relative_attention_max_distance=13,
-        decoder_start_token_id=0,
-        eos_token_id=None,
-    )
-    return stirred(transformers.T5ForConditionalGeneration(config))
+    return small_t5()
 
 
 def with_weights_of(theirs, ours, names, **changed):
@@ -460,20 +433,7 @@ VIT_NAMES = {
 @torch.no_grad()
 def test_the_vision_transformer_has_the_same_logits():
     """Neither images nor patches are square."""
-    theirs = stirred(
-        transformers.ViTForImageClassification(
-            transformers.ViTConfig(
-                hidden_size=D,
-                num_hidden_layers=LAYERS,
-                num_attention_heads=HEADS,
-                intermediate_size=D_FF,
-                image_size=(15, 14),
-                patch_size=(5, 7),
-                num_channels=2,
-                num_labels=13,
-            )
-        )
-    )
+    theirs = small_vit(image_size=(15, 14), patch_size=(5, 7))
     norm = partial(LayerNorm, eps=1e-12)
     block = partial(
         EncoderBlock,
@@ -507,21 +467,7 @@ def test_the_vision_transformer_has_the_same_logits():
 @torch.no_grad()
 def test_llama_has_the_same_logits_and_writes_the_same_text():
     """Rotated halves, three query heads on a key head, a gate, RMSNorm."""
-    theirs = stirred(
-        transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(
-                vocab_size=N_TOKENS,
-                hidden_size=D,
-                intermediate_size=D_FF,
-                num_hidden_layers=LAYERS,
-                num_attention_heads=6,
-                num_key_value_heads=2,
-                rms_norm_eps=1e-6,
-                bos_token_id=None,
-                eos_token_id=None,
-            )
-        )
-    )
+    theirs = small_llama(rms_norm_eps=1e-6)
     block = partial(
         EncoderBlock,
         pre=True,
