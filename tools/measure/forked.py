@@ -56,11 +56,12 @@ def write_to(number: int, file: int) -> TextIO:
 
 
 def import_the_slow_ones() -> None:
-    """Once, before the first fork; no thread of theirs may run by then."""
+    """Once, before the first fork; no thread of theirs may run by then.
+
+    Plugins of pytest are not among them: it must import those itself.
+    """
     os.environ["OMP_NUM_THREADS"] = "1"
     import beartype  # noqa: F401
-    import hypothesis  # noqa: F401
-    import jaxtyping  # noqa: F401
     import pytest  # noqa: F401
     import torch
 
