@@ -60,7 +60,7 @@ def test_the_operation_that_takes_longest_is_named_first():
     x = torch.randn(499, 499)
 
     def run():
-        return (x @ x @ x @ x).exp()
+        return (x @ x @ x @ x)[:7, :7].exp()
 
     found = measuring.shares(run)
     assert next(iter(found)) == "aten::mm"
