@@ -15,7 +15,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
 IGNORED = "nbval-ignore-output"
-SOURCES = ("*.ipynb", "*.toml", "mutants.json")
+SOURCES = ("*.ipynb", "*.toml", "mutants.json", "hostile.json")
+HELD_BACK = "3311"  # the seed on which hostile inputs are counted
 
 
 def code_cells(book: Path) -> Iterator[dict]:
@@ -57,6 +58,23 @@ def mutants(book: Path) -> list[str]:
     return [became for one in modules.values() for became in one.values()]
 
 
+def hostile(*names: str) -> Callable[[Path], int]:
+    """A count of what came of hostile inputs that nobody had seen before."""
+
+    def count(book: Path) -> int:
+        path = book / "measurements" / "hostile.json"
+        counted = json.loads(path.read_text("utf-8"))["seeds"][HELD_BACK]
+        return sum(counted[name] for name in names)
+
+    return count
+
+
+VERDICTS = (
+    *("right", "refused clearly", "wrong", "accepted nonsense"),
+    *("obscure error", "hang"),
+)
+
+
 def tried(book: Path) -> int:
     """In how many settings the conclusions were tried."""
     rows = read_record(book / "conclusions")
@@ -89,6 +107,9 @@ COUNTS: dict[str, Callable[[Path], int]] = {
     "caught mistakes": lambda book: mutants(book).count("caught"),
     "settings of conclusions": tried,
     "labs": labs,
+    "hostile checks": hostile(*VERDICTS),
+    "callables tried": hostile("callables"),
+    **{f"hostile: {name}": hostile(name) for name in VERDICTS},
     "wrong claims": verdicts("wrong"),
     "contradicting claims": verdicts("contradicts-another-source"),
     "claims with a caveat": verdicts("holds-with-caveat"),

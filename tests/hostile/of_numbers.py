@@ -7,11 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hostile.feeding import alternatives
+from hostile.feeding import Call, alternatives
 from hostile.recipes import PLACES_IN_SCORES, ROUNDS_SUMS
 from hostile.trials import (
     Case,
     in_dtype,
+    in_float64,
     plain,
     poisons,
     with_gradients,
@@ -46,13 +47,22 @@ def halves(case: Case) -> Iterator[Trial]:
         return
     for dtype in FLOATS:
         call = in_dtype(case.call, dtype)
-        yield case.trial(
+        trial = case.trial(
             "a dtype",
             f"all in {dtype}",
             call,
             lambda call=call: with_gradients(call, plain),
             run=lambda call=call: with_gradients(call),
             dtype=dtype,
+        )
+        yield (
+            trial
+            if call.module is None
+            else trial._replace(
+                shaken=lambda seed, call=call: with_gradients(
+                    rounded(call, seed), plain
+                )
+            )
         )
     for name, x in case.call.floats().items():
         dtype = case.rng.choice(FLOATS)
@@ -61,6 +71,27 @@ def halves(case: Case) -> Iterator[Trial]:
         yield case.trial(
             "a dtype", detail, call, lambda call=call: plain(call), dtype=dtype
         )
+
+
+def rounded(call: Call, seed: int) -> Call:
+    """In float64, each number off at random by what its type leaves out."""
+    wide = in_float64(call)
+    generator = torch.Generator().manual_seed(seed)
+
+    def shake(x: Tensor, narrow: Tensor) -> Tensor:
+        least = torch.finfo(narrow.dtype).eps / 2
+        draw = torch.rand(x.shape, generator=generator, dtype=x.dtype)
+        return x * (1 + least * (2 * draw - 1))
+
+    floats = call.floats()
+    given = {n: shake(x, floats[n]) for n, x in wide.floats().items()}
+    with torch.no_grad():
+        both = zip(
+            wide.module.parameters(), call.module.parameters(), strict=True
+        )
+        for x, narrow in both:
+            x.copy_(shake(x, narrow))
+    return wide.having(**given)
 
 
 def other_types(case: Case) -> Iterator[Trial]:

@@ -45,6 +45,22 @@ def test_each_failure_is_seen():
     assert verdict(lambda: 1 + "text") == "obscure error"
 
 
+def test_what_rounding_moves_as_far_is_no_mistake():
+    """The gradient of a ReLU in bfloat16, its input a rounding from zero."""
+
+    def shaken(seed):
+        return X * (1.0 if seed % 2 else 1.5)
+
+    def here(run, reach=shaken):
+        return verdict(run, lambda: X, dtype=torch.bfloat16, shaken=reach)
+
+    assert here(lambda: 1.5 * X) == "right"
+    assert here(lambda: 3.5 * X) == "wrong"
+    assert here(lambda: 1.5 * X, lambda seed: X) == "wrong"
+    assert here(lambda: X * torch.nan) == "wrong"
+    assert here(lambda: X[None] * 1.5) == "wrong"
+
+
 def test_an_error_is_clear_if_the_package_raises_it_and_names_the_argument():
     def refuses():
         return window_mask(4, 4, 0)
