@@ -111,3 +111,45 @@ def test_what_cannot_be_begun_is_refused(model):
         beam_search(model.step, torch.zeros(2, 0).long(), 1, n_beams=2)
     few = beam_search(model.step, torch.zeros(2, 1).long(), 1, n_beams=9)
     assert few.tokens.shape == (2, N_TOKENS, 2)  # no more than there are
+
+
+def test_no_texts_go_on_to_be_none(model):
+    """An empty batch ended in PyTorch's error, of an ambiguous view."""
+    found = beam_search(model.step, torch.ones(0, 1).long(), 3, n_beams=2)
+    assert found.tokens.shape == (0, 2, 4) and found.scores.shape == (0, 2)
+
+
+@pytest.mark.parametrize("default", [torch.float16, torch.float64])
+def test_the_default_type_decides_nothing(default):
+    """The scores' first zeros had it, and with it all that was added."""
+    logits = torch.randn(5, 5)
+
+    def step(tokens, cache):
+        return logits[tokens[:, -1]], None
+
+    prompt = torch.tensor([[0], [3]])
+    expected = beam_search(step, prompt, 6, n_beams=3)
+    torch.set_default_dtype(default)
+    try:
+        found = beam_search(step, prompt, 6, n_beams=3)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(found.tokens, expected.tokens)
+    assert found.scores.dtype == expected.scores.dtype == torch.float32
+
+
+def test_logits_in_half_precision_are_summed_in_float32():
+    """In bfloat16 the sums of 300 steps could not tell two texts apart."""
+    logits = torch.tensor([0.0, 0.0625]).bfloat16()
+
+    def step(tokens, cache):
+        return logits.expand(len(tokens), 2), None
+
+    found = beam_search(step, torch.zeros(1, 1).long(), 300, n_beams=2)
+    wide = logits.double().log_softmax(dim=-1)
+    assert found.scores.dtype == torch.float32
+    assert (found.scores[0, 0] - 300 * wide[1]).abs() < 1e-3
+    assert (
+        found.tokens[0, 0, 1:].all()
+        and found.scores[0, 0] > found.scores[0, 1]
+    )

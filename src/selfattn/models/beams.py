@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.dot_product import widen
 from selfattn.signatures import Count, Positive, checked
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -67,14 +68,15 @@ def beam_search(
     check_prompt(prompt)
     batch = len(prompt)
     tokens = prompt[:, None]  # (batch, beams, n): one beginning at first
-    scores = torch.zeros(batch, 1, device=prompt.device)
+    scores = torch.zeros_like(tokens[..., 0], dtype=torch.float32)
     ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)
     rows = torch.arange(batch, device=prompt.device)[:, None]
     new, cache = prompt, None
     for _ in range(n_new):
         logits, cache = step(new, cache if cached else None)
         beams = tokens.shape[1]
-        gained = logits.log_softmax(dim=-1).view(batch, beams, -1)
+        [wide] = widen(logits)  # texts differ by less than float16 tells
+        gained = wide.log_softmax(dim=-1).unflatten(0, (batch, beams))
         if stop is not None:
             gained = at_no_cost(gained, ended, stop)
         scores, parents, chosen = likeliest(scores, gained, n_beams)
