@@ -26,9 +26,7 @@ UNTRAINED = {COMPUTED, "cost", "stacks"}
 BUDGETS = {"rate", "steps"}
 # Experiments whose runs cannot bear a conclusion yet, and why not; the pages
 # say of them what came out, and infer nothing.
-WITHOUT_ROWS = {
-    "doctor": "one rate and one budget",
-}
+WITHOUT_ROWS: dict[str, str] = {}
 
 
 def conclusion_breaks(root: Path) -> list[str]:

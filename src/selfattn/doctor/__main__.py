@@ -1,21 +1,26 @@
-"""`python -m selfattn.doctor package.module:Thing --kind self-attention`.
+"""`python -m selfattn.doctor path.py`, or `package.module:Thing`.
 
+All that a file makes is examined, or the one thing that is named; what kind
+it is of is guessed from how it looks, unless `--kind self-attention` tells.
 Facts are options: `--causal` for True, `--no-causal` for False, `--n-heads 3`
 for all else, in any order. Exits with 0 if the thing is healthy, 1 if it is
 ill, 2 if that could not be told, 3 if it is different from the usual in what
-nobody promised, and 4 if something that was told could not be tried.
+nobody promised, and 4 if something that was told could not be tried; of
+several things, with the gravest.
 """
 
+import json
 import sys
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 
-from selfattn.doctor.command.arguments import Request, read_arguments
+from selfattn.doctor.command.arguments import read_arguments
 from selfattn.doctor.command.listing import listed
-from selfattn.doctor.command.loading import load
-from selfattn.doctor.engine.examination import examine_made
-from selfattn.doctor.kinds import find_kind
-from selfattn.doctor.report import Report
+from selfattn.doctor.command.visiting import (
+    Visit,
+    gravest,
+    is_whole,
+    visits,
+)
 from selfattn.doctor.report.output import any_encoding, print_json
 from selfattn.doctor.report.rendering import write
 
@@ -35,28 +40,40 @@ def answered(arguments: Sequence[str] | None) -> int:
         if request.options.list:
             print(listed(request.options.kind))
             return 0
-        report = examined(request)
+        tell = in_json if request.options.json else in_words
+        return gravest(tell(visits(request), is_whole(request.thing)))
     except (ValueError, LookupError) as error:
         print(error.args[0] if error.args else error, file=sys.stderr)
         return 2
-    if request.options.json:
-        print_json(report.to_json())
-    else:
-        write(report)
-    return report.exit_code
 
 
-def examined(request: Request) -> Report:
-    """The report on what was asked for; it is imported by the child."""
-    name, facts, options = request
-    return examine_made(
-        partial(load, name),
-        name.rpartition(":")[2],
-        find_kind(options.kind),
-        facts,
-        options.time_limit,
-        options.memory_limit,
+def in_words(made: Iterable[Visit], several: bool) -> list[int]:
+    """Print what is said of each visit as it is made; the reports' codes."""
+    codes = []
+    for words, report in made:
+        if words:
+            print(words, flush=True)
+        if report is not None:
+            write(report)
+            codes.append(report.exit_code)
+        if several:
+            print(flush=True)
+    return codes
+
+
+def in_json(made: Iterable[Visit], several: bool) -> list[int]:
+    """Print all reports as JSON, in a list if a file was asked for."""
+    done = list(made)
+    told = [
+        {**json.loads(report.to_json()), "guess": words}
+        if report is not None
+        else {"guess": words}
+        for words, report in done
+    ]
+    print_json(
+        json.dumps(told if several else told[0], ensure_ascii=False, indent=2)
     )
+    return [report.exit_code for _, report in done if report is not None]
 
 
 if __name__ == "__main__":

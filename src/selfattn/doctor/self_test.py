@@ -8,6 +8,7 @@ from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises import find, names
 from selfattn.doctor.kind import Kind, Reading
 from selfattn.doctor.kinds import kinds
+from selfattn.doctor.report.progress import Progress
 
 PASSED = "(passed)"
 UNNAMED = "(unnamed)"
@@ -20,7 +21,12 @@ def survival() -> dict[str, dict[str, str]]:
         Exercise name → mistake name → the name that the doctor gave it,
         `PASSED` if it took the mistake for the solution, or `UNNAMED`.
     """
-    return {name: names_given(find(name)) for name in names()}
+    given = {}
+    with Progress() as progress:
+        for name in names():
+            progress.tell(f"at the exercise {name}")
+            given[name] = names_given(find(name))
+    return given
 
 
 def confusion() -> dict[str, dict[str, str]]:

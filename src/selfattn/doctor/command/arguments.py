@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 # A module or a file, a colon, and a name inside; no value is written so.
-THING = re.compile(r"(.+\.py|\w+(\.\w+)*):[^\W\d]\w*(\.\w+)*")
+THING = re.compile(r"(.+\.py|\w+(\.\w+)*):[^\W\d]\w*(\.\w+)*|.+\.py")
 
 UNITS = {"time": "seconds", "memory": "bytes"}
 
@@ -16,7 +16,7 @@ UNITS = {"time": "seconds", "memory": "bytes"}
 class Request(NamedTuple):
     """What is to be examined, as what, and how."""
 
-    thing: str  # "package.module:Thing" or "path.py:Thing"; "" if none is
+    thing: str  # "package.module:Thing" or "path.py", say; "" if none is
     facts: dict[str, Any]
     options: argparse.Namespace
 
@@ -33,8 +33,8 @@ def read_arguments(words: Sequence[str] | None = None) -> Request:
         return Request("", {}, chosen)
     things, rest = the_thing(rest)
     facts = read_facts(rest)
-    if not things or chosen.kind is None:
-        parser.error("say a thing and its --kind, or --list")
+    if not things:
+        parser.error("say a file or a thing in one, or --list")
     return Request(things, facts, chosen)
 
 
@@ -42,9 +42,10 @@ def options() -> argparse.ArgumentParser:
     """What reads the arguments, besides the thing and its facts."""
     parser = argparse.ArgumentParser(
         "python -m selfattn.doctor",
-        usage="%(prog)s THING --kind KIND [--FACT VALUE …] [options]",
+        usage="%(prog)s THING [--kind KIND] [--FACT VALUE …] [options]",
         description="What is wrong with this attention, and how to mend it. "
-        "THING is package.module:Thing or path.py:Thing.",
+        "THING is package.module:Thing or path.py:Thing, or path.py for all "
+        "that is in it.",
         epilog="Everything else is a fact: --causal, --no-causal, "
         "--n-heads 3. See --list --kind KIND for those of a kind.",
         allow_abbrev=False,  # --k may be a fact
@@ -83,8 +84,8 @@ def the_thing(words: Sequence[str]) -> tuple[str, list[str]]:
         )
     if not things and words and words[0][:2] != "--":
         raise ValueError(
-            "a thing is named package.module:Thing or path.py:Thing, but "
-            f"this is {words[0]!r}"
+            "a thing is named package.module:Thing or path.py:Thing, a file "
+            f"by its path, but this is {words[0]!r}"
         )
     rest = [word for word in words if word not in things]
     return "".join(things), rest

@@ -4,8 +4,10 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from selfattn.doctor.door.making import made
 from selfattn.doctor.engine.isolation import RefusedError, Stage, Watch
 
 
@@ -17,18 +19,29 @@ def load(name: str, watch: Watch) -> Any:
             else comes of the import is its own, and is not caught.
     """
     where, _, inside = name.rpartition(":")
-    watch(Stage("while it was imported"))
-    found = from_file(where) if where.endswith(".py") else from_module(where)
+    found: Any = load_module(where, watch)
     for part in inside.split("."):
         try:
             found = getattr(found, part)
         except AttributeError:
             raise RefusedError(f"There is no {part!r} in {where}") from None
+    return found
+
+
+def load_made(name: str, watch: Watch) -> Any:
+    """The same; of a class, one that is made by the names it asks for."""
+    return made(load(name, watch))
+
+
+def load_module(where: str, watch: Watch) -> ModuleType:
+    """The module that a name or the path of a file stands for."""
+    watch(Stage("while it was imported"))
+    found = from_file(where) if where.endswith(".py") else from_module(where)
     watch(Stage(""))
     return found
 
 
-def from_file(where: str) -> Any:
+def from_file(where: str) -> ModuleType:
     """A module from a file, as if it was imported from beside it."""
     path = Path(where)
     if not path.is_file():
@@ -46,7 +59,7 @@ def from_file(where: str) -> Any:
     return found
 
 
-def from_module(where: str) -> Any:
+def from_module(where: str) -> ModuleType:
     """A module by its name, from here or wherever Python looks."""
     sys.path.insert(0, "")  # as Python itself does for -c
     try:

@@ -10,6 +10,7 @@ from selfattn.doctor.engine.isolation import (
     Watch,
     can_fork,
     in_a_child,
+    place,
 )
 from selfattn.doctor.engine.modes import no_modes
 from selfattn.doctor.engine.outcome import in_words
@@ -20,6 +21,7 @@ from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.report import Report
 from selfattn.doctor.report.output import any_encoding
+from selfattn.doctor.report.progress import Progress
 
 
 def check(answer: Any, *, exercise: str) -> None:
@@ -110,8 +112,7 @@ def examine_made(
         memory_limit: as for `examine`.
     """
     kind.check(facts)
-    if facts.get("takes") is not None:
-        facts = {**facts, "takes": names_in(facts["takes"])}
+    facts = with_names(facts)
     for what, limit in (("time", time_limit), ("memory", memory_limit)):
         if not (limit is None or is_positive(limit)):
             raise ValueError(
@@ -128,11 +129,19 @@ def examine_made(
     if time_limit is not None and can_fork():
         return in_a_child(work, nothing_found, time_limit, memory_limit)
     try:
-        return work()
+        with Progress() as progress:
+            return work(lambda at: progress.tell(place(at, "")))
     except RefusedError:
         raise
     except (Exception, SystemExit) as error:  # in making it
         return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
+
+
+def with_names(facts: Facts) -> Facts:
+    """The facts, with a list of names in the place of a single one."""
+    if facts.get("takes") is None:
+        return facts
+    return {**facts, "takes": names_in(facts["takes"])}
 
 
 def names_in(takes: Any) -> list[str]:

@@ -17,13 +17,13 @@ import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol, Self, TypeVar
 
 import torch
 
 from selfattn.doctor.engine import processes
 from selfattn.doctor.engine.outcome import in_words
-from selfattn.doctor.report import Report
+from selfattn.doctor.report.progress import EVERY, Progress
 
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
 LONG = 1e8  # seconds, three years
@@ -38,7 +38,20 @@ class Stage(NamedTuple):
 
 # Is told, before each probe, what it claims; and a stage, where one begins.
 Watch = Callable[[str | Stage], object]
-Work = Callable[[Watch], Report]
+
+
+class Answer(Protocol):
+    """What comes out of a child: a report, or what else can be sent."""
+
+    def portable(self) -> Self:
+        """The same, without what cannot be sent."""
+
+    def with_(self, **changes: Any) -> Self:
+        """The same, with something changed, such as its ``trouble``."""
+
+
+Found = TypeVar("Found", bound=Answer)
+Work = Callable[[Watch], Found]
 
 
 class Trouble(NamedTuple):
@@ -68,11 +81,11 @@ def can_fork() -> bool:
 
 
 def in_a_child(
-    work: Work,
-    nothing_found: Report,
+    work: Work[Found],
+    nothing_found: Found,
     time_limit: float,
     memory_limit: float | None,
-) -> Report:
+) -> Found:
     """Do some work in a child process, and return its report.
 
     Args:
@@ -119,26 +132,25 @@ def end_with_all(guard: int) -> None:
 
 
 def listen(
-    pipe: Connection, guard: int, nothing_found: Report, time_limit: float
-) -> Report:
+    pipe: Connection, guard: int, nothing_found: Found, time_limit: float
+) -> Found:
     """Wait for the child's report, and note how far it came."""
     end = time.monotonic() + time_limit
     if time_limit > LONG:  # longer than the system can wait
         end = math.inf
     at = ""
     try:
-        while pipe.poll(None if math.isinf(end) else left(end)):
-            heard = pipe.recv()
-            if isinstance(heard, Report):
-                return heard
-            if isinstance(heard, Refusal):
-                raise RefusedError(heard.words)
-            if isinstance(heard, Trouble):
-                return nothing_found.with_(trouble=f"{heard.words}{at}.")
-            if isinstance(heard, Stage):
-                at = f" {heard.words}".rstrip()
-            elif isinstance(heard, str):
-                at = f" at the probe “{heard}”"
+        with Progress() as progress:
+            while comes(pipe, end, at, progress):
+                heard = pipe.recv()
+                if isinstance(heard, type(nothing_found)):
+                    return heard
+                if isinstance(heard, Refusal):
+                    raise RefusedError(heard.words)
+                if isinstance(heard, Trouble):
+                    words = f"{heard.words}{at}."
+                    return nothing_found.with_(trouble=words)
+                at = place(heard, at)
     except (EOFError, OSError):  # nobody is left to say more
         code = processes.ended(guard, left(end))
         if code is not None or left(end):
@@ -147,6 +159,25 @@ def listen(
         trouble=f"It did not come to an end within {time_limit:g} seconds, "
         f"and was stopped{at}. If it is only slow, say a longer time_limit."
     )
+
+
+def place(heard: object, before: str) -> str:
+    """Where the child is, in words, by what was heard of it."""
+    if isinstance(heard, Stage):
+        return f" {heard.words}".rstrip()
+    return f" at the probe “{heard}”" if isinstance(heard, str) else before
+
+
+def comes(pipe: Connection, end: float, at: str, progress: Progress) -> bool:
+    """Wait for what comes next; whether it came before the end."""
+    progress.tell(at)
+    if not progress.on:
+        return pipe.poll(None if math.isinf(end) else left(end))
+    while not pipe.poll(min(EVERY, left(end))):
+        if not left(end):
+            return False
+        progress.tell(at)
+    return True
 
 
 def left(end: float) -> float:
@@ -169,7 +200,7 @@ def ending(code: int | None) -> str:
 
 
 def stand_guard(
-    us: int, pipe: Connection, work: Work, memory_limit: float | None
+    us: int, pipe: Connection, work: Work[Any], memory_limit: float | None
 ) -> NoReturn:
     """Run in the guard: start the child, wait for it, leave nothing behind."""
     try:
@@ -219,7 +250,7 @@ def leave(code: int) -> NoReturn:
 
 
 def child(
-    pipe: Connection, work: Work, memory_limit: float | None
+    pipe: Connection, work: Work[Any], memory_limit: float | None
 ) -> NoReturn:
     """Run in the child: make the report, send it, and end at once."""
     try:

@@ -1,0 +1,135 @@
+"""The visits that were asked for: of a thing, or of all that a file makes."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from selfattn.doctor.command.arguments import Request
+from selfattn.doctor.command.loading import load, load_made, load_module
+from selfattn.doctor.door.guessing import Guess
+from selfattn.doctor.door.surveying import Survey, survey
+from selfattn.doctor.engine.examination import examine_made
+from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.report import Report
+
+GRAVEST_FIRST = (1, 2, 4, 3, 0)  # of the codes with which the command exits
+
+
+class Visit(NamedTuple):
+    """What is said before a report, if anything, and the report."""
+
+    words: str
+    report: Report | None
+
+
+def visits(request: Request) -> Iterator[Visit]:
+    """One visit for each thing that was asked for, as each is done."""
+    name, kind = request.thing, request.options.kind
+    if is_whole(name):
+        yield from visits_of_all(request)
+    elif kind is None:
+        yield guessed(request, the_guess(request))
+    else:
+        yield as_told(request)
+
+
+def is_whole(name: str) -> bool:
+    """Whether a whole file is meant, and not one thing in it."""
+    return name.endswith(".py")
+
+
+def visits_of_all(request: Request) -> Iterator[Visit]:
+    """Visits of all that a file makes, and what is left out."""
+    name, facts, options = request
+    found = surveyed(request)
+    if found.trouble:
+        yield Visit("", Report("file", 0, patient=name, trouble=found.trouble))
+    elif not found.guesses:
+        yield Visit(f"Nothing in {name} can be examined.", None)
+    for guess in found.guesses:
+        one = Request(f"{name}:{guess.name}", facts, options)
+        if options.kind is not None and guess.kind:
+            yield as_told(one)
+        else:
+            yield guessed(one, guess)
+
+
+def surveyed(request: Request) -> Survey:
+    """What there is, and of which kind it seems to be."""
+    name, _, options = request
+    what = load_module if is_whole(name) else load
+    limits = options.time_limit, options.memory_limit
+    return survey(partial(what, name), name.rpartition(":")[2], *limits)
+
+
+def the_guess(request: Request) -> Guess:
+    """What one thing looks like."""
+    found = surveyed(request)
+    name = request.thing.rpartition(":")[2]
+    return (
+        found.guesses[0] if found.guesses else Guess(name, "", found.trouble)
+    )
+
+
+def guessed(request: Request, guess: Guess) -> Visit:
+    """A visit of a thing of which nobody said what it is.
+
+    If it looks like two kinds, the one of which more can be said.
+    """
+    if not guess.kind:
+        return Visit(str(guess), None)
+    report = examined(request, guess.kind)
+    for other in guess.others:
+        if report.likely:
+            break
+        second = examined(request, other)
+        report = second if second.likely else report
+    return Visit(str(guess), report)
+
+
+def as_told(request: Request) -> Visit:
+    """A visit of a thing as what it was said to be, or as what it is.
+
+    The kind that was told is left only if nothing can be said of the thing
+    as that, and it looks like another.
+    """
+    kind = request.options.kind
+    report = examined(request, kind)
+    if report.likely:
+        return Visit("", report)
+    guess = the_guess(request)
+    if guess.kind in ("", kind) or kind in guess.others:
+        return Visit("", report)
+    other = examined(request, guess.kind)
+    if other.likely or report.exit_code == 2:
+        return Visit(f"You said {kind}, but {guess}", other)
+    return Visit(f"You said {kind}. But {guess}", report)
+
+
+def examined(request: Request, kind: str) -> Report:
+    """The report on one thing, as of some kind; its child imports it.
+
+    A class that only asks how it is to be made, is made by its names.
+    """
+    name, facts, options = request
+    for make in (load, load_made):
+        report = examine_made(
+            partial(make, name),
+            name.rpartition(":")[2],
+            find_kind(kind),
+            facts,
+            options.time_limit,
+            options.memory_limit,
+        )
+        if not report.question:
+            break
+    return report
+
+
+def gravest(codes: list[int]) -> int:
+    """Of the codes of several reports, the one to exit with; 2 if none.
+
+    >>> gravest([0, 3, 1, 2]), gravest([0, 0]), gravest([])
+    (1, 0, 2)
+    """
+    return next((code for code in GRAVEST_FIRST if code in codes), 2)

@@ -1,0 +1,171 @@
+"""What a function looks like, by what it takes and what it gives back.
+
+Each looks at one kind, and says how it found it, in words that end the
+sentence "it looks like …"; "" if the function is not of that form.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.door.names import says
+from selfattn.doctor.door.trying import (
+    alike,
+    close,
+    drawn,
+    first_tensor,
+    needed,
+    tensor,
+    two_valued,
+)
+from selfattn.doctor.patient import parameters
+
+Function = Callable[..., Any]
+
+N, M, D = 5, 7, 8
+BY_NAME = "of its name"  # which is the weakest reason
+TOKENS = torch.tensor([[4, 2, 7, 0, 0], [1, 2, 3, 4, 5]])
+LENGTHS = torch.tensor([3, 5])
+
+
+def of_three(f: Function, name: str) -> str:
+    """Attention: queries, keys and values, and an average of values."""
+    firsts = sorted(n.lstrip("_")[:1].lower() for n in parameters(f)[:3])
+    if firsts == ["k", "q", "v"]:
+        return "it takes q, k and v"
+    if len(needed(f)) != 3:
+        return ""
+    q, k, v = (
+        drawn(2, 3, N, D),
+        drawn(2, 3, M, D, seed=1),
+        torch.ones(2, 3, M, 4),
+    )
+    made = tensor(f, q, k, v)
+    if made is not None and close(made, torch.ones(2, 3, N, 4)):
+        return "its third argument is averaged"
+    return ""
+
+
+def of_scores(f: Function, name: str) -> str:
+    """Softmax: positive numbers of the same shape, that sum to one."""
+    x = drawn(3, N, M)
+    made = first_tensor(f, ((x,), (x, -1), (x, None)))
+    if not alike(made, x):
+        return ""
+    sums = [made.sum(axis) for axis in range(3)]
+    positive = bool((made >= 0).all())
+    if positive and any(close(s, torch.ones_like(s)) for s in sums):
+        return "what it gives is positive, and sums to one"
+    return BY_NAME if says(name, "softmax") else ""
+
+
+def of_a_causal_mask(f: Function, name: str) -> str:
+    """A mask for the past: of one number or two, a square of two values."""
+    made = first_tensor(f, ((N, M), (N,)))
+    if made is None or made.numel() != N * made.shape[-1]:
+        return ""
+    table = made.reshape(N, -1)
+    if table.shape[1] not in (N, M) or not two_valued(table):
+        return ""
+    return "of numbers of tokens it makes a table of two values"
+
+
+def of_a_padding_mask(f: Function, name: str) -> str:
+    """A mask for padding: of lengths or tokens, a row of two values each."""
+    calls = [(LENGTHS, N), (LENGTHS,), (TOKENS, 0), (TOKENS,)]
+    of_lengths = any("len" in word for word in (name, *parameters(f)))
+    for given in calls if of_lengths else calls[2:]:
+        made = tensor(f, *given)
+        if made is None or made.ndim < 2 or not two_valued(made):
+            continue
+        if made.shape[0] == 2 and made.shape[-1] == N:
+            return "of texts it makes a row of two values each"
+    return ""
+
+
+def of_a_table(f: Function, name: str) -> str:
+    """A table of positions: of two numbers, so many rows, so wide."""
+    for given in ((N, D), (D, N)):
+        made = tensor(f, *given)
+        if made is None or made.numel() != N * D or two_valued(made):
+            continue
+        if made.shape[-2:] in ((N, D), (D, N)) and bool(
+            (made.abs() < 2).all()
+        ):
+            return "of two numbers it makes a table that is so long and wide"
+    return ""
+
+
+def of_a_rotation(f: Function, name: str) -> str:
+    """RoPE: the same lengths, turned by an angle for each position."""
+    x = drawn(2, 1, 1, D).expand(2, 4, 4, D)
+    calls = ((x,), (x, 0), (x, torch.arange(4)))
+    made = first_tensor(f, calls)
+    if not alike(made, x):
+        return ""
+    kept = close(made.norm(dim=-1), x.norm(dim=-1))
+    if kept and not close(made, made[:, :1, :1].expand_as(made)):
+        return "it turns tokens by their place, and keeps their lengths"
+    return BY_NAME if says(name, "rope") else ""
+
+
+def of_addition(f: Function, name: str) -> str:
+    """Positions: what it adds is the same whatever the tokens are."""
+    for width in (D, 6, 12, 16, 32, 64, 4):
+        one, other = drawn(2, 3, width), drawn(2, 3, width, seed=1)
+        first, second = tensor(f, one), tensor(f, other)
+        if not (alike(first, one) and alike(second, one)):
+            continue
+        added = first - one
+        if close(added, second - other) and not close(first, one):
+            return "it adds the same to all tokens, whatever they are"
+    return BY_NAME if says(name, "positions") else ""
+
+
+def of_a_norm(f: Function, name: str) -> tuple[str, str]:
+    """A norm with its parameters: which of the two, and why."""
+    x, ones, zeros = 3 * drawn(2, N, D) + 1, torch.ones(D), torch.zeros(D)
+    calls = ((x, ones, zeros), (x, ones, zeros, 1e-5))
+    made = first_tensor(f, (*calls, (x, ones), (x, ones, 1e-5)))
+    return which_norm(made, x, name)
+
+
+def which_norm(made: Tensor | None, x: Tensor, name: str) -> tuple[str, str]:
+    """Which norm has made something of x, and why it seems so."""
+    if not alike(made, x):
+        return "", ""
+    square, mean = made.square().mean(dim=-1), made.mean(dim=-1)
+    if close(square, torch.ones_like(square)):
+        if close(mean, torch.zeros_like(mean)):
+            return "layer-norm", "tokens come out with mean 0 and size 1"
+        return "rms-norm", "tokens come out with size 1"
+    for kind in ("rms-norm", "layer-norm"):
+        if says(name, kind):
+            return kind, BY_NAME
+    return "", ""
+
+
+LOOKS = {
+    "causal-mask": of_a_causal_mask,
+    "padding-mask": of_a_padding_mask,
+    "sinusoidal": of_a_table,
+    "softmax": of_scores,
+    "rope": of_a_rotation,
+    "positions": of_addition,
+}
+
+
+def kinds_of(f: Function, name: str) -> list[tuple[str, str]]:
+    """The kinds that a function may be of, the likeliest first, and why."""
+    if why := of_three(f, name):
+        both = ["attention", "efficient"]
+        if says(" ".join((name, *parameters(f))), "efficient"):
+            both.reverse()
+        return [(kind, why) for kind in both]
+    found = [(kind, look(f, name)) for kind, look in LOOKS.items()]
+    found = [one for one in (*found, of_a_norm(f, name)) if one[1]]
+    return sorted(
+        found, key=lambda one: (one[1] == BY_NAME, not says(name, one[0]))
+    )

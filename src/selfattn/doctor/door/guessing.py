@@ -1,0 +1,49 @@
+"""Which kind a thing looks like, and why."""
+
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from selfattn.doctor.door import functions, modules
+from selfattn.doctor.door.making import made
+from selfattn.doctor.door.names import PLAIN, says
+from selfattn.doctor.engine.outcome import in_words
+
+
+class Guess(NamedTuple):
+    """What a thing seems to be: the likeliest kind, why, and others."""
+
+    name: str
+    kind: str = ""  # "" if it looks like none
+    why: str = ""
+    others: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """In a sentence.
+
+        >>> print(Guess("mine", "softmax", "it sums to one"))
+        mine looks like softmax: it sums to one.
+        """
+        if self.kind:
+            return f"{self.name} looks like {self.kind}: {self.why}."
+        return f"{self.name} is left out: {self.why}."
+
+
+def guess(thing: Any, name: str) -> Guess:
+    """What a function, a class or a module looks like."""
+    try:
+        one = made(thing)
+    except Exception as error:
+        raised = in_words(error)
+        return Guess(name, "", f"as I tried to make one, it raised {raised}")
+    is_module = isinstance(one, nn.Module)
+    own = getattr(type(one) if is_module else one, "__name__", "")
+    names = f"{own or type(one).__name__} {name}"
+    found = (modules if is_module else functions).kinds_of(one, names)
+    if not found:
+        why = "of its name, though it does not do what such a thing does"
+        found = [(kind, why) for kind in PLAIN if says(names, kind)][:1]
+    if not found:
+        return Guess(name, "", "it looks like nothing that I examine")
+    (kind, why), *others = found
+    return Guess(name, kind, why, tuple(kind for kind, _ in others))

@@ -1,0 +1,193 @@
+"""What a module looks like: by its parts, and by what it does to tokens."""
+
+import copy
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.door import functions
+from selfattn.doctor.door.names import CACHES, MASKS, says
+from selfattn.doctor.door.trying import (
+    alike,
+    attempt,
+    close,
+    drawn,
+    needed,
+    tensor,
+)
+from selfattn.doctor.kinds.layer.calling import NAMES
+from selfattn.doctor.patient import parameters
+
+N = 5
+
+
+def widths(module: nn.Module) -> list[int]:
+    """How wide its tokens may be, the likeliest first."""
+    tables = [p for p in module.parameters() if p.ndim > 1]
+    found = [table.shape[-1] for table in tables]
+    found += [p.shape[-1] for p in module.parameters() if p.ndim == 1]
+    found += [b.shape[-1] for b in module.buffers() if b.ndim > 1]
+    return list(dict.fromkeys([*found, 8]))
+
+
+def kinds_of(module: nn.Module, name: str) -> list[tuple[str, str]]:
+    """The kinds that a module may be of, the likeliest first, and why."""
+    if not any(p.ndim > 1 for p in module.parameters()):
+        found = list(without_matrices(module, name))
+    else:
+        found = list(with_a_table(module, name)) or of_matrices(module, name)
+    return found
+
+
+def without_matrices(
+    module: nn.Module, name: str
+) -> Iterator[tuple[str, str]]:
+    """A norm, a softmax, or what adds a table that it keeps as a buffer."""
+    for width in widths(module):
+        x = 3 * drawn(2, N, width) + 1
+        kind, why = functions.which_norm(tensor(module, x), x, name)
+        if kind:
+            yield kind, why
+            return
+    if why := functions.of_scores(module, name):
+        yield "softmax", why
+    yield from with_a_table(module, name)
+
+
+def with_a_table(module: nn.Module, name: str) -> Iterator[tuple[str, str]]:
+    """What adds a table of its own to tokens."""
+    if any(isinstance(part, nn.Linear) for part in module.modules()):
+        return
+    for width in widths(module):
+        one, other = drawn(2, 3, width), drawn(2, 3, width, seed=1)
+        first, second = tensor(module, one), tensor(module, other)
+        if not (alike(first, one) and alike(second, one)):
+            continue
+        if close(first - one, second - other) and not close(first, one):
+            yield "positions", "it adds the same to all tokens"
+            return
+
+
+def of_matrices(module: nn.Module, name: str) -> list[tuple[str, str]]:
+    """Attention, a block, or a decoder that keeps a cache."""
+    if keeps_a_cache(module):
+        return [("cached-decoder", "it takes what it kept, and gives it back")]
+    two = takes_two(module)
+    if is_block(module):
+        path = "a path leads past its parts, or norms and a network say so"
+        kind = "decoder-block" if two else "encoder-block"
+        return [(kind, f"{path}{', and it takes two sequences' * two}")]
+    if not (mixes(module, two) or says(name, "self-attention")):
+        return []
+    why = "what a token gets depends on other tokens"
+    layers = [("cross-attention", f"{why}, of a second sequence")]
+    alone = [("self-attention", why)]
+    return layers + alone if two else alone
+
+
+def keeps_a_cache(module: nn.Module) -> bool:
+    """Whether what it gives holds more than weights, or a cache by name."""
+    named = any(CACHES.search(n) for n in parameters(module.forward)[1:])
+    for width in widths(module):
+        x = drawn(2, N, width)
+        for given in ((x, None), (x,)):
+            made = attempt(module, *given)
+            if isinstance(made, Tensor):
+                return False
+            if isinstance(made, tuple) and len(made) == 2:
+                return named or isinstance(made[1], dict | tuple | list)
+    return named
+
+
+def takes_two(module: nn.Module) -> bool:
+    """Whether it takes a second sequence, which may be of another length."""
+    listed = parameters(module.forward)
+    if set(listed[1:]) & {*NAMES["context"]}:
+        return True
+    if not [n for n in needed(module)[1:] if not MASKS.search(n.lower())]:
+        return False
+    for width in widths(module):
+        x, y = drawn(2, N, width), drawn(2, N + 2, width, seed=1)
+        if tensor(module, x, y) is not None:
+            return True
+        if tensor(module, x, y, y) is not None:
+            return True
+    return False
+
+
+def calls(module: nn.Module, two: bool) -> Iterator[tuple[Tensor | None, ...]]:
+    """What it may be called with: tokens, and what it needs besides."""
+    n = max(1, len(needed(module)))
+    for width in widths(module):
+        x, y = drawn(2, N, width), drawn(2, N, width, seed=1)
+        yield (x, *[y if two else None] * (n - 1))
+        yield (x, *[x] * (n - 1))
+
+
+def mixes(module: nn.Module, two: bool) -> bool:
+    """Whether a token of what goes in changes what others get.
+
+    Tokens may be the second axis or the first.
+    """
+    for given in calls(module, two):
+        made = tensor(module, *given)
+        if made is None or made.ndim < 3:
+            continue
+        return any(moves_others(module, given, made, axis) for axis in (1, 0))
+    return False
+
+
+def moves_others(
+    module: nn.Module,
+    given: tuple[Tensor | None, ...],
+    made: Tensor,
+    axis: int,
+) -> bool:
+    """Whether what stands at 1 of an axis changes what is made elsewhere."""
+    moved = [x if x is None else x.clone() for x in given]
+    for x in moved:
+        if x is not None:
+            here = x.select(axis, 1)
+            here.copy_(here.flip(-1) + 1)
+    after = tensor(module, *moved)
+    if after is None or after.shape != made.shape or after.shape[axis] < 2:
+        return False
+    change = (after - made).abs().transpose(0, axis).flatten(1).amax(dim=1)
+    return bool((torch.cat([change[:1], change[2:]]) > 1e-6).any())
+
+
+def is_block(module: nn.Module) -> bool:
+    """Whether a path leads past it, or it has two norms and a network."""
+    silent = copy.deepcopy(module)
+    with torch.no_grad():
+        for parameter in silent.parameters():
+            if parameter.ndim > 1:
+                parameter.zero_()
+    for given in calls(silent, takes_two(module)):
+        made = tensor(silent, *given)
+        x = given[0]
+        if x is not None and alike(made, x) and same_direction(x, made):
+            return True
+    return norms_of(module) > 1 and has_a_network(module)
+
+
+def same_direction(x: Tensor, y: Tensor) -> bool:
+    """Whether tokens are multiples of each other, but for their means."""
+    x, y = (t - t.mean(dim=-1, keepdim=True) for t in (x, y))
+    return bool((torch.cosine_similarity(x, y, dim=-1) > 0.99).all())
+
+
+def norms_of(module: nn.Module) -> int:
+    """How many norms it has: parts with vectors of its width alone."""
+    width = widths(module)[0]
+    return sum(
+        {p.shape for p in part.parameters()} == {torch.Size([width])}
+        for part in module.modules()
+    )
+
+
+def has_a_network(module: nn.Module) -> bool:
+    """Whether one map leads to another width, and one leads back."""
+    tables = [tuple(p.shape) for p in module.parameters() if p.ndim == 2]
+    return any(a != b and (b, a) in tables for a, b in tables)

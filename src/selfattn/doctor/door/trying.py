@@ -1,0 +1,84 @@
+"""To call a thing and see what comes, whatever it does."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.patient import Call, copied
+
+
+def attempt(thing: Callable[..., Any], *given: Any) -> Any:
+    """What it gives; None if it raises, or gives something without tensors.
+
+    It is given copies, and random numbers that are the same every time.
+    """
+    call = Call(tuple(copied(x) for x in given), {})
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return thing(*call.arguments)
+    except Exception:
+        return None
+
+
+def tensor(thing: Callable[..., Any], *given: Any) -> Tensor | None:
+    """The tensor that it gives, or the first of several; else None."""
+    made = attempt(thing, *given)
+    if isinstance(made, tuple | list) and made:
+        made = made[0]
+    return made if isinstance(made, Tensor) else None
+
+
+def first_tensor(
+    thing: Callable[..., Any], calls: Sequence[Sequence[Any]]
+) -> Tensor | None:
+    """What the first of some calls gives that gives a tensor."""
+    for given in calls:
+        made = tensor(thing, *given)
+        if made is not None:
+            return made
+    return None
+
+
+def needed(thing: Callable[..., Any]) -> list[str]:
+    """The names of the arguments without which it cannot be called."""
+    called = getattr(thing, "forward", thing)
+    try:
+        listed = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    by_place = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    return [
+        p.name for p in listed if p.default is p.empty and p.kind in by_place
+    ]
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    """Normal random numbers, the same every time."""
+    chance = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=chance)
+
+
+def close(one: Tensor, other: Tensor) -> bool:
+    """Whether two are nearly equal; not, if their shapes differ."""
+    if one.shape != other.shape:
+        return False
+    return torch.allclose(one.float(), other.float(), rtol=1e-3, atol=1e-3)
+
+
+def alike(made: Tensor | None, x: Tensor) -> TypeGuard[Tensor]:
+    """Whether something is of the same form as x: its shape, and numbers."""
+    return (
+        made is not None and made.shape == x.shape and made.is_floating_point()
+    )
+
+
+def two_valued(made: Tensor) -> bool:
+    """Whether there are two numbers in it, or one: it may be a mask."""
+    return made.isnan().sum() == 0 and len(made.float().unique()) <= 2

@@ -1,0 +1,135 @@
+"""A file at the door: each thing is guessed, said and examined."""
+
+import json
+
+import pytest
+
+from selfattn.doctor.__main__ import main
+
+FILE = """
+import torch
+from torch import nn
+
+
+def halves(x):
+    return x.chunk(2, dim=-1)
+
+
+def attend(q, k, v):
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-2) @ v
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x):
+        b, n, d = x.shape
+        split = b, n, self.heads, d // self.heads
+        parts = [p.view(split) for p in self.qkv(x).chunk(3, -1)]
+        q, k, v = (p.transpose(1, 2) for p in parts)
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        output = scores.softmax(-1) @ v
+        return self.out(output.transpose(1, 2).reshape(b, n, d))
+"""
+
+
+@pytest.fixture
+def told(tmp_path, capsys):
+    """What the command says of some lines: its code, its words."""
+
+    def run(lines, *more, inside=""):
+        path = tmp_path / "mine.py"
+        path.write_text(lines, "utf-8")
+        code = main([f"{path}{inside}", *more])
+        out = capsys.readouterr()
+        assert "Traceback" not in out.out + out.err
+        return code, out.out
+
+    return run
+
+
+def test_a_file_alone_is_enough(told):
+    code, out = told(FILE)
+    halves, attend, attention = out.split("\n\n")[:3]
+    assert code == 1  # one of them is ill
+    assert halves.startswith("halves is left out: ")
+    assert attend.startswith("attend looks like attention: it takes q, k ")
+    assert "\n✗ attend (attention): softmax over queries\n" in attend
+    assert attention.startswith("Attention looks like self-attention: ")
+    assert "\n✓ Attention (self-attention): healthy, on " in attention
+
+
+def test_one_thing_needs_no_kind(told):
+    code, out = told(FILE, inside=":Attention")
+    assert code == 0
+    assert out.startswith("Attention looks like self-attention: what a ")
+
+
+@pytest.mark.parametrize(
+    ("inside", "wrong", "right"),
+    [
+        (":attend", "softmax", "✗ attend (attention): softmax over queries"),
+        (":attend", "self-attention", "✗ attend (attention): softmax over "),
+        (":Attention", "attention", "✓ Attention (self-attention): healthy"),
+        (":Attention", "encoder-block", "✓ Attention (self-attention): "),
+    ],
+)
+def test_a_wrong_kind_is_answered_by_the_right_one(inside, wrong, right, told):
+    _, out = told(FILE, "--kind", wrong, inside=inside)
+    assert out.startswith(f"You said {wrong}, but {inside[1:]} looks like ")
+    assert f"\n{right}" in out
+
+
+def test_a_right_kind_is_taken_as_it_is_told(told):
+    _, out = told(FILE, "--kind", "attention", inside=":attend")
+    assert out.startswith("✗ attend (attention): softmax over queries")
+
+
+def test_a_kind_told_of_a_file_is_tried_on_what_is_in_it(told):
+    code, out = told(FILE, "--kind", "attention")
+    assert code == 1 and "\n✗ attend (attention): softmax over" in out
+    assert "You said attention, but Attention looks like self-att" in out
+
+
+def test_facts_are_passed_on(told):
+    lines = "def look(a, b, c):\n    return (a @ b.mT).softmax(-1) @ c\n"
+    code, out = told(lines)
+    assert code != 0
+    code, out = told(lines, "--scale", "1.0", "--layout", "any")
+    assert code == 0 and "✓ look (attention): healthy" in out
+
+
+def test_a_file_as_json_is_a_list(told):
+    code, out = told(FILE, "--json")
+    halves, attend, attention = json.loads(out)
+    assert code == 1 and halves.keys() == {"guess"}
+    assert attend["mistake"]["name"] == "softmax over queries"
+    assert attention["healthy"] and attention["kind"] == "self-attention"
+    assert attention["guess"].startswith("Attention looks like self-att")
+
+
+def test_one_thing_as_json_is_what_it_was(told):
+    code, out = told(FILE, "--json", inside=":Attention")
+    assert code == 0 and json.loads(out)["healthy"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "words"),
+    [
+        ("1 / 0", 2, "It raises ZeroDivisionError: division by zero while"),
+        ("import torch", 2, "mine.py can be examined."),
+        ("def f(x): return x", 2, "f is left out: it looks like nothing"),
+    ],
+)
+def test_a_file_without_patients_is_no_success(lines, code, words, told):
+    found, out = told(lines)
+    assert found == code and words in " ".join(out.split())
+
+
+def test_a_file_that_is_not_there_is_named(capsys):
+    assert main(["nowhere.py"]) == 2
+    assert "There is no file nowhere.py" in capsys.readouterr().err

@@ -1,0 +1,82 @@
+"""Functions are told apart by what they take and give back."""
+
+import torch
+from torch.nn.functional import elu, layer_norm
+
+from selfattn import attention
+from selfattn.doctor.door import functions
+from selfattn.doctor.door.functions import BY_NAME, kinds_of
+from selfattn.masks import causal_mask, padding_mask
+from selfattn.positions import rope, sinusoidal
+
+
+def first(f, name="f"):
+    """The likeliest kind, or nothing."""
+    found = kinds_of(f, name)
+    return found[0][0] if found else ""
+
+
+def linear(q, k, v, window=3):
+    return v
+
+
+def test_the_package_s_own_functions_are_known_under_any_name():
+    known = {
+        "attention": attention,
+        "causal-mask": causal_mask,
+        "padding-mask": padding_mask,
+        "softmax": lambda scores: scores.softmax(dim=-1),
+        "sinusoidal": sinusoidal,
+        "rope": rope,
+        "rms-norm": lambda x, gain: (
+            x / x.square().mean(-1, keepdim=True).sqrt() * gain
+        ),
+        "layer-norm": lambda x, gain, shift: layer_norm(
+            x, x.shape[-1:], gain, shift
+        ),
+        "positions": lambda x: x + torch.arange(x.shape[1])[:, None] / 9,
+    }
+    assert {kind: first(f) for kind, f in known.items()} == {
+        kind: kind for kind in known
+    }
+
+
+def test_three_arguments_without_their_names_are_averaged_or_not():
+    assert first(lambda a, b, c: attention(a, b, c)) == "attention"
+    assert first(lambda a, b, c: a + b) == ""
+
+
+def test_what_saves_work_says_so_by_its_names():
+    assert [kind for kind, _ in kinds_of(linear, "f")] == [
+        "efficient",
+        "attention",
+    ]
+
+
+def test_a_softmax_over_another_axis_is_one_and_a_feature_map_is_none():
+    assert first(lambda x: x.softmax(dim=0)) == "softmax"
+    assert first(lambda x: elu(x) + 1) == ""
+    assert first(lambda x: elu(x) + 1, "softmax") == "softmax"
+
+
+def test_halves_that_change_places_are_no_rotation():
+    def rotate_half(x):
+        one, other = x.chunk(2, dim=-1)
+        return torch.cat((-other, one), dim=-1)
+
+    assert first(rotate_half, "rotate_half") == ""
+    assert kinds_of(rotate_half, "apply_rotary") == [("rope", BY_NAME)]
+
+
+def test_a_table_of_two_values_is_a_mask_and_one_of_many_is_none():
+    assert first(lambda n: torch.ones(n, n).tril()) == "causal-mask"
+    assert first(lambda n, d: torch.rand(n, d)) == "sinusoidal"
+    assert first(lambda n: torch.ones(n)) == ""
+    assert functions.of_a_padding_mask(lambda ids: ids == 0, "f")
+    assert not functions.of_a_padding_mask(lambda ids: ids, "f")
+
+
+def test_the_name_alone_comes_last():
+    """What it does is looked at before what it is called."""
+    found = kinds_of(lambda x: x.softmax(-1), "rope")
+    assert [kind for kind, _ in found] == ["softmax", "rope"]

@@ -1,0 +1,86 @@
+"""The door guesses right of strangers that were not chosen to suit it.
+
+They are the sound styles of the clinic by which the doctor may be tuned, told
+apart by a hash; then the same with a mistake planted in them, as strangers
+come to a doctor.
+"""
+
+from random import Random
+
+import pytest
+from torch import nn
+
+from selfattn.doctor.door.guessing import Guess, guess
+from tools.measure.clinic.operators import mutants
+from tools.measure.clinic.patients import module, styles
+
+STYLES = [style for style in styles() if style.half == "tune"]
+PLANTED, FEWEST = 2, 0.97  # mistakes in each, and the share guessed right
+
+
+def named(style):
+    return f"{style.kind}/{style.name}"
+
+
+def guessed(text):
+    """The guess for what a text hands over, under the name it has there."""
+    thing = module(text, "stranger").PATIENT
+    return guess(thing, getattr(thing, "__name__", type(thing).__name__))
+
+
+def test_there_are_thirty_files_and_every_kind_is_among_them():
+    assert len(STYLES) >= 30
+    assert len({style.kind for style in STYLES}) == 15
+
+
+@pytest.mark.parametrize("style", STYLES, ids=named)
+def test_a_stranger_is_known_by_how_it_looks(style):
+    found = guessed(style.text)
+    assert found.kind == style.kind and found.why
+
+
+@pytest.mark.parametrize("style", STYLES, ids=named)
+def test_a_class_is_known_without_one_that_was_made(style):
+    thing = module(style.text, "stranger").PATIENT
+    if isinstance(thing, nn.Module):
+        own = type(thing)
+        assert guess(own, own.__name__).kind == style.kind
+    else:
+        assert guess(thing, "f").kind != ""
+
+
+def test_the_ill_are_known_as_what_they_should_be():
+    """Nearly all: one that adds its input, say, looks like a block."""
+    draw, right, of = Random(0), 0, 0
+    for style in STYLES:
+        planted = list(mutants(style))
+        for mutant in draw.sample(planted, min(PLANTED, len(planted))):
+            right += guessed(mutant.text).kind == style.kind
+            of += 1
+    assert of > 90 and right >= FEWEST * of
+
+
+def test_what_looks_like_nothing_is_left_out_and_says_so():
+    found = guess(lambda x: x.relu(), "relu")
+    assert not found.kind and str(found).startswith("relu is left out: it ")
+    network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+    assert guess(network, "network").kind == ""
+
+
+def test_what_does_nothing_right_is_known_by_its_name():
+    found = guess(lambda x: x.sum(), "my_softmax")
+    assert found.kind == "softmax" and "of its name" in found.why
+
+
+def test_a_class_that_cannot_be_made_is_left_out_with_the_reason():
+    class Asks(nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.width = config.width
+
+    assert "no attribute 'width'" in guess(Asks, "Asks").why
+
+
+def test_a_guess_reads_as_a_sentence():
+    made = Guess("f", "rope", "it turns tokens", ("softmax",))
+    assert str(made) == "f looks like rope: it turns tokens."

@@ -1,0 +1,86 @@
+"""A file is looked at in a process of its own, whatever it does."""
+
+import os
+from functools import partial
+
+import pytest
+
+from selfattn.doctor.command.loading import load, load_module
+from selfattn.doctor.door import surveying as door
+from selfattn.doctor.door.surveying import Survey, survey
+from selfattn.doctor.engine.isolation import RefusedError
+
+FILE = """
+def attend(q, k, v):
+    return (q @ k.mT).softmax(-1) @ v
+
+def halves(x):
+    return x.chunk(2, dim=-1)
+"""
+
+
+@pytest.fixture
+def surveyed(tmp_path):
+    """What is found in some lines, or in one thing that they name."""
+
+    def run(lines, inside="", limit=20.0):
+        path = tmp_path / "mine.py"
+        path.write_text(lines, "utf-8")
+        if inside:
+            make = partial(load, f"{path}:{inside}")
+        else:
+            make = partial(load_module, str(path))
+        return survey(make, inside, limit, None)
+
+    return run
+
+
+def test_each_thing_of_a_file_is_guessed_in_its_order(surveyed):
+    found = surveyed(FILE)
+    assert [(g.name, g.kind) for g in found.guesses] == [
+        ("attend", "attention"),
+        ("halves", ""),
+    ]
+    assert found.trouble == ""
+
+
+def test_one_thing_of_a_file_is_guessed_alone(surveyed):
+    (guess,) = surveyed(FILE, "attend").guesses
+    assert (guess.name, guess.kind) == ("attend", "attention")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("1 / 0", "It raises ZeroDivisionError: division by zero while it"),
+        ("import os; os._exit(4)", "It ended the process with code 4 while"),
+        ("while True: pass", "within 1 seconds, and was stopped while it was"),
+    ],
+)
+def test_a_file_that_goes_wrong_is_a_report(lines, words, surveyed):
+    found = surveyed(lines + FILE, limit=1.0)
+    assert found.guesses == () and words in found.trouble
+
+
+def test_a_thing_that_ends_the_process_ends_its_child_alone(surveyed):
+    lines = "import os\ndef attend(q, k, v): os._exit(3)\n"
+    lines += "def f(x): os._exit(3)\n"
+    found = surveyed(lines)
+    assert "code 3 while its kind was guessed" in found.trouble
+
+
+def test_without_a_fork_it_is_done_here(surveyed, monkeypatch):
+    monkeypatch.setattr(door, "can_fork", lambda: False)
+    monkeypatch.setattr(os, "fork", None)
+    assert surveyed(FILE).guesses[0].kind == "attention"
+    assert "ZeroDivisionError" in surveyed("1 / 0").trouble
+
+
+def test_what_is_not_there_is_refused(surveyed):
+    with pytest.raises(RefusedError, match="There is no 'nothing' in"):
+        surveyed(FILE, "nothing")
+
+
+def test_a_survey_can_be_sent_and_completed():
+    found = Survey().with_(trouble="It fell.")
+    assert found.trouble == "It fell." and found.portable() is found
