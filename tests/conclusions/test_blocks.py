@@ -61,7 +61,7 @@ def test_under_a_causal_mask_the_past_of_a_stack_stays():
 
 
 @torch.no_grad()
-def test_the_size_that_goes_into_a_pre_norm_stack_comes_out():
+def test_a_large_input_leaves_a_pre_norm_stack_as_large():
     """Sublayers see normed tokens: large ones are added to as small ones."""
     x = draw(2, N, D)
     for network in NETWORKS:
@@ -70,3 +70,16 @@ def test_the_size_that_goes_into_a_pre_norm_stack_comes_out():
         assert (added[0] - added[1]).abs().max() < 1e-3
         last = nn.LayerNorm(D).double()(run(stacked, 1e4 * x))
         assert abs(last.std() - 1) < 0.05
+
+
+@torch.no_grad()
+def test_a_small_input_leaves_a_pre_norm_stack_larger():
+    """What is added is as large as to a large one."""
+    x = draw(2, N, D)
+    for network in NETWORKS:
+        for blocks in (3, 12, 48):
+            stacked = stack(blocks, network)
+            small, large = (
+                run(stacked, c * x).std() / (c * x).std() for c in (0.01, 1e4)
+            )
+            assert small > 10 and abs(large - 1) < 0.05

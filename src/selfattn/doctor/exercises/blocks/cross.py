@@ -29,7 +29,7 @@ def the_memory_asks(y, memory, W_q, W_k, W_v):
     """There is a row for each token of the memory, not of the target.
 
     Cause: Queries are made of the memory, keys and values of the target.
-    Cure: Who wants to know makes the query: y @ W_q.
+    Cure: Whoever wants to know makes the query: y @ W_q.
     """
     return attention(memory @ W_q, y @ W_k, y @ W_v)
 
