@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import nbformat
 import numpy as np
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 from PIL import Image
 
 from tools.verify.pictures import other_pictures
@@ -119,3 +120,38 @@ def test_rounding_on_an_edge_is_no_other_picture():
 )
 def test_another_picture_is_red(fresh):
     assert other_pictures(fresh, outputs(png(100)))
+
+
+EMPTY = {
+    "Cell 1": "torch.testing.assert_close(a, a)",
+    "Cell 2": "torch.testing.assert_close(0 * a, a - a.clone())",
+    "Cell 3": "assert torch.allclose(a, a)",
+    "Cell 4": "assert torch.equal(a, a)",
+}
+SOUND = [
+    "torch.testing.assert_close(a, a.clone())",
+    "assert torch.equal(a > 9, a > 10)",
+    "assert not (0 * a).any()",
+    "assert torch.allclose(0 * a, torch.zeros(3))",
+]
+
+
+def test_a_comparison_of_nothing_is_red(tmp_path):
+    """Zeros beside zeros, and a tensor beside itself, prove nothing."""
+    cells = ["import torch\n\na = torch.ones(3)", *EMPTY.values(), *SOUND]
+    book = new_notebook(cells=[new_code_cell(source) for source in cells])
+    nbformat.write(book, tmp_path / "empty.ipynb")
+    report = tmp_path / "report.xml"
+    flags = ["-p", "tools.verify.comparisons", "--nbval", "-q"]
+    flags += ["--nbval-current-env", f"--junitxml={report}"]
+    flags += ["-c", ROOT / "pyproject.toml", f"--rootdir={tmp_path}"]
+    subprocess.run(
+        [sys.executable, "-m", "pytest", *flags, tmp_path / "empty.ipynb"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    cases = list(ElementTree.parse(report).iter("testcase"))
+    assert len(cases) == len(cells)
+    red = [c for c in cases if c.find("failure") is not None]
+    assert [c.attrib["name"] for c in red] == list(EMPTY)

@@ -868,3 +868,16 @@ def test_a_long_answer_is_not_printed_whole():
     report = examine(table, exercise="positions/sinusoidal")
     assert not report.passed
     assert len(str(report)) < 3000
+
+
+@pytest.mark.parametrize(("tile", "wrong"), [(1, [0, 2]), (2, []), (3, [])])
+def test_one_pass_is_wrong_on_the_running_numbers_key_by_key(tile, wrong):
+    """So the page says; that is where a reader first tries it."""
+    exercise = find("flash/one_pass")
+    [shown] = (m for m in exercise.mistakes if m.name == "never shrunk")
+    q = torch.tensor([[1.0, 0.0], [0.0, 2.0], [2.0, 1.0]])
+    k = torch.tensor([[1.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
+    v = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+    rows = enumerate(q @ k.T / 2**0.5)
+    made = [(i, shown.answer(s, v, tile), s.softmax(0) @ v) for i, s in rows]
+    assert [i for i, a, b in made if not torch.allclose(a, b)] == wrong

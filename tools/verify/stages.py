@@ -64,6 +64,8 @@ def notebooks() -> list[str]:
     return [
         "-p",
         "tools.verify.pictures",
+        "-p",
+        "tools.verify.comparisons",
         "--nbval",
         "--nbval-current-env",
         "--nbval-cell-timeout=60",

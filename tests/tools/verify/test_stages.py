@@ -73,10 +73,11 @@ def test_a_stage_that_does_not_exist_is_refused(
 
 def test_notebooks_are_compared_strictly_and_by_name():
     arguments = stages.notebooks()
-    pictures = ["-p", "tools.verify.pictures"]
-    assert arguments[:4] == [*pictures, "--nbval", "--nbval-current-env"]
+    plugins = ["-p", "tools.verify.pictures"]
+    plugins += ["-p", "tools.verify.comparisons"]
+    assert arguments[:6] == [*plugins, "--nbval", "--nbval-current-env"]
     assert "--nbval-lax" not in arguments
-    paths = [a for a in arguments[2:] if not a.startswith("-")]
+    paths = [a for a in arguments[4:] if not a.startswith("-")]
     assert "book/dot_product.ipynb" in paths
     assert [p for p in paths if not p.startswith("book/")] == []
 
@@ -85,7 +86,7 @@ def test_without_a_notebook_pytest_is_not_let_loose_on_everything(
     monkeypatch,
 ):
     monkeypatch.setattr(notebooks, "in_contents", lambda root: [])
-    (nothing,) = [a for a in stages.notebooks()[2:] if a[0] != "-"]
+    (nothing,) = [a for a in stages.notebooks()[4:] if a[0] != "-"]
     assert not (stages.ROOT / nothing).exists()
 
 
