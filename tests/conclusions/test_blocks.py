@@ -70,14 +70,7 @@ def test_a_large_input_leaves_a_pre_norm_stack_as_large():
         assert (added[0] - added[1]).abs().max() < 1e-3
         last = nn.LayerNorm(D).double()(run(stacked, 1e4 * x))
         assert abs(last.std() - 1) < 0.05
-
-
-@torch.no_grad()
-def test_a_small_input_leaves_a_pre_norm_stack_larger():
-    """What is added is as large as to a large one."""
-    x = draw(2, N, D)
-    for network in NETWORKS:
-        for blocks in (3, 12, 48):
+        for blocks in (3, 12, 48):  # a small one grows
             stacked = stack(blocks, network)
             small, large = (
                 run(stacked, c * x).std() / (c * x).std() for c in (0.01, 1e4)

@@ -89,7 +89,7 @@ class FlashLab(Lab):
         ax.axvspan(self.read * size, N_KEYS, color="0.9")
         ax.set_xticks(places, [str(j + 1) for j in range(N_KEYS)])
         ax.set(xlim=(0, N_KEYS), ylim=(0, 1.05), xlabel="key")
-        ax.set_ylabel("part of ℓ, measured against m")
+        ax.set_ylabel("part of ℓ,\nmeasured against m")
         ax.spines[["top", "right"]].set_visible(False)
         return figure
 

@@ -90,37 +90,6 @@ def test_the_border_lies_between_two_and_four_widths_squared(setting, runs):
     assert words_moved(n, d, 4 * d**2) < naive_way
 
 
-def turned_round(n, d, M):
-    """Numbers moved if a block of queries stays, and all keys go by."""
-    slow, (q, k, v) = Slow(), draw(3, n, d)
-    B_r = M // (4 * d)
-    B_c = min(B_r, d)
-    output = torch.zeros_like(q)
-    for rows, place in zip(q.split(B_r), output.split(B_r), strict=True):
-        rows = slow.read(rows)
-        total, summed = torch.zeros(len(rows), 1).double(), 0.0
-        m = torch.full_like(total, torch.finfo(q.dtype).min)
-        for tile in zip(k.split(B_c), v.split(B_c), strict=True):
-            keys, values = map(slow.read, tile)
-            s = rows @ keys.T / d**0.5
-            larger = torch.maximum(m, s.amax(dim=-1, keepdim=True))
-            shrink, power = (m - larger).exp(), (s - larger).exp()
-            total = shrink * total + power.sum(dim=-1, keepdim=True)
-            summed, m = shrink * summed + power @ values, larger
-        slow.write(place, summed / total)
-    assert_close(output, attention_weights(q, k) @ v)
-    return slow.moved
-
-
-def test_with_the_loops_turned_round_less_is_moved():
-    n, d = 512, 32
-    for M in (2048, 8192, 32_768):
-        visits = n // (M // (4 * d))
-        moved = turned_round(n, d, M)
-        assert moved == 2 * n * d + visits * 2 * n * d
-        assert 0.6 < moved / words_moved(n, d, M) < 0.75
-
-
 def naive(q, k, v):
     """Attention as one would write it down."""
     return (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1) @ v
