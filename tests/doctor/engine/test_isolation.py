@@ -206,6 +206,92 @@ def test_what_a_patient_starts_in_a_session_of_its_own_ends_with_it(tmp_path):
     assert is_dead(int(path.read_text("utf-8")))
 
 
+def counted(path):
+    """How often this was called, in whatever process."""
+    with path.open("ab", buffering=0) as file:
+        file.write(b".")
+        return file.tell()
+
+
+def alive_of(path):
+    return [int(p) for p in path.read_text("utf-8").split() if not_dead(p)]
+
+
+def not_dead(pid):
+    return not is_dead(int(pid))
+
+
+@pytest.mark.parametrize("own_groups", [False, True])
+def test_who_doubles_at_each_call_ends_with_all_of_its_kind(
+    own_groups, tmp_path, monkeypatch
+):
+    """They were ended one by one, slower than they came; 2,093 lived on."""
+    monkeypatch.setattr(isolation, "MOST", 12)
+    calls, pids = tmp_path / "calls", tmp_path / "pids"
+
+    def doubles(q, k, v):
+        for _ in range(6):
+            if counted(calls) < 60 and not os.fork():
+                if own_groups:
+                    os.setpgid(0, 0)
+                with pids.open("a", encoding="utf-8") as file:
+                    file.write(f"{os.getpid()} ")
+        time.sleep(600)
+
+    start = time.monotonic()
+    report = examine(doubles, kind="attention", time_limit=300.0)
+    assert report.trouble.startswith("It starts more than 12 processes at the")
+    assert report.exit_code == 2 and time.monotonic() - start < 60
+    assert len(pids.read_text("utf-8").split()) > 12
+    assert alive_of(pids) == []
+
+
+def test_a_fork_of_the_patient_does_not_answer_for_it():
+    """The child of `if os.fork() == 0: sys.exit()` told of its own end."""
+
+    def ends_in_a_fork(watch):
+        if not os.fork():
+            sys.exit(0)
+        os.wait()
+        return Report("x", 3)
+
+    def answers_in_a_fork(watch):
+        if not os.fork():
+            watch("what the fork is at")
+            return Report("x", 4)
+        os.wait()
+        return Report("x", 3)
+
+    for work in (ends_in_a_fork, answers_in_a_fork):
+        report = in_a_child(work, Report("x", 0), LIMIT, None)
+        assert not report.trouble and report.probes == 3
+
+
+def test_both_sides_of_a_fork_may_go_on(tmp_path):
+    """Whichever was the first to come to an end was believed."""
+    calls = tmp_path / "calls"
+
+    def forks_once(q, k, v):
+        if counted(calls) == 1 and not os.fork():
+            return q
+        return attention(q, k, v)
+
+    facts = {"kind": "attention", "layout": "any", "time_limit": LIMIT}
+    assert examine(forks_once, **facts).passed
+
+
+def test_who_drops_our_modules_is_examined_all_the_same():
+    """What was sent had another class of that name, and nothing came."""
+
+    def drops(q, k, v):
+        for name in [n for n in sys.modules if n.startswith("selfattn")]:
+            del sys.modules[name]
+        return attention(q, k, v)
+
+    report = examine(drops, kind="attention", layout="any", time_limit=LIMIT)
+    assert report.passed, report
+
+
 def is_dead(pid):
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or ") Z " in status.read_text("utf-8")
@@ -245,6 +331,7 @@ def test_a_patient_may_have_workers():
         {"memory_limit": math.inf},
         {"time_limit": 1e20, "memory_limit": 1e30},
         {"time_limit": Fraction(61, 2), "memory_limit": 4 * 10**9},
+        {"time_limit": 10**400, "memory_limit": 10**400},  # no float is so
     ],
 )
 def test_there_may_be_no_limit(limits):

@@ -19,7 +19,17 @@ def double_by_default():
         torch.set_default_dtype(torch.float32)
 
 
+@contextlib.contextmanager
+def meta_for_good():
+    torch.set_default_device("meta")
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
 MODES = {
+    "meta for good": meta_for_good,
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
     "inference": torch.inference_mode,
     "no_grad": torch.no_grad,
@@ -72,3 +82,20 @@ def test_a_layer_that_was_made_in_inference_mode_is_examined_like_any():
         layer = torch.nn.MultiheadAttention(6, 2, batch_first=True)
     report = examine(layer, kind="self-attention", time_limit=None)
     assert report.passed or "inference" in str(report).lower(), report
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_mode_that_a_patient_leaves_on_is_off_for_all_else(mode):
+    """The doctor's own arithmetic was in it, and told of as its trouble."""
+
+    def leaves_on(q, k, v):
+        found = attention(q, k, v)
+        MODES[mode]().__enter__()
+        return found
+
+    report = examine(leaves_on, kind="attention", layout="any")
+    assert not report.trouble, report
+    # What it does to whoever calls it is its own: the second call differs,
+    # or has no gradient.
+    if mode not in ("autocast", "no_grad"):
+        assert report.passed, report

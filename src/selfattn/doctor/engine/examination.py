@@ -1,11 +1,13 @@
 """Examine anything: an answer to an exercise, or a thing of some kind."""
 
+import math
 import numbers
 from collections.abc import Callable
 from typing import Any
 
 from selfattn.doctor.engine.diagnosis import diagnose
 from selfattn.doctor.engine.isolation import (
+    LONG,
     RefusedError,
     Watch,
     can_fork,
@@ -127,7 +129,8 @@ def examine_made(
 
     nothing_found = Report(kind.name, 0, patient=name)
     if time_limit is not None and can_fork():
-        return in_a_child(work, nothing_found, time_limit, memory_limit)
+        seconds = math.inf if time_limit > LONG else time_limit
+        return in_a_child(work, nothing_found, seconds, memory_limit)
     try:
         with Progress() as progress:
             return work(lambda at: progress.tell(place(at, "")))
@@ -157,4 +160,4 @@ def names_in(takes: Any) -> list[str]:
 def is_positive(limit: object) -> bool:
     """Whether something is a number above 0; infinity is, NaN is not."""
     number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
-    return number and float(limit) > 0  # type: ignore[arg-type]
+    return number and limit > 0  # type: ignore[operator, no-any-return]

@@ -28,6 +28,8 @@ from selfattn.doctor.report.progress import EVERY, Progress
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
 LONG = 1e8  # seconds, three years
 PATIENCE = 10.0  # seconds for a guard to end what is left
+MOST = 200  # processes that a patient may have at once
+LOOKS_EVERY = 0.25  # seconds, in which few processes can become many
 
 
 class Stage(NamedTuple):
@@ -126,6 +128,7 @@ def end_with_all(guard: int) -> None:
         os.kill(guard, signal.SIGTERM)
         os.kill(guard, signal.SIGCONT)  # lest the patient stopped it
     if processes.ended(guard, PATIENCE) is None:
+        processes.end_below(guard)  # who ends it first loses sight of them
         with contextlib.suppress(OSError):
             os.killpg(guard, signal.SIGKILL)
         processes.ended(guard, 1.0)
@@ -216,12 +219,23 @@ def stand_guard(
         worker = os.fork() if os.getppid() == us else os._exit(0)
         if not worker:
             child(pipe, work, memory_limit)
-        pipe.close()
-        _, status = os.waitpid(worker, 0)
+        code = watched(worker)
+        processes.end_group(worker)  # at once, whoever else is in it
         processes.end_descendants()
-        leave(os.waitstatus_to_exitcode(status))
+        if code is None:
+            pipe.send(Trouble(f"It starts more than {MOST} processes"))
+            os._exit(0)
+        leave(code)
     finally:
         os._exit(70)  # which is not reached: never may two of us go on
+
+
+def watched(worker: int) -> int | None:
+    """Wait for the child; how it ended, or None if it becomes too many."""
+    while (code := processes.ended(worker, LOOKS_EVERY)) is None:
+        if len(processes.descendants(os.getpid())) > MOST:
+            return None
+    return code
 
 
 def be_silent() -> None:
@@ -234,8 +248,12 @@ def be_silent() -> None:
 
 
 def end_all(*_: object) -> NoReturn:
-    """End whatever this process has started, and this process."""
-    processes.end_descendants()
+    """End whatever this process has started, and this process.
+
+    If some are left that are faster, it goes with all of its group.
+    """
+    if not processes.end_descendants():
+        os.killpg(0, signal.SIGKILL)
     os._exit(0)
 
 
@@ -253,6 +271,7 @@ def child(
     pipe: Connection, work: Work[Any], memory_limit: float | None
 ) -> NoReturn:
     """Run in the child: make the report, send it, and end at once."""
+    tell = in_our_name(pipe)
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         processes.control(processes.DIE_WITH_PARENT, signal.SIGKILL)
@@ -262,15 +281,32 @@ def child(
         # OpenMP would wait for them. With a single thread, there are none.
         torch.set_num_threads(1)
         limit_memory(memory_limit)
-        pipe.send(work(pipe.send).portable())
+        tell(work(tell).portable())
     except RefusedError as error:
-        pipe.send(Refusal(str(error)))
+        tell(Refusal(str(error)))
     except BaseException as error:
-        pipe.send(Trouble(f"It raises {in_words(error)}"))
+        tell(Trouble(f"It raises {in_words(error)}"))
     finally:
         with contextlib.suppress(OSError):  # it may have closed it already
             pipe.close()
         os._exit(0)  # what the patient registered with atexit is not run
+
+
+def in_our_name(pipe: Connection) -> Callable[[object], None]:
+    """What sends things from this process alone, and from no fork of it.
+
+    They are sent as what they were when the patient came: it may have put
+    other modules in the place of ours.
+    """
+    us = os.getpid()
+    ours = {n: m for n, m in sys.modules.items() if n.startswith("selfattn")}
+
+    def tell(thing: object) -> None:
+        if os.getpid() == us:
+            sys.modules.update(ours)
+            pipe.send(thing)
+
+    return tell
 
 
 def leave_no_core() -> None:

@@ -4,6 +4,13 @@ import contextlib
 from collections.abc import Iterator
 
 import torch
+from torch.overrides import (
+    _get_current_function_mode_stack,
+    _len_torch_function_stack,
+    _pop_mode,
+    _push_mode,
+)
+from torch.utils import _device
 
 AUTOCAST = ("cpu", "cuda", "xpu", "mps")
 
@@ -29,3 +36,43 @@ def no_modes() -> Iterator[None]:
             yield
         finally:
             torch.set_default_dtype(dtype)
+
+
+@contextlib.contextmanager
+def modes_kept() -> Iterator[None]:
+    """Have the modes afterwards that there were before.
+
+    Who enters one and does not leave it would have what comes after, the
+    doctor's own arithmetic, in it as well.
+    """
+    dtype = torch.get_default_dtype()
+    cast = {
+        device: (
+            torch.is_autocast_enabled(device),
+            torch.get_autocast_dtype(device),
+        )
+        for device in AUTOCAST
+    }
+    stack = _get_current_function_mode_stack()
+    device, set_device = _device.CURRENT_DEVICE, default_device()
+    # Both put back, when they are left, what was before them.
+    with torch.inference_mode(False), torch.enable_grad():
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)
+            for where, (enabled, narrow) in cast.items():
+                torch.set_autocast_enabled(where, enabled)
+                torch.set_autocast_dtype(where, narrow)
+            if _get_current_function_mode_stack() != stack:
+                for _ in range(_len_torch_function_stack()):
+                    _pop_mode()
+                for mode in stack:
+                    _push_mode(mode)
+            _device.CURRENT_DEVICE = device
+            torch._GLOBAL_DEVICE_CONTEXT.device_context = set_device
+
+
+def default_device() -> object:
+    """What `torch.set_default_device` keeps of its last call."""
+    return getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)

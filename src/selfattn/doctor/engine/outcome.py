@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor.engine.modes import modes_kept
 from selfattn.doctor.exercise import Exercise, UnusableError
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs, Probe, numbers
@@ -82,7 +83,7 @@ def undisturbed() -> Iterator[None]:
         warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
-        torch.enable_grad(),
+        modes_kept(),
     ):
         warnings.simplefilter("ignore")
         # torch.manual_seed would seed every device that there might be.

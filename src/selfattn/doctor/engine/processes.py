@@ -10,7 +10,10 @@ import ctypes
 import os
 import signal
 import time
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 PROCESSES = Path("/proc")
 DIE_WITH_PARENT, ADOPT_ORPHANS = 1, 36  # of prctl(2)
@@ -22,50 +25,80 @@ def control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def parents() -> dict[int, int]:
-    """Of every process that lives: its parent."""
+class Place(NamedTuple):
+    """Where a process stands among the others."""
+
+    parent: int
+    group: int
+
+
+def places() -> dict[int, Place]:
+    """Of every process that lives: its parent and its group."""
     found = {}
     for path in PROCESSES.glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError):
-            # pid (name) state ppid …, and a name may hold anything
-            state, parent, *_ = path.read_text().rpartition(")")[2].split()
+            # pid (name) state ppid pgrp …, and a name may hold anything
+            state, *told = path.read_text().rpartition(")")[2].split()
             if state not in "ZX":
-                found[int(path.parent.name)] = int(parent)
+                found[int(path.parent.name)] = Place(*map(int, told[:2]))
     return found
 
 
-def descendants(ancestor: int) -> set[int]:
+def descendants(ancestor: int) -> dict[int, Place]:
     """All living processes that one started, or that these did."""
-    found: set[int] = set()
-    above = parents()
-    before = -1
-    while before < len(found):
-        before = len(found)
-        family = {ancestor, *found}
-        found |= {one for one, parent in above.items() if parent in family}
+    everybody = places()
+    children = defaultdict(list)
+    for one, place in everybody.items():
+        children[place.parent].append(one)
+    found: dict[int, Place] = {}
+    open_ = [ancestor]
+    while open_:
+        new = [one for one in children[open_.pop()] if one not in found]
+        found |= {one: everybody[one] for one in new}
+        open_ += new
     return found
 
 
-def end_descendants(seconds: float = 5.0) -> None:
+def end_descendants(seconds: float = 5.0) -> bool:
     """End all that this process has started, and what they start meanwhile.
 
     It has to adopt orphans, else those of the ones that end are lost.
+    Returns whether none is left.
+    """
+    return end_below(os.getpid(), seconds)
+
+
+def end_below(ancestor: int, seconds: float = 5.0) -> bool:
+    """End all that one process has started; whether none is left.
+
+    Group by group: one by one, they would be started faster than they end.
+    The groups of that process and of this one are spared.
     """
     end = time.monotonic() + seconds
-    while (alive := descendants(os.getpid())) and time.monotonic() < end:
+    while (alive := descendants(ancestor)) and time.monotonic() < end:
+        spared = {os.getpgrp(), ancestor}
+        for group in {place.group for place in alive.values()} - spared:
+            end_group(group)
         for one in alive:
             with contextlib.suppress(OSError):
                 os.kill(one, signal.SIGKILL)
-        bury()
+        bury_all(alive)
         time.sleep(0.002)
-    bury()
+    return not alive
 
 
-def bury() -> None:
-    """Take notice of every child that has ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG) != (0, 0):
-            pass
+def end_group(group: int) -> None:
+    """End all processes of a group at once, if there is such a group."""
+    with contextlib.suppress(OSError):
+        if group > 1:  # the others stand for the caller's, and for all
+            os.killpg(group, signal.SIGKILL)
+
+
+def bury_all(dead: Iterable[int]) -> None:
+    """Take notice of those that have ended, and are children of ours."""
+    for one in dead:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(one, os.WNOHANG)
 
 
 def ended(child: int, seconds: float) -> int | None:
