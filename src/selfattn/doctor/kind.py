@@ -7,6 +7,7 @@ from typing import Any
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.patient import Facts, directly
+from selfattn.doctor.sayings import Saying, types_in
 
 Examples = Mapping[str, tuple[Any, Mapping[str, Any]]]
 
@@ -20,7 +21,8 @@ class Fact:
     """Something that may be said of a patient, so that none need guess it.
 
     ``options`` holds what it may be, each with a few words on what that
-    means; where there are none, it may be anything. When nobody says which,
+    means; where there are none, ``saying`` tells what it may be. None may
+    always be said, and says nothing. When nobody says which,
     and it cannot be read off, the options are ``tried`` one after the other;
     if they are not to be, it stays unsaid.
     """
@@ -29,6 +31,7 @@ class Fact:
     options: Mapping[Any, str] = field(default_factory=dict)
     tried: bool = True
     need: str = ""  # the need that it is about, if it is about one
+    saying: Saying | None = None
 
 
 TAKES = Fact("names of what it can do; all else is not asked")
@@ -38,6 +41,17 @@ TYPES = ("float64", "float32", "bfloat16", "float16")
 IMPLIED = {"rows": "mask", "texts": "mask"}
 IMPLIED_BY_ALL = ("batches",)
 COMMON = {"takes": TAKES, "dtypes": DTYPES}  # facts of every kind
+
+
+def with_types(told: Facts) -> Facts:
+    """The facts, with the number types that are promised by their names.
+
+    Raises:
+        ValueError: if something else is promised.
+    """
+    if told.get("dtypes") is None:
+        return told
+    return {**told, "dtypes": types_in(told["dtypes"], TYPES)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +177,11 @@ class Kind:
                 raise ValueError(
                     f"{name} must be one of "
                     f"{', '.join(map(repr, options))}, but it is {value!r}"
+                )
+            saying = known[name].saying
+            if saying and value is not None and not saying.fits(value):
+                raise ValueError(
+                    f"{name} must be {saying.words}, but it is {value!r:.60}"
                 )
 
     def readings(self, told: Facts, seen: Reading) -> Iterator[Reading]:

@@ -18,7 +18,7 @@ from selfattn.doctor.engine.modes import no_modes
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
 from selfattn.doctor.exercises import find, unknown
-from selfattn.doctor.kind import Kind
+from selfattn.doctor.kind import Kind, with_types
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.report import Report
@@ -113,8 +113,7 @@ def examine_made(
         time_limit: as for `examine`.
         memory_limit: as for `examine`.
     """
-    kind.check(facts)
-    facts = with_names(facts)
+    facts = with_names(kind.check(facts))
     for what, limit in (("time", time_limit), ("memory", memory_limit)):
         if not (limit is None or is_positive(limit)):
             raise ValueError(

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.attention.layouts import (
     LAYOUTS,
@@ -30,7 +31,10 @@ FACTS = {
         need="mask",
     ),
     "mask_axes": Fact("which axes a mask has", MASKS, need="mask"),
-    "names": Fact("its names for q, k, v, mask and causal, as a dict"),
+    "names": Fact(
+        "its names for q, k, v, mask and causal, as a dict",
+        saying=sayings.names_for("q", "k", "v", "mask", "causal", "padding"),
+    ),
     "empty_row": Fact(
         "what a query gets that may see nothing",
         {
@@ -51,16 +55,31 @@ FACTS = {
         {False: "it sees them", True: "it hides them"},
         tried=False,
     ),
-    "scale": Fact("what the scores are multiplied by, if not by 1/√d"),
-    "cap": Fact("the number that no score passes: cap · tanh(score / cap)"),
+    "scale": Fact(
+        "what the scores are multiplied by, if not by 1/√d",
+        saying=sayings.NUMBER,
+    ),
+    "cap": Fact(
+        "the number that no score passes: cap · tanh(score / cap)",
+        saying=sayings.ABOVE_ZERO,
+    ),
     "scores": Fact(
         "how queries are compared with keys",
         {"product": "their product", "cosine": "the cosine of their angle"},
         tried=False,
     ),
-    "bias": Fact("what is added to scores: bias(n_heads, n_q, n_k)"),
-    "window": Fact("how many keys to each side it sees, its own counted"),
-    "table": Fact("a mask it keeps by itself: table(n_q, n_k), True: seen"),
+    "bias": Fact(
+        "what is added to scores: bias(n_heads, n_q, n_k)",
+        saying=sayings.FUNCTION,
+    ),
+    "window": Fact(
+        "how many keys to each side it sees, its own counted",
+        saying=sayings.COUNT,
+    ),
+    "table": Fact(
+        "a mask it keeps by itself: table(n_q, n_k), True: seen",
+        saying=sayings.FUNCTION,
+    ),
     "grouped": Fact(
         "whether keys and values have fewer heads than queries",
         {
@@ -70,10 +89,20 @@ FACTS = {
         },
         tried=False,
     ),
-    "shared": Fact("which of q, k and v have no axis for heads"),
-    "square": Fact("whether it needs as many queries as keys"),
-    "dropout": Fact("the share of weights that it drops in training"),
-    "call": Fact("what else it is to be called with, as a dict"),
+    "shared": Fact(
+        "which of q, k and v have no axis for heads",
+        saying=sayings.some_of("qkv"),
+    ),
+    "square": Fact(
+        "whether it needs as many queries as keys", saying=sayings.FLAG
+    ),
+    "dropout": Fact(
+        "the share of weights that it drops in training", saying=sayings.SHARE
+    ),
+    "call": Fact(
+        "what else it is to be called with, as a dict",
+        saying=sayings.ARGUMENTS,
+    ),
 }
 # Which fact says so, where somebody builds on purpose what is a mistake.
 MEANT = {

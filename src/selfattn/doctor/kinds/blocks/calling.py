@@ -7,22 +7,35 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
 FACTS = {
-    "norms": Fact("the names of its norms, in the order of the sublayers"),
-    "feed_forward": Fact("the name of its feed-forward network"),
+    "norms": Fact(
+        "the names of its norms, in the order of the sublayers",
+        saying=sayings.NAMES,
+    ),
+    "feed_forward": Fact(
+        "the name of its feed-forward network", saying=sayings.NAME
+    ),
     "flat_attention": Fact(
-        "the names of the maps for q, k, v and out, if they lie in the block"
+        "the names of the maps for q, k, v and out, if they lie in the block",
+        saying=sayings.NAMES,
     ),
     "flat_feed_forward": Fact(
-        "the first map, the bend and the last map, if they lie in the block"
+        "the first map, the bend and the last map, if they lie in the block",
+        saying=sayings.BENT,
     ),
-    "n_heads": Fact("how many heads its attention has, if that lies flat"),
-    "dropout": Fact("the share of what it drops in training"),
+    "n_heads": Fact(
+        "how many heads its attention has, if that lies flat",
+        saying=sayings.COUNT,
+    ),
+    "dropout": Fact(
+        "the share of what it drops in training", saying=sayings.SHARE
+    ),
     "order": Fact(
         "where the norms stand",
         {"pre": "before their sublayers", "post": "behind the sums"},

@@ -6,15 +6,19 @@ from typing import Any
 
 from torch import nn
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.cached_decoder.probes import Step
 from selfattn.doctor.patient import Facts
 
 FACTS = {
-    "d_model": Fact("the width of its chunks; None if it takes words"),
+    "d_model": Fact(
+        "the width of its chunks; None if it takes words", saying=sayings.COUNT
+    ),
     "call": Fact(
         "call(patient, chunk, cache) returns output and cache; the cache "
-        "is None at first"
+        "is None at first",
+        saying=sayings.FUNCTION,
     ),
 }
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.mask_meanings import as_meant
@@ -33,12 +34,26 @@ FACTS = {
         {"keep": "True allows", "block": "True forbids"},
         need="padding",
     ),
-    "window": Fact("how many keys to each side it sees, its own counted"),
-    "table": Fact("the mask it claims: table(n_q, n_k), True where it looks"),
-    "kernel": Fact("the feature map it claims, with a kernel for softmax"),
-    "square": Fact("whether it needs as many queries as keys"),
+    "window": Fact(
+        "how many keys to each side it sees, its own counted",
+        saying=sayings.COUNT,
+    ),
+    "table": Fact(
+        "the mask it claims: table(n_q, n_k), True where it looks",
+        saying=sayings.FUNCTION,
+    ),
+    "kernel": Fact(
+        "the feature map it claims, with a kernel for softmax",
+        saying=sayings.FUNCTION,
+    ),
+    "square": Fact(
+        "whether it needs as many queries as keys", saying=sayings.FLAG
+    ),
     "names": attention.FACTS["names"],
-    "call": Fact("what else it is to be called with, as a dict"),
+    "call": Fact(
+        "what else it is to be called with, as a dict",
+        saying=sayings.ARGUMENTS,
+    ),
     "alignment": attention.FACTS["alignment"],
 }
 

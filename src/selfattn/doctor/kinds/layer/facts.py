@@ -1,5 +1,6 @@
 """What may be said of a module that attends."""
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact
 from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
@@ -36,15 +37,37 @@ FACTS = {
         },
         tried=False,
     ),
-    "table": Fact("a mask it keeps by itself: table(n_q, n_k), True: seen"),
-    "d_model": Fact("the width of x"),
-    "n_heads": Fact("how many heads it has"),
-    "names": Fact("its names for x, context, mask, padding, causal"),
-    "projections": Fact("its names for q, k, v, out, qkv or kv"),
-    "call": Fact("what else it is to be called with, as a dict"),
-    "make": Fact("what its class is to be called with, as a dict"),
-    "order": Fact('in which order one matrix holds them, such as "kqv"'),
-    "longest": Fact("the longest sequence that it takes"),
+    "table": Fact(
+        "a mask it keeps by itself: table(n_q, n_k), True: seen",
+        saying=sayings.FUNCTION,
+    ),
+    "d_model": Fact("the width of x", saying=sayings.COUNT),
+    "n_heads": Fact("how many heads it has", saying=sayings.COUNT),
+    "names": Fact(
+        "its names for x, context, mask, padding, causal",
+        saying=sayings.names_for(
+            "x", "context", "mask", "padding", "causal", "qkv"
+        ),
+    ),
+    "projections": Fact(
+        "its names for q, k, v, out, qkv or kv",
+        saying=sayings.names_for("q", "k", "v", "out", "qkv", "kv"),
+    ),
+    "call": Fact(
+        "what else it is to be called with, as a dict",
+        saying=sayings.ARGUMENTS,
+    ),
+    "make": Fact(
+        "what its class is to be called with, as a dict",
+        saying=sayings.ARGUMENTS,
+    ),
+    "order": Fact(
+        'in which order one matrix holds them, such as "kqv"',
+        saying=sayings.ORDER,
+    ),
+    "longest": Fact(
+        "the longest sequence that it takes", saying=sayings.COUNT
+    ),
     **{
         name: attention.FACTS[name]
         for name in (

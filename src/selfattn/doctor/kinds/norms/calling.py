@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.patient import Facts, parameters
@@ -15,7 +16,10 @@ EPS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps")
 SHIFTS = ("bias", "beta", "shift", "b_2", "b", "offset")
 
 FACTS = {
-    "eps": Fact("the small number that it adds, if it cannot be told"),
+    "eps": Fact(
+        "the small number that it adds, if it cannot be told",
+        saying=sayings.NUMBER,
+    ),
     "precision": Fact(
         "in what it computes when x is float64",
         {"exact": "float64", "float32": "float32"},

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.kinds.softmax.masked import as_lengths
@@ -20,8 +21,13 @@ FACTS = {
         {**MEANINGS, "lengths": "how many keys each text has"},
         need="mask",
     ),
-    "names": Fact("its name for a mask, as a dict"),
-    "axis": Fact("the name of the argument that says over which axis"),
+    "names": Fact(
+        "its name for a mask, as a dict", saying=sayings.names_for("mask")
+    ),
+    "axis": Fact(
+        "the name of the argument that says over which axis",
+        saying=sayings.NAME,
+    ),
     "empty_row": Fact(
         "what a row becomes in which all is forbidden",
         {

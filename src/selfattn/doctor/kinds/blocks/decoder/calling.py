@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.blocks import calling, parts
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
@@ -25,9 +26,15 @@ CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
 
 
 FACTS = {
-    "self_attention": Fact("the name of its attention to itself"),
-    "cross_attention": Fact("the name of its attention to the context"),
-    "own_mask": Fact("the name of its causal mask, if it must be told"),
+    "self_attention": Fact(
+        "the name of its attention to itself", saying=sayings.NAME
+    ),
+    "cross_attention": Fact(
+        "the name of its attention to the context", saying=sayings.NAME
+    ),
+    "own_mask": Fact(
+        "the name of its causal mask, if it must be told", saying=sayings.NAME
+    ),
     **calling.FACTS,
 }
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.blocks import calling, flat, parts
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
@@ -12,7 +13,7 @@ from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts
 
 FACTS = {
-    "attention": Fact("the name of its attention"),
+    "attention": Fact("the name of its attention", saying=sayings.NAME),
     **calling.FACTS,
 }
 

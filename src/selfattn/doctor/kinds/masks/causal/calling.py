@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
 from selfattn.doctor.patient import Facts
@@ -20,7 +21,9 @@ FACTS = {
         },
         tried=False,
     ),
-    "arguments": Fact("how many numbers it takes, 1 or 2"),
+    "arguments": Fact(
+        "how many numbers it takes, 1 or 2", saying=sayings.ONE_OR_TWO
+    ),
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
 from selfattn.doctor.patient import Facts, parameters
@@ -27,8 +28,13 @@ FACTS = {
         "what it is made of",
         {"lengths": "lengths and n", "tokens": "tokens, and the padding"},
     ),
-    "pad": Fact("the number that stands for padding; 0 when not said"),
-    "arguments": Fact("how many arguments it takes, 1 or 2"),
+    "pad": Fact(
+        "the number that stands for padding; 0 when not said",
+        saying=sayings.WHOLE,
+    ),
+    "arguments": Fact(
+        "how many arguments it takes, 1 or 2", saying=sayings.ONE_OR_TWO
+    ),
 }
 
 
@@ -52,7 +58,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     def padding(lengths: Tensor, n: int) -> object:
         given: tuple[Any, ...] = (lengths, n)
         if facts["of"] == "tokens":
-            pad = facts.get("pad", PAD)
+            pad = PAD if facts.get("pad") is None else facts["pad"]
             real = torch.arange(n) < lengths[:, None]
             tokens = torch.arange(n) % 5 + pad + 1
             given = (tokens.where(real, torch.tensor(pad)), pad)

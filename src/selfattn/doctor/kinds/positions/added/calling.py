@@ -6,11 +6,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.patient import Facts
 
 FACTS = {
-    "table": Fact("the table that it adds, (rows, d)"),
+    "table": Fact("the table that it adds, (rows, d)", saying=sayings.TABLE),
     "layout": Fact(
         "the axes of x",
         {"BND": "batch, tokens, features", "NBD": "tokens first"},

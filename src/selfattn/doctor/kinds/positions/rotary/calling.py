@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.positions import halves_to_pairs, pairs_to_halves
@@ -28,9 +29,14 @@ FACTS = {
             "BNHD": "batch, tokens, heads, features",
         },
     ),
-    "call": Fact("call(patient, x, offset) returns x rotated"),
-    "told": Fact("how it is told the position: offset or positions"),
-    "name": Fact("the name of that argument"),
+    "call": Fact(
+        "call(patient, x, offset) returns x rotated", saying=sayings.FUNCTION
+    ),
+    "told": Fact(
+        "how it is told the position: offset or positions",
+        saying=sayings.WAY_TOLD,
+    ),
+    "name": Fact("the name of that argument", saying=sayings.NAME),
 }
 
 

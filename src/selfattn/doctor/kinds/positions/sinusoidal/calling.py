@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.patient import Facts, parameters
 
@@ -20,8 +21,12 @@ FACTS = {
             "halves": "all sines, then all cosines",
         },
     ),
-    "width_first": Fact("whether it is called with (d_model, n)"),
-    "call": Fact("call(patient, n, d_model) returns the table"),
+    "width_first": Fact(
+        "whether it is called with (d_model, n)", saying=sayings.FLAG
+    ),
+    "call": Fact(
+        "call(patient, n, d_model) returns the table", saying=sayings.FUNCTION
+    ),
 }
 
 
