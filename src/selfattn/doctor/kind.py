@@ -162,8 +162,12 @@ class Kind:
     examples: Callable[[], Examples] = needless
     meant: Mapping[str, str] = field(default_factory=dict)
 
-    def check(self, told: Facts) -> None:
-        """Raise a `ValueError` unless the facts are facts of this kind."""
+    def check(self, told: Facts) -> Facts:
+        """The facts, in the form in which they are used.
+
+        Raises:
+            ValueError: unless they are facts of this kind.
+        """
         known = {**self.facts, **COMMON}
         for name, value in told.items():
             if name not in known:
@@ -183,6 +187,7 @@ class Kind:
                 raise ValueError(
                     f"{name} must be {saying.words}, but it is {value!r:.60}"
                 )
+        return with_types(told)
 
     def readings(self, told: Facts, seen: Reading) -> Iterator[Reading]:
         """Every way to read a patient that is not ruled out by the facts.

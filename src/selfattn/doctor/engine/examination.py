@@ -1,13 +1,11 @@
 """Examine anything: an answer to an exercise, or a thing of some kind."""
 
-import math
 import numbers
 from collections.abc import Callable
 from typing import Any
 
 from selfattn.doctor.engine.diagnosis import diagnose
 from selfattn.doctor.engine.isolation import (
-    LONG,
     RefusedError,
     Watch,
     can_fork,
@@ -18,7 +16,7 @@ from selfattn.doctor.engine.modes import no_modes
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
 from selfattn.doctor.exercises import find, unknown
-from selfattn.doctor.kind import Kind, with_types
+from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.report import Report
@@ -128,8 +126,7 @@ def examine_made(
 
     nothing_found = Report(kind.name, 0, patient=name)
     if time_limit is not None and can_fork():
-        seconds = math.inf if time_limit > LONG else time_limit
-        return in_a_child(work, nothing_found, seconds, memory_limit)
+        return in_a_child(work, nothing_found, time_limit, memory_limit)
     try:
         with Progress() as progress:
             return work(lambda at: progress.tell(place(at, "")))
@@ -159,4 +156,4 @@ def names_in(takes: Any) -> list[str]:
 def is_positive(limit: object) -> bool:
     """Whether something is a number above 0; infinity is, NaN is not."""
     number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
-    return number and limit > 0  # type: ignore[operator, no-any-return]
+    return number and limit > 0  # type: ignore[operator]

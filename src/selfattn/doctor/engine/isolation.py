@@ -138,9 +138,8 @@ def listen(
     pipe: Connection, guard: int, nothing_found: Found, time_limit: float
 ) -> Found:
     """Wait for the child's report, and note how far it came."""
-    end = time.monotonic() + time_limit
-    if time_limit > LONG:  # longer than the system can wait
-        end = math.inf
+    # Some limits are longer than the system can wait.
+    end = math.inf if time_limit > LONG else time.monotonic() + time_limit
     at = ""
     try:
         with Progress() as progress:
