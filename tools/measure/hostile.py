@@ -31,7 +31,8 @@ def record(seed: int, share: float, counted: dict[str, Any]) -> None:
     """Keep the counts of this seed beside those of the others."""
     kept = json.loads(LEDGER.read_text("utf-8")) if LEDGER.exists() else {}
     counted = {"share": share, **counted}
-    seeds = {**kept.get("seeds", {}), str(seed): counted}
+    others = {n: x for n, x in kept.get("seeds", {}).items() if n != str(seed)}
+    seeds = {**others, str(seed): counted}  # the draw tried last comes last
     command = "python -m tools.measure.hostile --seed N --share S --write"
     result = {"command": command, **provenance(), "seeds": seeds}
     text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
