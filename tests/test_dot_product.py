@@ -391,7 +391,11 @@ def test_no_keys_no_queries_no_batch(attend, causal):
 
 def test_masked_softmax_of_an_additive_empty_row():
     scores = torch.tensor([[-math.inf, -math.inf], [-math.inf, 3.0]])
-    assert masked_softmax(scores).tolist() == [[0, 0], [0, 1]]
+    scores.requires_grad_()
+    weights = masked_softmax(scores)
+    assert weights.tolist() == [[0, 0], [0, 1]]
+    (weights * torch.tensor([2.0, 3.0])).sum().backward()
+    assert scores.grad.tolist() == [[0, 0], [0, 0]]  # and not NaN
 
 
 def test_masked_softmax_leaves_its_scores_alone():
