@@ -21,6 +21,7 @@ from selfattn.doctor.command.visiting import (
     is_whole,
     visits,
 )
+from selfattn.doctor.command.weighing import weight
 from selfattn.doctor.report.output import any_encoding, print_json
 from selfattn.doctor.report.rendering import write
 
@@ -39,6 +40,9 @@ def answered(arguments: Sequence[str] | None) -> int:
         request = read_arguments(arguments)
         if request.options.list:
             print(listed(request.options.kind))
+            return 0
+        if request.options.weight:
+            print(weight())
             return 0
         tell = in_json if request.options.json else in_words
         return gravest(tell(visits(request), is_whole(request.thing)))

@@ -18,6 +18,9 @@ def test_a_kind_is_listed_with_its_facts_and_mistakes():
     assert "  --mask-axes: which axes a mask has" in lines[facts:mistakes]
     assert "      keep: True allows" in lines[facts:mistakes]
     assert any(line.startswith("  no scale: ") for line in lines[mistakes:])
+    common = ("  --takes: names of what it can do", "  --dtypes: the number ")
+    for words in common:  # which every kind has, and no page said
+        assert any(x.startswith(words) for x in lines[facts:mistakes])
 
 
 def test_a_kind_that_is_none_is_refused():

@@ -130,6 +130,62 @@ def test_a_file_without_patients_is_no_success(lines, code, words, told):
     assert found == code and words in " ".join(out.split())
 
 
+PARTS = """
+from torch import nn
+
+
+def attend(q, k, v):
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.q_proj = nn.Linear(width, width)
+        self.k_proj = nn.Linear(width, width)
+        self.v_proj = nn.Linear(width, width)
+
+    def forward(self, x):
+        return attend(self.q_proj(x), self.k_proj(x), self.v_proj(x))
+"""
+
+
+def test_a_part_of_what_is_healthy_is_left_out(told):
+    code, out = told(PARTS)
+    assert code == 0 and "✓ Layer (self-attention): healthy" in out
+    assert "attend is left out: Layer, which is healthy, uses it.\n" in out
+
+
+def test_a_part_of_what_is_ill_is_examined(told):
+    code, out = told(PARTS.replace("softmax(-1)", "softmax(-2)"))
+    assert code == 1 and "✗ attend (attention): softmax over queries" in out
+    assert "✗ Layer (self-attention): softmax over queries" in out
+
+
+def test_a_part_is_examined_if_the_whole_was_asked_for_no_numbers(told):
+    """Of projections that it does not recognise it asks properties alone."""
+    lines = PARTS.replace("_proj(x)", "(x)").replace("_proj", "")
+    lines = lines.replace("softmax(-1)", "softmax(-2)")
+    lines = lines.replace("self.q", "self.a").replace("self.k", "self.b")
+    lines = lines.replace("self.v", "self.c")
+    code, out = told(lines)
+    assert code == 1 and "✗ attend (attention): softmax over queries" in out
+
+
+LOOKS = """
+def attention(query, key, value, window=None):
+    n, m = query.shape[-2], key.shape[-2]
+    weights = (query @ key.mT / query.shape[-1] ** 0.5).softmax(-1)
+    return 3 * weights @ value + 0.1
+"""
+
+
+def test_who_saves_no_work_is_not_held_to_that(told):
+    """`the whole table is made` was said of plain attention."""
+    _, out = told(LOOKS)
+    assert "whole table" not in out
+
+
 def test_a_file_that_is_not_there_is_named(capsys):
     assert main(["nowhere.py"]) == 2
     assert "There is no file nowhere.py" in capsys.readouterr().err

@@ -84,3 +84,10 @@ def test_a_class_that_cannot_be_made_is_left_out_with_the_reason():
 def test_a_guess_reads_as_a_sentence():
     made = Guess("f", "rope", "it turns tokens", ("softmax",))
     assert str(made) == "f looks like rope: it turns tokens."
+
+
+def test_a_second_kind_is_kept():
+    def look(q, k, v):
+        return v
+
+    assert guess(look, "look").others == ("efficient",)

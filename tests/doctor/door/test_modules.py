@@ -70,6 +70,9 @@ def test_pytorch_s_own_are_known():
 def test_ours_are_known():
     assert first(EncoderBlock(8, 2, 16, pre=True)) == "encoder-block"
     assert first(EncoderBlock(8, 2, 16, pre=False)) == "encoder-block"
+    ours = kinds_of(MultiHeadAttention(8, 2).eval(), "M")
+    # It may be given a context, and need not.
+    assert [kind for kind, _ in ours] == ["self-attention", "cross-attention"]
     assert first(Adds()) == "positions"
     assert first(Cached(8, 2)) == "cached-decoder"
     assert first(TokensFirst(8, 2)) == "self-attention"

@@ -75,5 +75,36 @@ def test_an_instance_stands_for_its_class_and_one_name_for_two():
     assert "Made" in names_in(FILE.replace("made = Made()", ""))
 
 
+PARTS = """
+from torch import nn
+
+
+def helper(x):
+    return x
+
+
+def attend(q, k, v):
+    return [helper(x) for x in (q, k, v)]
+
+
+class Layer(nn.Module):
+    def forward(self, x):
+        return (lambda y: attend(y, y, y))(x)
+
+
+layer = Layer()
+"""
+
+
+def test_a_function_knows_what_uses_it_and_comes_behind_it():
+    made = ModuleType("mine")
+    exec(PARTS, vars(made))
+    assert [(one.name, one.used_by) for one in things_in(made)] == [
+        ("layer", ()),
+        ("helper", ("attend",)),
+        ("attend", ("layer",)),
+    ]
+
+
 def test_an_empty_file_holds_nothing():
     assert names_in("import torch") == []

@@ -29,7 +29,7 @@ def read_arguments(words: Sequence[str] | None = None) -> Request:
     """
     parser = options()
     chosen, rest = parser.parse_known_args(words)
-    if chosen.list:
+    if chosen.list or chosen.weight:
         return Request("", {}, chosen)
     things, rest = the_thing(rest)
     facts = read_facts(rest)
@@ -54,6 +54,11 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--list", action="store_true", help="list the kinds, or one kind"
+    )
+    parser.add_argument(
+        "--weight",
+        action="store_true",
+        help="print size, requirements and time to import of the package",
     )
     for what, default in (("time", 20.0), ("memory", 4e9)):
         parser.add_argument(

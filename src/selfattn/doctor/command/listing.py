@@ -1,6 +1,6 @@
 """What the command lists: the kinds, or the facts and mistakes of one."""
 
-from selfattn.doctor.kind import Kind
+from selfattn.doctor.kind import COMMON, Kind
 from selfattn.doctor.kinds import find_kind, kinds
 from selfattn.doctor.self_test import bank
 
@@ -11,7 +11,7 @@ def listed(name: str | None) -> str:
         return "\n".join(f"{kind.name}: {kind.does}" for kind in all_kinds())
     kind = find_kind(name)
     lines = [f"{kind.name}: {kind.does}", "", "Facts:"]
-    for fact_name, fact in kind.facts.items():
+    for fact_name, fact in {**kind.facts, **COMMON}.items():
         lines.append(f"  --{fact_name.replace('_', '-')}: {fact.meaning}")
         lines += [f"      {x}: {words}" for x, words in fact.options.items()]
     lines += ["", "Mistakes:"]

@@ -12,6 +12,7 @@ from selfattn.doctor.engine.examination import examine_made
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.report import Report
 
+JOINED = ("encoder-block", "decoder-block")
 GRAVEST_FIRST = (1, 2, 4, 3, 0)  # of the codes with which the command exits
 
 
@@ -46,12 +47,36 @@ def visits_of_all(request: Request) -> Iterator[Visit]:
         yield Visit("", Report("file", 0, patient=name, trouble=found.trouble))
     elif not found.guesses:
         yield Visit(f"Nothing in {name} can be examined.", None)
+    well: set[str] = set()
     for guess in found.guesses:
         one = Request(f"{name}:{guess.name}", facts, options)
+        if guess.used_by and well.issuperset(guess.used_by):
+            yield Visit(part_of(guess), None)
+            continue
         if options.kind is not None and guess.kind:
-            yield as_told(one)
+            visit = as_told(one)
         else:
-            yield guessed(one, guess)
+            visit = guessed(one, guess)
+        if is_well(visit.report):
+            well.add(guess.name)
+        yield visit
+
+
+def is_well(report: Report | None) -> bool:
+    """Whether something is healthy, and its parts with it.
+
+    Of a block's parts nothing is asked, only how they are joined; and who
+    has a formula of its own was asked for no numbers.
+    """
+    if report is None or report.exercise in JOINED:
+        return False
+    return report.passed and report.facts.get("formula") != "own"
+
+
+def part_of(guess: Guess) -> str:
+    """Why a part is left out: what uses it is well."""
+    whole = " and ".join(guess.used_by)
+    return f"{guess.name} is left out: {whole}, which is healthy, uses it."
 
 
 def surveyed(request: Request) -> Survey:
@@ -74,7 +99,8 @@ def the_guess(request: Request) -> Guess:
 def guessed(request: Request, guess: Guess) -> Visit:
     """A visit of a thing of which nobody said what it is.
 
-    If it looks like two kinds, the one of which more can be said.
+    If it looks like two kinds, the one of which more can be said; but what
+    saves no work need not do so.
     """
     if not guess.kind:
         return Visit(str(guess), None)
@@ -83,7 +109,8 @@ def guessed(request: Request, guess: Guess) -> Visit:
         if report.likely:
             break
         second = examined(request, other)
-        report = second if second.likely else report
+        if second.passed or (second.likely and other != "efficient"):
+            report = second
     return Visit(str(guess), report)
 
 

@@ -17,6 +17,7 @@ class Guess(NamedTuple):
     kind: str = ""  # "" if it looks like none
     why: str = ""
     others: tuple[str, ...] = ()
+    used_by: tuple[str, ...] = ()  # what else in its file uses it
 
     def __str__(self) -> str:
         """In a sentence.

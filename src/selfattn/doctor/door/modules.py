@@ -81,9 +81,15 @@ def of_matrices(module: nn.Module, name: str) -> list[tuple[str, str]]:
     if not (mixes(module, two) or says(name, "self-attention")):
         return []
     why = "what a token gets depends on other tokens"
-    layers = [("cross-attention", f"{why}, of a second sequence")]
-    alone = [("self-attention", why)]
-    return layers + alone if two else alone
+    both = [("self-attention", why)]
+    if two:
+        both.append(("cross-attention", f"{why}, of a second sequence"))
+    return both[::-1] if asks_for_two(module) else both
+
+
+def asks_for_two(module: nn.Module) -> bool:
+    """Whether it cannot be called without something more, and no mask."""
+    return any(not MASKS.search(n.lower()) for n in needed(module)[1:])
 
 
 def keeps_a_cache(module: nn.Module) -> bool:
@@ -105,7 +111,7 @@ def takes_two(module: nn.Module) -> bool:
     listed = parameters(module.forward)
     if set(listed[1:]) & {*NAMES["context"]}:
         return True
-    if not [n for n in needed(module)[1:] if not MASKS.search(n.lower())]:
+    if not asks_for_two(module):
         return False
     for width in widths(module):
         x, y = drawn(2, N, width), drawn(2, N + 2, width, seed=1)

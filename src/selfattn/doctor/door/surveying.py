@@ -61,4 +61,7 @@ def guesses_of(found: Any, name: str) -> list[Guess]:
     """A guess for a thing, or for each of those that a module makes."""
     if not isinstance(found, ModuleType):
         return [guess(found, name)]
-    return [guess(thing, named) for named, thing in things_in(found)]
+    return [
+        guess(thing, named)._replace(used_by=used_by)
+        for named, thing, used_by in things_in(found)
+    ]

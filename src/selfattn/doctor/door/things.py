@@ -3,6 +3,7 @@
 import enum
 import functools
 import types
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -15,10 +16,11 @@ class Thing(NamedTuple):
 
     name: str
     thing: Any
+    used_by: tuple[str, ...] = ()  # of a function, what else calls it
 
 
 def things_in(module: types.ModuleType) -> list[Thing]:
-    """All that may be examined, in the order of the text, each once.
+    """All that may be examined, each once, parts behind what uses them.
 
     A class of which the module keeps an instance is not listed beside it:
     whoever wrote it has made one that fits. Neither are tests, and what is
@@ -30,7 +32,45 @@ def things_in(module: types.ModuleType) -> list[Thing]:
         if not private and is_own(thing, module.__name__):
             found.setdefault(id(thing), Thing(name, thing))
     made = {type(one.thing) for one in found.values()}
-    return [one for one in found.values() if one.thing not in made]
+    return with_users([one for one in found.values() if one.thing not in made])
+
+
+def with_users(found: list[Thing]) -> list[Thing]:
+    """The same, each function with the others whose code has its name.
+
+    What is used by nothing comes first, so that it is examined before its
+    parts.
+    """
+    told = [
+        one._replace(used_by=tuple(users(one, found)))
+        if isinstance(one.thing, types.FunctionType)
+        else one
+        for one in found
+    ]
+    return sorted(told, key=lambda one: bool(one.used_by))
+
+
+def users(part: Thing, found: list[Thing]) -> Iterator[str]:
+    """The names of those that use a part."""
+    for one in found:
+        if one is not part and part.name in words_of(one.thing):
+            yield one.name
+
+
+def words_of(thing: Any) -> set[str]:
+    """All names in the code of a function, or of a class and its methods."""
+    if isinstance(thing, types.FunctionType):
+        left = [thing.__code__]
+    else:
+        own = thing if isinstance(thing, type) else type(thing)
+        methods = vars(own).values()
+        left = [f.__code__ for f in methods if hasattr(f, "__code__")]
+    names: set[str] = set()
+    while left:
+        code = left.pop()
+        names |= set(code.co_names)
+        left += [x for x in code.co_consts if isinstance(x, types.CodeType)]
+    return names
 
 
 def is_own(thing: Any, module: str) -> bool:
