@@ -13,8 +13,9 @@ from selfattn.labs.dot_product import DotProductLab
 from selfattn.labs.flash import FlashLab
 from selfattn.labs.intro import IntroLab
 from selfattn.labs.layers import LayersLab
-from selfattn.labs.machinery.settings import Choice, Flag, Whole
+from selfattn.labs.machinery.settings import Choice, Flag, Number, Whole
 from selfattn.labs.masks import MasksLab
+from selfattn.labs.models import ModelsLab
 from selfattn.labs.multihead import MultiheadLab
 from selfattn.labs.positions import PositionsLab
 from selfattn.labs.scaling import ScalingLab
@@ -85,6 +86,14 @@ def leaks(lab):
     ] or ["They hear n"]
 
 
+def left_over(lab):
+    now = lab.seen()
+    told = [f"drawn with {max(now.chances):.3f}"]
+    if now.kept == 1:
+        return [*told, "no choice is left"]
+    return [*told, f" {now.kept} letters", f"{now.perplexity:.2f} alike"]
+
+
 def collected(lab):
     now = lab.state()
     if now.m is None:
@@ -114,6 +123,7 @@ SAYS = {
     PositionsLab: shown_product,
     LayersLab: what_survived,
     BlocksLab: leaks,
+    ModelsLab: left_over,
     FlashLab: collected,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (
@@ -133,6 +143,10 @@ def drawn_at_random(kind, chance):
             setattr(lab, name, chance.choice(setting.allowed(lab)))
         if isinstance(setting, Flag):
             setattr(lab, name, chance.random() < 0.5)
+        if isinstance(setting, Number):
+            stops = round((setting.high - setting.low) / setting.step)
+            step = chance.randint(0, stops) * setting.step
+            setattr(lab, name, round(setting.low + step, 6))
         if isinstance(setting, Whole):
             high = min(setting.highest(lab), 24)  # the masks are enough so
             setattr(lab, name, chance.randint(setting.low, high))

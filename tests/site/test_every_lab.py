@@ -92,6 +92,11 @@ LABS = {
           root.querySelector("[data-setting=causal]").click();
         }""",
     ),
+    "models": Lab(
+        ["start=the+c&temperature=3&top_k=5&top_p=x"],
+        "start=the+cat+&temperature=2.0",
+        set_to("top_k", "1 + move % 22"),
+    ),
     "cost": Lab(
         ["n=1048576&batch=256&n_heads=x"],
         "n=1048576&mechanism=window",
