@@ -1,0 +1,196 @@
+"""What attention added: dates through one vector, and three questions.
+
+Dates: a network of two GRUs reads one, two or three dates in letters and
+writes them in digits, with and without a look back at the letters. "blind"
+looks back as "general" does, with as many parameters, but at copies of the
+one vector. Questions: three small networks answer whether a pattern is
+there, which mark came last, or what stands in the eighth place, from few
+examples and from many.
+"""
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from selfattn import MultiHeadAttention
+from selfattn.data.dates import CHARACTERS, N_TARGET, date_batches
+from selfattn.data.evidence import N_TOKENS, N, question_batches
+from selfattn.origins import (
+    AdditiveAttention,
+    Convolution,
+    MultiplicativeAttention,
+    Recurrent,
+    Translator,
+)
+
+ABOUT = (
+    "Dates: a translator of a width, trained for 400 steps on new texts of "
+    "so many dates; after 200, 300 and 400 steps, on 200 other texts, the "
+    "share of characters right when those before are given (characters) and "
+    "of dates of which all ten are (dates). Questions: a network of width 32 "
+    "trained on so many examples; after 100, 200 and 300 steps, the share of "
+    "right answers to 1000 other sequences. Guessing is right in half."
+)
+SEEDS = range(5)
+ONE = {"task": "dates", "dates": 1}
+SETTINGS = [
+    {"task": "dates", "dates": dates, "width": 64, "arm": arm}
+    for dates in (1, 2, 3)
+    for arm in ("none", "general")
+]
+SETTINGS += [
+    ONE | {"width": 64, "arm": arm} for arm in ("blind", "additive", "dot")
+]
+SETTINGS += [ONE | {"width": 128, "arm": "none"}]
+NETWORKS = ("convolution", "recurrent", "attention")
+SETTINGS += [
+    {"task": "question", "question": question, "size": size, "arm": arm}
+    for question in ("pattern", "latest", "place")
+    for size in (64, 256, 1024)
+    for arm in NETWORKS
+]
+SETTINGS += [
+    {"task": "question", "question": "place", "size": size, "arm": arm}
+    for size in (64, 256, 1024)
+    for arm in ("convolution, places", "attention, no places")
+]
+SMALLEST = {
+    "task": "question",
+    "question": "pattern",
+    "size": 256,
+    "arm": "convolution",
+}
+# Another processor adds in another order; this network is right nearly
+# everywhere, from the first reading on.
+TOLERANCE = 0.02
+BATCH, WIDTH = 32, 32
+DATES_AT, QUESTIONS_AT = (200, 300, 400), (100, 200, 300)
+
+
+def run(seed: int, *, task: str, **setting: str | int) -> dict[str, float]:
+    """Train once, and look at it three times on the way."""
+    torch.manual_seed(seed)
+    return {"dates": translate, "question": answer}[task](seed, **setting)
+
+
+class Blind(MultiplicativeAttention):
+    """Luong's attention, given the last of both directions at each key."""
+
+    def forward(self, q, k, v, **options):
+        """Attend to as many copies of the one vector as there are keys."""
+        half = k.shape[-1] // 2
+        ends = torch.cat((k[:, -1:, :half], k[:, :1, half:]), dim=-1)
+        copies = ends.expand_as(k)
+        return super().forward(q, copies, copies, **options)
+
+
+def looks(arm: str, width: int) -> nn.Module | None:
+    """How the writer looks back."""
+    return {
+        "none": lambda: None,
+        "general": lambda: MultiplicativeAttention(width, width),
+        "blind": lambda: Blind(width, width),
+        "additive": lambda: AdditiveAttention(width, width, width),
+        "dot": MultiplicativeAttention,
+    }[arm]()
+
+
+def texts(size: int, dates: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Texts of several dates: their letters, and their digits."""
+    for source, target in date_batches(size * dates, seed=seed):
+        yield source.reshape(size, -1), target.reshape(size, -1)
+
+
+def translate(
+    seed: int, *, dates: int, width: int, arm: str
+) -> dict[str, float]:
+    """Train a translator on texts that are always new."""
+    kinds = len(CHARACTERS)
+    model = Translator(kinds, kinds, width, attend=looks(arm, width))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    source, target = next(texts(200, dates, 10_000 + seed))
+    batches, found = texts(BATCH, dates, seed), {}
+    for step in range(1, DATES_AT[-1] + 1):
+        x, y = next(batches)
+        logits = model(x, F.pad(y, (1, 0))[:, :-1])
+        loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step in DATES_AT:
+            right = written(model, source, target)
+            whole = right.unflatten(-1, (-1, N_TARGET)).all(dim=-1)
+            found[f"characters {step}"] = right.float().mean().item()
+            found[f"dates {step}"] = whole.float().mean().item()
+    return found
+
+
+@torch.no_grad()
+def written(model: Translator, source: Tensor, target: Tensor) -> Tensor:
+    """Which characters are right, those before being given."""
+    logits = model(source, F.pad(target, (1, 0))[:, :-1])
+    return logits.argmax(dim=-1) == target
+
+
+class Answers(nn.Module):
+    """Embedded tokens, one layer that mixes them, and a yes or no.
+
+    A recurrent network answers from its last state; the others from the
+    largest of each feature, wherever that is.
+    """
+
+    def __init__(self, arm: str) -> None:
+        super().__init__()
+        mixer, _, change = arm.partition(", ")
+        self.embed = nn.Embedding(N_TOKENS, WIDTH)
+        placed = change == "places" or arm == "attention"
+        self.places = nn.Parameter(torch.randn(N, WIDTH)) if placed else None
+        self.mix = {
+            "convolution": lambda: Convolution(WIDTH, kernel=3, n_layers=2),
+            "recurrent": lambda: Recurrent(
+                nn.GRU(WIDTH, WIDTH, batch_first=True)
+            ),
+            "attention": lambda: MultiHeadAttention(WIDTH, 2),
+        }[mixer]()
+        self.mixer = mixer
+        self.work = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
+        self.say = nn.Linear(WIDTH, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """How much speaks for yes, (batch,)."""
+        x = self.embed(x)
+        if self.places is not None:
+            x = x + self.places
+        h = self.mix(x)
+        if self.mixer == "attention":
+            h = x + h
+        h = self.work(h)
+        last = self.mixer == "recurrent"
+        h = h[:, -1] if last else h.amax(dim=1)
+        return self.say(h)[:, 0]
+
+
+def answer(
+    seed: int, *, question: str, size: int, arm: str
+) -> dict[str, float]:
+    """Train a network on a fixed number of examples."""
+    model = Answers(arm)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+    x, y = next(question_batches(question, size, seed=seed))
+    asked, truth = next(question_batches(question, 1000, seed=10_000 + seed))
+    generator, found = torch.Generator().manual_seed(seed), {}
+    for step in range(1, QUESTIONS_AT[-1] + 1):
+        some = torch.randint(size, (BATCH,), generator=generator)
+        loss = F.binary_cross_entropy_with_logits(
+            model(x[some]), y[some].float()
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step in QUESTIONS_AT:
+            with torch.no_grad():
+                right = (model(asked) > 0) == truth
+            found[f"right {step}"] = right.float().mean().item()
+    return found
