@@ -17,6 +17,7 @@ from selfattn.labs.machinery.settings import Choice, Flag, Number, Whole
 from selfattn.labs.masks import MasksLab
 from selfattn.labs.models import ModelsLab
 from selfattn.labs.multihead import MultiheadLab
+from selfattn.labs.origins import OriginsLab
 from selfattn.labs.positions import PositionsLab
 from selfattn.labs.scaling import ScalingLab
 
@@ -110,6 +111,11 @@ def collected(lab):
 # Each lab, and what its sentence must say, by the package.
 SAYS = {
     IntroLab: listened,
+    OriginsLab: lambda lab: [
+        f" after {lab.seen().hops} hop",
+        f" and {lab.seen().heard} token",
+        f" take {lab.seen().steps} step",
+    ],
     DotProductLab: looked,
     ScalingLab: lambda lab: [f"{lab.row().peak:.3f}"],
     MasksLab: lambda lab: [

@@ -48,6 +48,11 @@ LABS = {
             .dispatchEvent(new KeyboardEvent("keydown", { key }));
         }""",
     ),
+    "origins": Lab(
+        ["n=16&output=15&architecture=convolution&kernel=2&token=x"],
+        "n=16&output=15&token=0&architecture=convolution&kernel=2",
+        set_to("token", "move % 16"),
+    ),
     "dot_product": Lab(
         ["n=10&d_k=64&mask=window&window=3&n=x"],
         "n=10&d_k=64&mask=causal&query=9",
