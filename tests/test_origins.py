@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
 
 from selfattn.checks import check_one_value
 from selfattn.dot_product import attention
@@ -18,6 +19,7 @@ from selfattn.origins import (
     MultiplicativeAttention,
     Recurrent,
     Translator,
+    paths,
 )
 
 BATCH, HEADS, N_Q, N_K = 2, 3, 7, 11
@@ -422,3 +424,111 @@ def test_what_pytorch_cannot_map_over_is_refused_in_words():
     layer = Recurrent(nn.GRU(4, 6, batch_first=True))
     with pytest.raises(ValueError, match="vmap cannot map x over PyTorch's"):
         torch.func.vmap(layer)(torch.randn(3, 2, 5, 4))
+
+
+# The ways between tokens
+
+ARCHITECTURES = ("recurrent", "convolution", "dilated", "attention", "dense")
+
+
+def nodes_between(output, x):
+    """The fewest operations of autograd's graph on the way to a leaf."""
+    waiting, known = [(output.grad_fn, 0)], set()
+    while waiting:
+        node, far = waiting.pop(0)
+        if getattr(node, "variable", None) is x:
+            return far
+        if node in known:
+            continue
+        known.add(node)
+        waiting += [(up, far + 1) for up, _ in node.next_functions if up]
+    raise AssertionError("no way")
+
+
+def test_hops_are_operations_of_a_real_graph():
+    """A cell is three of autograd's nodes, an attention a fixed number."""
+    cell, d = nn.RNNCell(3, 3), 3
+    for n in (2, 5, 11):
+        tokens = [torch.randn(1, d, requires_grad=True) for _ in range(n)]
+        h = torch.zeros(1, d)
+        for x in tokens:
+            h = cell(x, h)
+        found = [nodes_between(h, x) for x in tokens]
+        for j, far in enumerate(found):
+            per_cell = found[-2] - found[-1]
+            own = found[-1] - per_cell
+            hop = paths.hops("recurrent", n - 1 - j)
+            assert far == own + per_cell * hop
+    q = torch.randn(1, d)
+    ways = set()
+    for n in (2, 5, 11):
+        tokens = [torch.randn(1, d, requires_grad=True) for _ in range(n)]
+        states = torch.cat(tokens)
+        output = (q @ states.mT).softmax(dim=-1) @ states
+        ways |= {nodes_between(output, x) for x in tokens}
+    assert len(ways) == 1
+
+
+@pytest.mark.parametrize("kernel", [2, 3, 5])
+@pytest.mark.parametrize("architecture", ["convolution", "dilated"])
+def test_after_so_many_layers_a_token_is_heard_and_not_before(
+    architecture, kernel
+):
+    dilated = architecture == "dilated"
+    for distance in (1, 2, 4, 7, 8, 9, 26):
+        layers = paths.hops(architecture, distance, kernel=kernel)
+        fewer, enough = (
+            Convolution(2, kernel=kernel, n_layers=many, dilated=dilated)
+            for many in (layers - 1, layers)
+        )
+        assert fewer.reach <= distance < enough.reach
+    assert paths.hops(architecture, 0, kernel=kernel) == 1
+
+
+def test_steps_that_wait_are_the_hops_of_the_farthest():
+    for architecture in ARCHITECTURES:
+        for n in (1, 2, 17, 64):
+            steps = paths.sequential_steps(architecture, n, kernel=4)
+            many = [
+                paths.hops(architecture, far, kernel=4) for far in range(n)
+            ]
+            assert steps == max(many)
+    assert paths.sequential_steps("recurrent", 64) == 64
+    assert paths.sequential_steps("convolution", 64, kernel=4) == 21
+    assert paths.sequential_steps("dilated", 64, kernel=4) == 3
+
+
+def test_a_kernel_of_one_hears_nobody_else():
+    assert paths.hops("convolution", 0, kernel=1) == 1
+    for architecture in ("convolution", "dilated"):
+        with pytest.raises(ValueError, match="at least 2, but kernel=1"):
+            paths.hops(architecture, 1, kernel=1)
+
+
+def test_weights_and_operations_are_those_of_pytorchs_layers():
+    n, d, kernel = 7, 5, 3
+    layers = {
+        "recurrent": nn.RNNCell(d, d, bias=False),
+        "convolution": nn.Conv1d(d, d, kernel, bias=False, padding=1),
+        "dilated": nn.Conv1d(d, d, kernel, bias=False, padding=1),
+        "attention": MultiHeadAttention(d, 1),
+        "dense": nn.Linear(n * d, n * d, bias=False),
+    }
+    x = torch.randn(1, n, d)
+    for architecture, layer in layers.items():
+        numbers = sum(p.numel() for p in layer.parameters())
+        sizes = {"n": n, "d": d, "kernel": kernel}
+        assert paths.parameters(architecture, **sizes) == numbers
+        with FlopCounterMode(display=False) as counter:
+            if architecture == "recurrent":
+                h = torch.zeros(1, d)
+                for i in range(n):
+                    h = layer(x[:, i], h)
+            elif architecture == "dense":
+                layer(x.flatten(1))
+            elif architecture == "attention":
+                layer(x)
+            else:
+                layer(x.mT)
+        made = paths.operations(architecture, **sizes)
+        assert made == counter.get_total_flops()

@@ -14,6 +14,7 @@ from selfattn.data import (
     coreference,
     dates,
     digits,
+    evidence,
     induction,
     language,
     sentiment,
@@ -27,6 +28,9 @@ TASKS = {
     "coreference": coreference.coreference_batches,
     "dates": dates.date_batches,
     "induction": induction.induction_batches,
+    "pattern": lambda size, *, seed: evidence.question_batches(
+        "pattern", size, seed=seed
+    ),
     "language": lambda size, *, seed: language.character_batches(
         size, n=20, seed=seed
     ),
@@ -341,3 +345,34 @@ def test_no_default_changes_a_task():
     with torch.device("meta"):
         drawn = next(series_batches(3, seed=1))
     assert all(map(torch.equal, drawn, wanted))
+
+
+A, B = evidence.A, evidence.B
+ANSWERS = {
+    "pattern": lambda row: "ab" in row,
+    "latest": lambda row: [x for x in row if x in "ab"][-1] == "b",
+    "place": lambda row: row[evidence.PLACE] == "b",
+}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_a_question_has_its_answer_and_half_of_them_are_yes(question):
+    yes, marks, total = 0, Counter(), 0
+    for x, y in islice(evidence.question_batches(question, 200, seed=3), 5):
+        assert x.shape == (200, evidence.N) and y.dtype == torch.bool
+        assert x.min() >= 0 and x.max() == evidence.N_TOKENS - 1
+        for row, answer in zip(x.tolist(), y.tolist(), strict=True):
+            text = "".join({A: "a", B: "b"}.get(t, ".") for t in row)
+            assert ANSWERS[question](text) == answer
+            yes, total = yes + answer, total + 1
+            marks[text.count("a") + text.count("b")] += 1
+    assert abs(yes / total - 0.5) < 0.05
+    assert set(marks) == {{"pattern": 2, "latest": 4, "place": 7}[question]}
+
+
+def test_a_pattern_that_is_not_there_has_its_letters_in_the_same_order():
+    x, y = next(evidence.question_batches("pattern", 300, seed=0))
+    first, second = ((x == mark).float().argmax(dim=1) for mark in (A, B))
+    assert ((second - first == 1) == y).all()
+    assert (second > first).all()
+    assert {*first.tolist()} == {*range(evidence.N - 1)}
