@@ -66,7 +66,7 @@ function build(lab) {
   );
   const picture = drawn("svg", {
     viewBox: `0 0 ${WIDE} ${HIGH + 18}`, role: "img",
-    "aria-label": "The chance of each letter to be drawn",
+    "aria-label": "The probability of each letter to be drawn",
     style: `aspect-ratio: ${WIDE} / ${HIGH + 18}` });
   const bars = Array.from({ length: N }, (_, i) => drawn("rect", {
     x: (i + 0.14) * STEP, width: 0.72 * STEP, class: "lab-column" }));
@@ -88,7 +88,7 @@ function build(lab) {
   lab.root.append(
     element("figure", { class: "lab-plane" }, caption, picture),
     element("div", { class: "lab-scroll" }, numbers.frame));
-  lab.hint(() => "Bars: the chances drawn by. Lines: the model’s own. "
+  lab.hint(() => "Bars: the probabilities drawn by. Lines: the model’s own. "
     + "Point at a letter.");
 
   return (values, now) => {
@@ -102,7 +102,7 @@ function build(lab) {
     });
     numbers.show([
       ["letters left", String(now.kept)],
-      ["chance cut off", decimal(now.lost)],
+      ["probability cut off", decimal(now.lost)],
       ["perplexity", decimal(now.perplexity, 2)],
     ]);
     lab.say(sees(values, now));

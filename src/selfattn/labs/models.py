@@ -100,7 +100,7 @@ class ModelsLab(Lab):
         ax.bar(places, now.chances, width=0.8, color=colours.K)
         ax.plot(places, now.before, "_", color=colours.OUTPUT, markersize=9)
         ax.set_xticks(places, [shown(letter) for letter in CHARACTERS])
-        ax.set(ylim=(0, 1.02), xlabel="next letter", ylabel="chance")
+        ax.set(ylim=(0, 1.02), xlabel="next letter", ylabel="probability")
         ax.spines[["top", "right"]].set_visible(False)
         return figure
 

@@ -48,6 +48,16 @@ def hotter():
     return left((CHANCES.log() * TEMPERATURE).softmax(dim=-1))
 
 
+@mistaken_value
+def each_by_itself():
+    """No token has a chance of .9 by itself.
+
+    Cause: Each chance was compared with p.
+    Cure: It is the running total over the likeliest that has to reach p.
+    """
+    return int((SHARPER >= P).sum())
+
+
 KEPT = prediction(
     "models/kept",
     asks="how many tokens are left by top-p .9 at temperature one half",
@@ -56,5 +66,6 @@ KEPT = prediction(
         without_the_temperature,
         without_the_one_that_crosses,
         hotter,
+        each_by_itself,
     ),
 )
