@@ -1,7 +1,7 @@
 """What attention added: dates through one vector, and three questions.
 
-Dates: a network of two GRUs reads one or two dates in letters and writes
-them in digits, with and without a look back at the letters. "blind"
+Dates: a network of two GRUs reads one, two or three dates in letters and
+writes them in digits, with and without a look back at the letters. "blind"
 looks back as "general" does, with as many parameters, but at copies of the
 one vector. Questions: three small networks answer whether a pattern is
 there, which mark came last, or what stands in the eighth place, from few
@@ -35,7 +35,7 @@ ABOUT = (
 SEEDS = range(5)
 SETTINGS = [
     {"task": "dates", "dates": dates, "width": 64, "arm": arm}
-    for dates in (1, 2)
+    for dates in (1, 2, 3)
     for arm in ("none", "general", "blind")
 ]
 NETWORKS = ("convolution", "recurrent", "attention")
