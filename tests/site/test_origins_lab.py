@@ -52,9 +52,9 @@ def test_every_control_answers_to_the_mouse(open_lab):
     control(lab, "token").click(position={"x": 4, "y": 8})
     assert_shows(lab, architecture="attention", token=0)
     control(lab, "architecture").select_option(index=2)
-    lab.locator(".lab-column").nth(4).click()
+    lab.locator(".lab-above").nth(4).click()
     assert_shows(lab, architecture="dilated", token=4)
-    lab.locator(".lab-column").nth(2).hover()
+    lab.locator(".lab-above").nth(2).hover()
     expect(lab.locator(".lab-detail")).to_contain_text("Token 3: 3 hops")
 
 

@@ -145,7 +145,7 @@ function networkOf(lab) {
   const ticks = Array.from({ length: MOST }, () =>
     drawn("text", { class: "lab-tick", y: DOWN - 4, "text-anchor": "middle" }));
   const columns = Array.from({ length: MOST }, (_, place) => {
-    const column = drawn("rect", { y: 0, height: DOWN, class: "lab-column" });
+    const column = drawn("rect", { y: 0, height: DOWN, class: "lab-above" });
     lab.explain(column, (values) => placeSentence(place, values));
     column.addEventListener("click", () => {
       if (place <= lab.values().output) lab.set({ token: place });
