@@ -303,3 +303,26 @@ def test_a_block_learns():
         F.mse_loss(block(*x), torch.randn_like(x[0])).backward()
         for name, parameter in block.named_parameters():
             assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"multihead": MultiHeadAttention(8, 2)},
+        {"feed_forward": FeedForward(8, 16)},
+        {"multihead": lambda d, h: None},
+        {"norm": nn.Identity()},
+    ],
+)
+@pytest.mark.parametrize("block", [EncoderBlock, DecoderBlock])
+def test_what_is_made_where_a_maker_belongs_is_named(block, wrong):
+    [name] = wrong
+    with pytest.raises(TypeError, match=f"{name} must make a module"):
+        block(8, 2, 16, pre=True, **wrong)
+
+
+def test_one_layer_for_both_looks_is_refused():
+    """That the second does not rotate took the rotation off the first."""
+    layer = MultiHeadAttention(8, 2)
+    with pytest.raises(ValueError, match="multihead must make a new layer"):
+        DecoderBlock(8, 2, 16, pre=True, multihead=lambda d, h: layer)

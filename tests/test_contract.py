@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 import textwrap
+import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -19,8 +20,10 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from same import assert_same, gradients
 from torch import nn
+from torch.autograd import forward_ad
 from torch.autograd.functional import jacobian
 from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import selfattn
 from selfattn.cost import flops, largest_bytes, log_log_slope, peak_bytes
@@ -46,7 +49,8 @@ from selfattn.efficient.swin import swin_attention, swin_mask
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import padding_mask, window_mask
 from selfattn.multihead import MultiHeadAttention
-from selfattn.origins import MultiplicativeAttention
+from selfattn.origins import AdditiveAttention, MultiplicativeAttention
+from selfattn.positions import ShawAttention, TransformerXLAttention
 from selfattn.random_features import random_directions
 
 # Equal `attention`, whatever they are given.
@@ -515,6 +519,65 @@ def test_whoever_sees_nan_says_so(attend, causal):
     assert attend(q, k, v, causal=causal)[..., 39, :].isnan().all()
 
 
+@each_causally
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.usefixtures("unchecked")
+def test_a_neighbour_that_is_spoilt_takes_no_gradients(attend, causal, dtype):
+    """A key of 300 counted as spoilt in float16, once anything was NaN: the
+    rows that saw it, of another sequence, passed nothing back.
+    """
+    q, k, v = (x.to(dtype) for x in torch.randn(3, 2, 1, 40, 5))
+    q, k[0, 0, 0] = q / 100, 300.0
+    found = []
+    for poison in (0.0, math.nan):
+        v[1] = poison
+        inputs = [x.clone().requires_grad_() for x in (q, k, v)]
+        output = attend(*inputs, causal=causal)
+        grads = torch.autograd.grad(output[0].float().sum(), inputs)
+        found.append([grad[0] for grad in grads])
+    assert all(map(torch.equal, *found))
+
+
+class Alike(NamedTuple):
+    """A mechanism that hides by a mask, and how wide its queries are."""
+
+    attend: Attend
+    d: int = 5
+
+
+HIDE = [
+    *(Alike(attend) for attend in (attention, *EXACT, luong_dot)),
+    Alike(ShawAttention(5, max_distance=2).double()),
+    Alike(TransformerXLAttention(3, 5).double()),
+    Alike(AdditiveAttention(5, 5, 4).double()),
+]
+
+
+@pytest.mark.parametrize("hides", HIDE, ids=name)
+@pytest.mark.parametrize("poison", [math.nan, math.inf])
+@pytest.mark.parametrize("from_all", [True, False], ids=["all", "some"])
+def test_a_hidden_key_passes_nothing_back_to_its_queries(
+    hides, poison, from_all
+):
+    """The output was right and the gradient of q was NaN: 0 · NaN is."""
+    q, k, v = torch.randn(3, 2, 3, 11, hides.d).double()
+    mask = torch.ones(11, 11, dtype=torch.bool)
+    mask[: 11 if from_all else 6, 7:] = False
+    grads = []
+    for bad in (0.5, poison):
+        spoilt = k.clone()
+        spoilt[1, :, 7:] = bad
+        inputs = [x.clone().requires_grad_() for x in (q, spoilt, v)]
+        output = hides.attend(*inputs, mask=mask)
+        seeing = slice(None) if from_all else slice(6)
+        total = output[..., seeing, :].square().sum()
+        grads.append(torch.autograd.grad(total, inputs))
+    # What queries that see it pass back to the other keys is theirs to spoil.
+    n = 3 if from_all else 1
+    for found, wanted in zip(*(g[:n] for g in grads), strict=True):
+        assert_close(found[..., :6, :], wanted[..., :6, :])
+
+
 # Numbers
 
 
@@ -649,6 +712,15 @@ def test_any_number_of_axes_before_the_tokens(attend, causal, axes):
 
 
 @each_causally
+@pytest.mark.parametrize("d_v", [0, 7])
+def test_axes_broadcast_whatever_the_width_of_values(attend, causal, d_v):
+    """Without features of values, PyTorch's kernel lost the axes of k."""
+    q, k = torch.randn(2, 1, 12, 5), torch.randn(1, 3, 12, 5)
+    output = attend(q, k, torch.randn(3, 12, d_v), causal=causal)
+    assert output.shape == (2, 3, 12, d_v)
+
+
+@each_causally
 def test_nothing_the_caller_passed_in_is_modified(square, attend, causal):
     device = square[0].device
     q, k, v = (x.detach() for x in square)
@@ -669,6 +741,42 @@ def test_memory_layout_does_not_matter(attend):
     v = torch.randn(2, 3, 1, 7).double().expand(2, 3, 11, 7)
     expected = attend(q.contiguous(), k.contiguous(), v.contiguous())
     assert_close(attend(q, k, v), expected)
+
+
+class Meanwhile(TorchDispatchMode):
+    """Whatever is computed, something else is done first, in a thread."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.other = other
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        thread = threading.Thread(target=self.other)
+        thread.start()
+        thread.join()
+        return func(*args, **(kwargs or {}))
+
+
+@each
+@pytest.mark.usefixtures("unchecked")
+def test_the_autocast_of_one_thread_is_not_that_of_another(attend):
+    """What was before was kept in one place for all: a call in a thread with
+    autocast left it on in the thread that had begun before, without.
+    """
+    q, k, v = torch.randn(3, 1, 4, 5)
+
+    def elsewhere():
+        with torch.autocast("cpu", torch.bfloat16):
+            x = q.clone().requires_grad_()
+            torch.autograd.grad(attend(x, k, v).sum(), x)
+
+    x = q.clone().requires_grad_()
+    try:
+        with Meanwhile(elsewhere):
+            torch.autograd.grad(attend(x, k, v).sum(), x)
+        assert not torch.is_autocast_enabled("cpu")
+    finally:
+        torch.set_autocast_enabled("cpu", False)
 
 
 # How it is called
@@ -727,6 +835,24 @@ def test_transforms_work_or_are_refused_in_words(attend, transform):
         return
     with pytest.raises(ValueError, match=r"torch.func cannot transform \w+"):
         transform(lambda q: attend(q, k, v), q)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+@each
+def test_a_derivative_carried_forwards_is_refused_in_words_or_right(attend):
+    """PyTorch's own words of it were of a function that lacks a method."""
+    q, k, v, along = torch.randn(4, 2, 3, 11, 5)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(q, along)
+        if attend in KERNELS:
+            with pytest.raises(NotImplementedError, match="forward AD"):
+                attend(dual, k, v)  # PyTorch says it itself
+        elif attend in PLAIN:
+            output = forward_ad.unpack_dual(attend(dual, k, v))
+            assert output.tangent.isfinite().all()
+        else:
+            with pytest.raises(ValueError, match=r"forward_ad cannot trans"):
+                attend(dual, k, v)
 
 
 @pytest.mark.parametrize(

@@ -708,3 +708,23 @@ def test_weights_of_what_is_no_key_are_refused_by_name(k):
     """It cut the values out of k before it looked at what k is."""
     with pytest.raises((TypeError, ValueError), match=r"k must be"):
         attention_weights(torch.randn(3, 5), k)
+
+
+@pytest.mark.parametrize("exponent", [20, 400])
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_a_scale_that_no_number_holds_is_refused(unchecked, attend, exponent):
+    """Python's own words were of a number too large to convert."""
+    with pytest.raises(ValueError, match="scale must be a finite number"):
+        attend(*torch.randn(3, 2, 2), scale=10**exponent)
+
+
+def test_keys_of_infinity_leave_the_rows_that_are_sound_their_gradients():
+    """Large keys count as spoilt if sums overflow by them, else never."""
+    q, k, v = torch.randn(3, 2, 1, 5, 4)
+    k[0, 0, 0] = 1e30
+    q[0] = 0
+    v[1] = math.nan
+    x = q.clone().requires_grad_()
+    output = fused_attention(x, k, v, causal=True)
+    [grad] = torch.autograd.grad(output[0].sum(), x)
+    assert grad[0].any()

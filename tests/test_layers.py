@@ -1,9 +1,14 @@
 """Layers against PyTorch's own, in value and gradient."""
 
+import copy
+import math
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.utils import prune
 from torch.testing import assert_close
 
 from selfattn.layers import (
@@ -16,6 +21,8 @@ from selfattn.layers import (
     relu,
     swish,
 )
+from selfattn.models import LabelHead
+from selfattn.multihead import MultiHeadAttention
 
 SHAPES = [(7,), (3, 7), (2, 3, 7)]
 
@@ -228,3 +235,106 @@ def test_what_is_on_another_device_is_named():
     for layer in (LayerNorm(8), RMSNorm(8), FeedForward(8, 4)):
         with pytest.raises(ValueError, match="x must be where the layer is"):
             layer(x)
+
+
+@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
+@pytest.mark.parametrize("eps", [-1.0, math.inf, -1e-9])
+def test_an_eps_that_is_none_is_refused(unchecked, norm, eps):
+    """The root of what is negative is NaN, and over infinity all is 0."""
+    with pytest.raises(ValueError, match=r"eps must be .* but it is"):
+        norm(4, eps=eps)
+    assert norm(4, eps=0.0)(torch.eye(4)).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "norm", [nn.LayerNorm(4), LayerNorm(4), lambda d: None, lambda d: d]
+)
+def test_a_norm_that_makes_none_is_named(norm):
+    with pytest.raises(TypeError, match=r"norm must make a module.*but it"):
+        AddNorm(4, pre=True, norm=norm)
+
+
+@pytest.mark.parametrize("made", [None, (1, 2), [torch.ones(2, 4)], 0.5])
+def test_a_sublayer_that_returns_no_tensor_is_named(unchecked, made):
+    with pytest.raises(TypeError, match="what sublayer makes must be a ten"):
+        AddNorm(4, pre=True)(torch.ones(2, 4), lambda x: made)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_swish_is_rounded_once(dtype):
+    x = torch.linspace(-8, 20, 4001).to(dtype)
+    exact = F.silu(x.double())
+    off = ((swish(x).double() - exact) / exact).nan_to_num().abs().max()
+    assert off <= torch.finfo(dtype).eps
+
+
+def test_relu_is_flat_at_its_bend():
+    """As PyTorch's is; that of `clamp` is 1."""
+    x = torch.tensor([-1.0, 0.0, 2.0], requires_grad=True)
+    [slope] = torch.autograd.grad(relu(x).sum(), x)
+    assert slope.tolist() == [0.0, 0.0, 1.0]
+
+
+def test_an_activation_that_binds_a_parameter_trains_it():
+    slope = nn.Parameter(torch.tensor([0.25]))
+    network = FeedForward(4, 8, activation=partial(F.prelu, weight=slope))
+    assert any(x is slope for x in network.parameters())
+    network(torch.randn(2, 4)).sum().backward()
+    assert slope.grad.isfinite().all()
+
+
+def in_float32_and_then_in_float64(layer):
+    """Pruned, of nothing; its weight is made anew in its next call."""
+    prune.identity(layer, "weight")
+    return layer.double()
+
+
+@pytest.mark.parametrize(
+    "surgery",
+    [
+        in_float32_and_then_in_float64,
+        lambda layer: nn.utils.parametrizations.weight_norm(layer).double(),
+    ],
+)
+@pytest.mark.parametrize(
+    ("network", "part"),
+    [
+        (FeedForward(8, 12), "W_in"),
+        (SwiGLU(8, 12), "W_in"),
+        (MultiHeadAttention(8, 2), "W_q"),
+        (MultiHeadAttention(8, 2), "W_k"),
+        (LabelHead(8, 3), "labels"),
+    ],
+)
+def test_a_layer_after_surgery_is_sound(network, part, surgery):
+    """What it takes was read off a weight that its own hook makes anew."""
+    x = torch.randn(1, 3, 8)
+    wanted, operated = network(x), copy.deepcopy(network)
+    operated.double()
+    surgery(getattr(operated.float(), part))
+    found = operated.double()(x.double())
+    assert_close(found, wanted.double(), atol=1e-5, rtol=1e-5)
+
+
+def test_a_norm_of_the_spectrum_is_computed_once():
+    layer, calls = MultiHeadAttention(8, 2), []
+    nn.utils.parametrizations.spectral_norm(layer.W_q)
+    layer.W_q.parametrizations.weight[0].register_forward_hook(
+        lambda *_: calls.append(1)
+    )
+    layer(torch.randn(1, 3, 8))
+    assert len(calls) == 1
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_layer_of_whole_numbers_is_asked_for_its_width_alone():
+    """Its weight is a method, which has no shape."""
+    for made in (FeedForward(8, 12), MultiHeadAttention(8, 2)):
+        quantised = torch.ao.quantization.quantize_dynamic(
+            made, {nn.Linear}, dtype=torch.qint8
+        )
+        x = torch.randn(1, 3, 8)
+        assert_close(quantised(x), made(x), atol=0.05, rtol=0.1)
+        with pytest.raises(ValueError, match="must have 8 features"):
+            quantised(torch.randn(1, 3, 7))

@@ -224,3 +224,22 @@ def test_drawing():
 def test_drawing_a_batch_says_what_to_do():
     with pytest.raises(ValueError, match=r"two axes.*\(2, 1, 1, 5\); index"):
         inspect.unwrap(draw)(padding_mask(torch.tensor([3, 1]), 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16])
+def test_lengths_of_any_whole_type_are_compared_as_they_are(unchecked, dtype):
+    """300 keys are 44 in 8 bits, and 50 of them were refused."""
+    assert padding_mask(torch.tensor([50], dtype=dtype), 300).sum() == 50
+    with pytest.raises(ValueError, match=r"lengths=\[100\] and n_k=20"):
+        padding_mask(torch.tensor([100], dtype=dtype), 20)
+
+
+def test_masks_without_numbers_are_made_all_the_same():
+    """On meta, and under vmap, nothing can be decided by the numbers."""
+    assert as_keep(torch.zeros(2, 3, device="meta")).is_meta
+    added = torch.tensor([[0.0, -math.inf], [0.0, 0.0]])
+    both = torch.func.vmap(as_keep)(torch.stack([added, added.mT]))
+    assert torch.equal(both, torch.stack([added, added.mT]) == 0)
+    lengths = torch.tensor([[1, 2], [0, 3]])
+    found = torch.func.vmap(lambda x: padding_mask(x, 3))(lengths)
+    assert torch.equal(found[1], padding_mask(lengths[1], 3))

@@ -6,12 +6,15 @@ from functools import partial
 
 import pytest
 import torch
+import torch.nn.functional as F
 from same import assert_same_layers
 from torch import nn
 from torch.testing import assert_close
 
 from selfattn.dot_product import attention, attention_weights, fused_attention
 from selfattn.efficient.linear import linear_attention
+from selfattn.efficient.linformer import LinformerAttention
+from selfattn.efficient.swin import swin_attention
 from selfattn.masks import as_keep, causal_mask, padding_mask
 from selfattn.multihead import (
     KeysValues,
@@ -20,6 +23,7 @@ from selfattn.multihead import (
     pair_up,
     split_heads,
 )
+from selfattn.positions import ShawAttention
 
 BATCH, N_Q, N_K = 2, 7, 11
 HEADS, D_HEAD, D_CONTEXT = 3, 5, 13
@@ -658,3 +662,153 @@ def test_x_of_another_type_is_refused_but_under_autocast():
     with torch.autocast("cpu", torch.bfloat16):
         kept = layer.keys_values(x)
         assert layer(x.float(), kept).shape == (1, 3, 8)
+
+
+WAYS = {
+    "swin_attention": lambda x: partial(
+        swin_attention, grid=(2, 2), window=(2, 2), relative_bias=x
+    ),
+    "linear_attention": lambda x: partial(
+        linear_attention, feature_map=nn.Sequential(Scaled(x), nn.Softplus())
+    ),
+    "a module": lambda x: partial(Scaled(x)),
+    "a module bound by place": lambda x: partial(by_another, Scaled(x)),
+}
+
+
+class Scaled(nn.Module):
+    """Something with one parameter, as a map or as a mechanism."""
+
+    def __init__(self, x):
+        super().__init__()
+        self.x = x
+
+    def forward(self, q, k=None, v=None, **tables):
+        return q * self.x.sum()
+
+
+def by_another(module, q, k, v, **tables):
+    """A mechanism that asks a module."""
+    return module(q) + v
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("late", [False, True])
+def test_what_a_mechanism_binds_is_the_layers(way, late):
+    """Registered, moved, swapped and trained; in a partial, none of it was."""
+    own = nn.Parameter(torch.ones(2, 3, 3))
+    layer = MultiHeadAttention(8, 2, attend=attention if late else way(own))
+    if late:
+        layer.attend = way(own)
+    [name] = [n for n, x in layer.named_parameters() if x is own]
+    layer.double()
+    x = torch.randn(1, 4, 8).double()
+    layer(x).square().sum().backward()
+    assert own.grad.dtype == torch.float64
+    assert own.grad.isfinite().all()
+    weights = dict(layer.named_parameters()) | {name: own.detach() * 3}
+    other = torch.func.functional_call(layer, weights, (x,))
+    again = copy.deepcopy(layer)
+    with torch.no_grad():
+        dict(again.named_parameters())[name].mul_(3)
+    assert_close(other, again(x))
+    layer.attend = attention  # which takes its place, its parameters with it
+    assert name not in dict(layer.named_parameters())
+    assert not any(x is own for x in layer.parameters())
+
+
+def test_a_rotation_that_is_bound_is_the_layers():
+    turn = partial(
+        lambda x, by, offset: x * by, by=nn.Parameter(torch.ones(1))
+    )
+    layer = MultiHeadAttention(8, 2, rotate=turn)
+    assert "rotate.learned.by" in dict(layer.named_parameters())
+    layer.rotate = None
+    assert [n for n, _ in layer.named_parameters()] == [
+        f"W_{x}.weight" for x in "qkvo"
+    ]
+
+
+def test_a_bound_mechanism_with_weights_shows_them():
+    shaw = ShawAttention(4, max_distance=2)
+    x = torch.randn(1, 5, 8)
+    bare = MultiHeadAttention(8, 2, attend=shaw)
+    layer = copy.deepcopy(bare)
+    layer.attend = partial(layer.attend)
+    assert_close(layer.weights(x), bare.weights(x))
+
+
+def test_the_advice_for_a_copy_can_be_followed():
+    """A function could not take the place of a module."""
+    layer = MultiHeadAttention(8, 2, attend=LinformerAttention(nn.Identity()))
+    with pytest.raises(ValueError, match=r"set layer\.attend = attention"):
+        layer.to_torch()
+    layer.attend = attention
+    x = torch.randn(1, 3, 8)
+    assert_close(layer.to_torch()(x, x, x)[0], layer(x))
+
+
+@pytest.mark.parametrize(
+    ("odd", "told"),
+    [
+        (lambda q, k, v, **t: q[:, :, :1], r"attend must return .*\(1, 2, 1"),
+        (lambda q, k, v, **t: (q, None), "what attend returns must be a ten"),
+        (lambda q, k, v, **t: q[..., :1], "attend must return"),
+        (lambda q, k, v, **t: q.mean(1, True), "attend must return"),
+    ],
+)
+def test_a_mechanism_that_returns_no_such_thing_is_named(unchecked, odd, told):
+    """One token for three was taken without a word."""
+    layer = MultiHeadAttention(8, 2, attend=odd)
+    with pytest.raises((TypeError, ValueError), match=told):
+        layer(torch.randn(1, 3, 8))
+
+
+def test_a_mechanism_is_no_class_and_no_builtin_that_drops():
+    with pytest.raises(TypeError, match="attend must be a function or a mod"):
+        MultiHeadAttention(8, 2, attend=LinformerAttention)
+    with pytest.raises(ValueError, match="needs a mechanism that takes drop"):
+        MultiHeadAttention(
+            8, 2, dropout=0.1, attend=F.scaled_dot_product_attention
+        )
+
+
+def test_what_is_kept_in_float32_is_asked_under_autocast():
+    """It was refused as of another type, or made all new keys float32."""
+    layer, x = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
+    kept = layer.keys_values(x[:, :4])
+    wanted = layer(x)[:, 4:]
+    with torch.autocast("cpu", torch.bfloat16):
+        longer = layer.keys_values(x[:, 4:], kept)
+        found = layer(x[:, 4:], longer)
+        assert longer.k.dtype == longer.v.dtype == torch.bfloat16
+        layer(x, kept)
+    assert_close(found.float(), wanted, atol=0.05, rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        (KeysValues(None, None), r"\.k must be a tensor"),
+        (
+            KeysValues(*torch.zeros(2, 1, 2, 1, 4, device="meta")),
+            r"\.k must be where x is.*meta",
+        ),
+    ],
+)
+def test_what_is_kept_elsewhere_or_is_nothing_is_named(kept, told):
+    layer, x = MultiHeadAttention(8, 2), torch.randn(1, 2, 8)
+    for call in (partial(layer, x, kept), partial(layer.keys_values, x, kept)):
+        with pytest.raises((TypeError, ValueError), match=told):
+            call()
+
+
+def test_a_copy_of_pytorchs_layer_is_where_that_is():
+    """Under another default device, it was made there first."""
+    theirs = nn.MultiheadAttention(8, 2, batch_first=True)
+    with torch.device("meta"):
+        ours = MultiHeadAttention.from_torch(theirs)
+        back = ours.to_torch()
+    x = torch.randn(1, 3, 8)
+    assert_close(ours(x), theirs(x, x, x)[0])
+    assert_close(back(x, x, x)[0], ours(x))

@@ -1,5 +1,6 @@
 """Positions against loops, properties, and the code of published models."""
 
+import copy
 import math
 
 import pytest
@@ -361,8 +362,8 @@ def test_relative_attention_keeps_the_contract(scorer, qkv, device):
     assert (plain - weights).abs().max() > 0.01  # the bias was used
     for grad in torch.autograd.grad(out.square().sum(), qkv):
         assert grad.isfinite().all()
-    for x, copy in zip(qkv, before, strict=True):
-        assert torch.equal(x, copy)
+    for x, old in zip(qkv, before, strict=True):
+        assert torch.equal(x, old)
 
 
 def test_relative_attention_gives_zeros_for_a_query_that_sees_nothing(
@@ -511,3 +512,35 @@ def test_distances_are_of_queries_that_fit():
     attend = ShawAttention(5, max_distance=3)
     with pytest.raises(ValueError, match="q must have 5 features"):
         attend.distances(torch.zeros(7, 4), torch.zeros(7, 4))
+
+
+def test_an_odd_number_of_buckets_is_for_one_direction():
+    with pytest.raises(ValueError, match="n_buckets must be even unless"):
+        t5_bucket(torch.arange(-5, 6), n_buckets=33)
+    assert t5_bucket(torch.tensor([-999]), n_buckets=33, causal=True) == 32
+
+
+@pytest.mark.parametrize("where", ["q", "layer"])
+@pytest.mark.parametrize(
+    "attend",
+    [ShawAttention(4, max_distance=2), TransformerXLAttention(2, 4)],
+)
+def test_queries_elsewhere_than_the_layer_are_named(attend, where):
+    x = torch.randn(3, 1, 2, 5, 4)
+    if where == "q":
+        x = x.to("meta")
+    else:
+        attend = copy.deepcopy(attend).to("meta")
+    with pytest.raises(ValueError, match=r"must be where the layer is"):
+        attend(*x)
+
+
+@pytest.mark.parametrize("offset", [2**63, -(2**60)])
+def test_an_offset_that_no_number_holds_is_refused(unchecked, offset):
+    for place in (
+        lambda: sinusoidal(2, 4, offset=offset),
+        lambda: rope(torch.ones(2, 4), offset=offset),
+        lambda: rope_halves(torch.ones(2, 4), offset=offset),
+    ):
+        with pytest.raises(ValueError, match="offset must be a whole number"):
+            place()

@@ -13,6 +13,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.data.repeats import repeat_batches
+from selfattn.efficient.performer import performer_attention
+from selfattn.efficient.reformer import lsh_attention
+from selfattn.random_features import random_directions
 from selfattn.signatures import Count, Positive, Share, checked
 
 
@@ -161,3 +165,22 @@ def test_methods_and_constructors_are_checked_too():
         Layer(4, "text")
     with pytest.raises(TypeError, match=r"x must .*but it is None"):
         Layer(4)(None)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda seed: random_directions(3, 2, seed=seed),
+        lambda seed: performer_attention(*torch.randn(3, 4, 4), seed=seed),
+        lambda seed: lsh_attention(
+            *torch.randn(3, 4, 4), n_buckets=2, seed=seed
+        ),
+        lambda seed: next(repeat_batches(size=1, seed=seed)),
+    ],
+)
+def test_a_seed_is_one_that_a_generator_takes(unchecked, call):
+    for fine in (-1, 0, 2**64 - 1):
+        call(fine)
+    for wrong in (2**64, -(2**63) - 1, 10**5000):
+        with pytest.raises(ValueError, match="seed must be a whole number"):
+            call(wrong)

@@ -16,9 +16,10 @@ from functools import partial
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from selfattn.entering import made_by
 from selfattn.layers import AddNorm, FeedForward, LayerNorm
 from selfattn.multihead import KeysValues, MultiHeadAttention
-from selfattn.signatures import Positive, Share, checked
+from selfattn.signatures import Positive, Share, checked, shown
 
 Tokens = Float[Tensor, "batch n d_model"]
 Memory = Float[Tensor, "batch n_k d_model"] | KeysValues
@@ -77,9 +78,11 @@ class EncoderBlock(nn.Module):
         """Make the two sublayers and the paths around them."""
         super().__init__()
         path = partial(AddNorm, d_model, pre=pre, dropout=dropout, norm=norm)
-        self.attention = multihead(d_model, n_heads)
+        self.attention = made_by("multihead", multihead, d_model, n_heads)
         self.add_norm_1 = path()
-        self.feed_forward = feed_forward(d_model, d_ff)
+        self.feed_forward = made_by(
+            "feed_forward", feed_forward, d_model, d_ff
+        )
         self.add_norm_2 = path()
 
     @checked
@@ -165,13 +168,20 @@ class DecoderBlock(nn.Module):
         """Make the three sublayers and the paths around them."""
         super().__init__()
         path = partial(AddNorm, d_model, pre=pre, dropout=dropout, norm=norm)
-        self.attention = multihead(d_model, n_heads)
+        self.attention = made_by("multihead", multihead, d_model, n_heads)
         self.add_norm_1 = path()
-        self.cross = multihead(d_model, n_heads)
+        self.cross = made_by("multihead", multihead, d_model, n_heads)
+        if self.cross is self.attention:
+            raise ValueError(
+                "multihead must make a new layer each time, as only the "
+                f"first rotates, but it made one twice: {shown(self.cross)}"
+            )
         # Positions in x and in the memory are no distance from each other.
         self.cross.rotate = None
         self.add_norm_2 = path()
-        self.feed_forward = feed_forward(d_model, d_ff)
+        self.feed_forward = made_by(
+            "feed_forward", feed_forward, d_model, d_ff
+        )
         self.add_norm_3 = path()
 
     @checked

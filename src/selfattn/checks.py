@@ -4,13 +4,15 @@ Every mechanism of this book begins with `check_shapes`. It asks nothing of
 the numbers, so it takes microseconds and never waits for a GPU.
 """
 
-import math
-from functools import partial
+import sys
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.autograd import forward_ad
 
-from selfattn.signatures import REAL, WHOLE, shown
+from selfattn.signatures import REAL, is_count, is_number, is_whole, shown
+
+LARGEST = sys.float_info.max
 
 
 def check_shapes(
@@ -188,51 +190,11 @@ def check_window(window: int) -> None:
         )
 
 
-def check_width(name: str, x: Tensor, width: int) -> None:
-    """Raise unless x has as many features as what it enters takes."""
-    check_floats(name, x)
-    if x.shape[-1:] != (width,):
-        raise ValueError(
-            f"{name} must have {width} features, (..., {width}), but it is "
-            f"{tuple(x.shape)}"
-        )
-
-
-def check_enters(name: str, x: Tensor, weight: Tensor) -> None:
-    """Raise unless x has the features and the type that a matrix takes, and
-    is where the matrix is.
-    """
-    check_width(name, x, weight.shape[-1])
-    check_at_layer(name, x, weight)
-    if x.dtype != weight.dtype and not is_autocast(x):
-        raise ValueError(
-            f"{name} must have the type of the layer, {weight.dtype}, but it "
-            f"is {tuple(x.shape)} of {x.dtype}"
-        )
-
-
-def check_at_layer(name: str, x: Tensor, weight: Tensor) -> None:
-    """Raise unless x is where the layer's weights are."""
-    check_places(**{"the layer": weight, name: x})
-
-
 def is_autocast(x: Tensor) -> bool:
     """Whether PyTorch chooses the types of products with x by itself."""
     where = x.device.type
     able = torch.amp.is_autocast_available(where)
     return able and torch.is_autocast_enabled(where)
-
-
-def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
-    """The rows of a table, one a token; a token without one is named."""
-    check_at_layer(name, tokens, table.weight)
-    try:
-        return table(tokens.long())
-    except IndexError:
-        raise ValueError(
-            f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
-            f"but they go from {int(tokens.min())} to {int(tokens.max())}"
-        ) from None
 
 
 def check_floats(name: str, x: Tensor) -> None:
@@ -242,31 +204,6 @@ def check_floats(name: str, x: Tensor) -> None:
         raise ValueError(
             f"{name} must be floating-point with at least one axis, "
             f"but it is {tuple(x.shape)} of {x.dtype}"
-        )
-
-
-def check_unbound(attend: object, *names: str) -> None:
-    """Raise if a mechanism binds what its caller hands over at each call.
-
-    What the caller hands over would override what `functools.partial` bound,
-    without a word; a mechanism meant to be causal would see the future.
-    """
-    while isinstance(attend, partial):
-        for name in names:
-            if name in attend.keywords:
-                raise ValueError(
-                    f"{', '.join(names)} are handed over at each call and "
-                    f"cannot be bound beforehand, but attend binds {name}"
-                )
-        attend = attend.func
-    check_function("attend", attend)
-
-
-def check_function(name: str, f: object) -> None:
-    """Raise unless this can be called."""
-    if not callable(f):
-        raise TypeError(
-            f"{name} must be a function or a module, but it is {shown(f)}"
         )
 
 
@@ -281,9 +218,14 @@ def check_flag(name: str, flag: object) -> None:
 def check_whole(**numbers: object) -> None:
     """Raise unless these are whole numbers."""
     for name, n in numbers.items():
-        if not isinstance(n, WHOLE) or isinstance(n, bool):
+        if not is_whole(n):
             raise TypeError(
                 f"{name} must be a whole number, but it is {shown(n)}"
+            )
+        if not is_count(n):
+            raise ValueError(
+                f"{name} must be a whole number of 64 bits at most, but it is "
+                f"{shown(n)}"
             )
 
 
@@ -291,8 +233,17 @@ def check_number(name: str, x: object, *, finite: bool = True) -> None:
     """Raise unless this is a number."""
     if not isinstance(x, REAL) or isinstance(x, bool):
         raise TypeError(f"{name} must be a number, but it is {shown(x)}")
-    if finite and not math.isfinite(x):
-        raise ValueError(f"{name} must be a finite number, but it is {x}")
+    if finite and not (is_number(x) and -LARGEST <= x <= LARGEST):
+        raise ValueError(
+            f"{name} must be a finite number, but it is {shown(x)}"
+        )
+
+
+def are_at_hand(x: Tensor) -> bool:
+    """Whether one may decide by the numbers of x: not on meta, where there
+    are none, nor within `torch.func`, where there are several in one.
+    """
+    return not (x.is_meta or is_transformed())
 
 
 def is_transformed() -> bool:
@@ -300,15 +251,24 @@ def is_transformed() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
-def check_transforms(name: str) -> None:
+def has_tangent(x: Tensor) -> bool:
+    """Whether a derivative is carried along forwards, as PyTorch's
+    `torch.autograd.forward_ad` does.
+    """
+    level = forward_ad._current_level
+    return level >= 0 and forward_ad.unpack_dual(x).tangent is not None
+
+
+def check_transforms(name: str, *tensors: Tensor) -> None:
     """Raise where a backward pass written by hand is to be transformed.
 
     Raises:
-        ValueError: within `torch.func`.
+        ValueError: within `torch.func`, or for a tensor with a tangent.
     """
-    if is_transformed():
+    if is_transformed() or any(map(has_tangent, tensors)):
+        by = "torch.func" if is_transformed() else "torch.autograd.forward_ad"
         raise ValueError(
-            f"torch.func cannot transform {name} of q, k and v: its way back "
+            f"{by} cannot transform {name} of q, k and v: its way back "
             "is written by hand; `attention`, with the same mask, it can"
         )
 
@@ -317,8 +277,8 @@ def check_call(
     name: str, q: Tensor, k: Tensor, v: Tensor, causal: bool
 ) -> None:
     """Raise unless a mechanism whose way back is by hand can be called so."""
-    check_transforms(name)
     check_shapes(q, k, v)
+    check_transforms(name, q, k, v)
     check_flag("causal", causal)
 
 

@@ -27,7 +27,7 @@ from selfattn.checks import (
     check_scores,
     check_shapes,
 )
-from selfattn.hidden import average, unfelt
+from selfattn.hidden import average, match, unfelt
 from selfattn.masks import causal_mask
 
 Queries = Float[Tensor, "*#batch n_q d"]
@@ -119,7 +119,7 @@ def attention_steps(
     dtype = q.dtype
     q, k, v, bias = widen(q, k, v, bias)
 
-    scores = q @ k.mT
+    scores = match(q, k)
     scaled = scores * scale
     biased = with_bias(scaled, bias)
     weights = masked_softmax(biased, mask)
@@ -220,11 +220,11 @@ def fused_attention(
 def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
     """PyTorch's kernel, on any number of axes."""
     # Its fused kernels want four. With fewer, the same call quietly builds
-    # the n_q × n_k table that it exists to avoid; and without keys it loses
-    # the axes that the others broadcast to.
+    # the n_q × n_k table that it exists to avoid; and without keys, or
+    # features of values, it loses the axes that the others broadcast to.
     batch = batch_shape(q, k, v)
     missing = max(0, 4 - len(batch) - 2)
-    if k.shape[-2] == 0 or missing:
+    if k.shape[-2] == 0 or v.shape[-1] == 0 or missing:
         q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
         q, k, v = (x[(None,) * missing] for x in (q, k, v))
     output = F.scaled_dot_product_attention(q, k, v, **options)

@@ -6,7 +6,7 @@ may see it.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +18,13 @@ Attention = Callable[[Tensor, Tensor, Tensor], Any]
 
 
 def unfelt(
-    attend: Attention, q: Tensor, k: Tensor, v: Tensor, *, rows: int | None = 1
+    attend: Attention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    rows: int | None = 1,
+    keys: bool = False,
 ) -> Any:
     """Attend; and where something came out spoilt, without what is hidden.
 
@@ -36,6 +42,9 @@ def unfelt(
             all. One will do where the last query's sum is over all keys,
             those with a weight of zero among them.
 
+        keys: whether a spoilt key can leave the output sound and spoil what
+            is passed back, as where a mask takes its score away.
+
     Returns:
         What the mechanism returns. Queries that see a spoilt key get what
         it gives, and pass nothing back; the others get what they would get
@@ -44,25 +53,94 @@ def unfelt(
         for, and what is hidden is felt as it is in PyTorch's own attention.
     """
     result = attend(q, k, v)
-    output = result[0] if isinstance(result, tuple) else result
-    if not is_spoilt(output if rows is None else output[..., -rows:, :]):
+    output = first(result)
+    suspect = is_spoilt(output if rows is None else output[..., -rows:, :])
+    if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
-    # A number so large that its square overflows can spoil a sum, too.
-    largest = torch.finfo(k.dtype).max ** 0.49
-    sound = (k.abs() < largest).all(-1) & v.isfinite().all(-1)
-    spoilt = ~sound[..., None]  # (..., n_k, 1)
-    if not spoilt.any():
+    most = limits(k) if suspect else (math.inf,)
+    spoilt, clean = without_spoilt(attend, q, k, v, most)
+    if spoilt is None:
         return result
-    clean = attend(q, k.masked_fill(spoilt, 0), v.masked_fill(spoilt, 0))
     alike = torch.ones_like(q), torch.ones_like(k)
-    found = attend(*alike, spoilt.to(v.dtype))
-    felt = (found[0] if isinstance(result, tuple) else found) != 0
+    felt = first(attend(*alike, spoilt.to(v.dtype))) != 0
     if not isinstance(result, tuple):
         return torch.where(felt, result.detach(), clean)
     return tuple(
         torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
         for x, y in zip(map(Tensor.detach, result), clean, strict=True)
     )
+
+
+def without_spoilt(
+    attend: Attention, q: Tensor, k: Tensor, v: Tensor, limits: Sequence[float]
+) -> tuple[Tensor | None, Any]:
+    """Which keys are spoilt, (..., n_k, 1), and the result without them: by
+    the first limit that leaves it sound, or by the last. None if none is.
+    """
+    spoilt, clean = None, None
+    for most in limits:
+        sound = (k.abs() < most).all(-1) & v.isfinite().all(-1)
+        if sound.all():
+            continue
+        spoilt = ~sound[..., None]
+        clean = attend(q, k.masked_fill(spoilt, 0), v.masked_fill(spoilt, 0))
+        if not is_spoilt(first(clean)):
+            break
+    return spoilt, clean
+
+
+def first(result: Any) -> Tensor:
+    """The output, which may come before other results."""
+    return result[0] if isinstance(result, tuple) else result
+
+
+def limits(k: Tensor) -> tuple[float, float]:
+    """What numbers of a sound key stay below: infinity; or, if sums are still
+    spoilt then, what can be squared in the type that they are made in.
+    """
+    wide = torch.promote_types(k.dtype, torch.float32)
+    return math.inf, torch.finfo(wide).max ** 0.49
+
+
+def spoils_the_way_back(q: Tensor, k: Tensor) -> bool:
+    """Whether a key is NaN or infinite, and q is to get a gradient.
+
+    Even what a hidden key passes back is made by it: 0 · NaN is NaN.
+    """
+    return q.requires_grad and torch.is_grad_enabled() and is_spoilt(k)
+
+
+def products(q: Tensor, k: Tensor) -> Tensor:
+    """The scores q kᵀ."""
+    return q @ k.mT
+
+
+def match(
+    q: Tensor, k: Tensor, score: Callable[..., Tensor] = products
+) -> Tensor:
+    """The scores, q kᵀ, on whose way back a key that is spoilt is not felt.
+
+    What a hidden key passes back to q is its score's gradient, which is
+    zero, times the key: NaN, if it is NaN or infinite.
+
+    Args:
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        score: makes scores, (..., n_q, n_k), of them.
+
+    >>> q = torch.ones(1, 1, requires_grad=True)
+    >>> scores = match(q, torch.tensor([[2.0], [torch.nan]]))
+    >>> scores
+    tensor([[2., nan]], grad_fn=<WhereBackward0>)
+    >>> torch.autograd.grad(scores[0, 0], q)
+    (tensor([[2.]]),)
+    """
+    scores = score(q, k)
+    if not spoils_the_way_back(q, k):
+        return scores
+    spoilt = ~k.isfinite().all(dim=-1, keepdim=True)
+    sound = score(q, k.masked_fill(spoilt, 0))
+    return torch.where(spoilt.mT, scores.detach(), sound)
 
 
 def average(weights: Tensor, v: Tensor) -> Tensor:
@@ -100,3 +178,16 @@ def is_spoilt(x: Tensor) -> bool:
         return False
     wide = torch.float32 if x.element_size() < 4 else None
     return not math.isfinite(x.detach().sum(dtype=wide).item())
+
+
+def loses_a_row(output: Tensor, k: Tensor, causal: bool) -> bool:
+    """Whether a query that sees a key got nothing, for all its weights were
+    too small for the type: among long queries and keys, some are.
+    """
+    if output.dtype == torch.float64 or not can_look(output):
+        return False
+    n_q, n_k = output.shape[-2], k.shape[-2]
+    seeing = output[..., max(0, n_q - n_k) if causal else 0 :, :]
+    if n_k == 0 or 0 in seeing.shape:
+        return False
+    return bool((seeing == 0).all(dim=-1).any())

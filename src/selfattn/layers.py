@@ -12,8 +12,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_at_layer, check_enters, check_width
+from selfattn.bound import owned
 from selfattn.dot_product import widen
+from selfattn.entering import (
+    check_at_layer,
+    check_enters,
+    check_eps,
+    check_same_shape,
+    check_width,
+    made_by,
+)
 from selfattn.signatures import Positive, Share, checked
 
 Tokens = Float[Tensor, "*batch d"]
@@ -42,6 +50,7 @@ class LayerNorm(nn.Module):
     def __init__(self, d: Positive, *, eps: float = 1e-5):
         """Start as the plain normalisation: gain 1, shift 0."""
         super().__init__()
+        check_eps(eps)
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d))
         self.shift = nn.Parameter(torch.zeros(d))
@@ -81,6 +90,7 @@ class RMSNorm(nn.Module):
     def __init__(self, d: Positive, *, eps: float = 1e-6):
         """Start as the plain normalisation: gain 1."""
         super().__init__()
+        check_eps(eps)
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d))
 
@@ -131,7 +141,7 @@ class AddNorm(nn.Module):
         """Make the norm; there is nothing else to learn."""
         super().__init__()
         self.pre = pre
-        self.norm = norm(d_model)
+        self.norm = made_by("norm", norm, d_model)
         self.dropout = nn.Dropout(dropout)
 
     @checked
@@ -143,18 +153,14 @@ class AddNorm(nn.Module):
                 broadcast, or fail with a worse message.
         """
         made = sublayer(self.norm(x) if self.pre else x)
-        if made.shape != x.shape:
-            raise ValueError(
-                "a sublayer must return the shape it is given, but x is "
-                f"{tuple(x.shape)} and it made {tuple(made.shape)}"
-            )
+        check_same_shape("sublayer", made, x)
         added = x + self.dropout(made)
         return added if self.pre else self.norm(added)
 
 
 def relu(x: Tensor) -> Tensor:
-    """max(0, x)."""
-    return x.clamp(min=0)
+    """max(0, x); at 0 its slope is 0, as that of `torch.relu` is."""
+    return x.relu()
 
 
 @checked
@@ -177,7 +183,9 @@ def swish(x: Features) -> Features:
 
     Reference: Hendrycks and Gimpel (2016); Ramachandran et al. (2017).
     """
-    return x * torch.sigmoid(x)
+    # Of two numbers that are rounded, the product is rounded a third time.
+    [wide] = widen(x)
+    return (wide * torch.sigmoid(wide)).to(x.dtype)
 
 
 class FeedForward(nn.Module):
@@ -211,13 +219,13 @@ class FeedForward(nn.Module):
         super().__init__()
         self.W_in = nn.Linear(d_model, d_ff, bias=bias)
         self.W_out = nn.Linear(d_ff, d_model, bias=bias)
-        self.activation = activation
+        self.activation = owned(activation)
         self.dropout = nn.Dropout(dropout)
 
     @checked
     def forward(self, x: Tokens) -> Tokens:
         """Widen, bend, narrow: (..., d_model) -> (..., d_model)."""
-        check_enters("x", x, self.W_in.weight)
+        check_enters("x", x, self.W_in)
         return self.W_out(self.dropout(self.activation(self.W_in(x))))
 
 
@@ -251,5 +259,5 @@ class SwiGLU(nn.Module):
     @checked
     def forward(self, x: Tokens) -> Tokens:
         """Widen twice, gate, narrow: (..., d_model) -> (..., d_model)."""
-        check_enters("x", x, self.W_in.weight)
+        check_enters("x", x, self.W_in)
         return self.W_out(swish(self.W_gate(x)) * self.W_in(x))

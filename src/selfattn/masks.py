@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from selfattn.checks import check_window
+from selfattn.checks import are_at_hand, check_window
 from selfattn.signatures import Count, checked
 
 Mask = Bool[Tensor, "n_q n_k"]
@@ -139,7 +139,8 @@ def padding_mask(
     ■ ■ ■ ·
     ■ ■ ■ ·
     """
-    if not lengths.is_meta and ((lengths < 0) | (lengths > n_k)).any():
+    lengths = lengths.long()  # in int8, 300 keys are 44
+    if are_at_hand(lengths) and ((lengths < 0) | (lengths > n_k)).any():
         raise ValueError(
             "each length must lie between 0 and the number of keys, but "
             f"lengths={lengths.tolist()} and n_k={n_k}"
@@ -288,7 +289,7 @@ def as_keep(
             f"or mask == 0 for what may attend, but its dtype is {mask.dtype}"
         )
     keep, block = mask == 0, mask <= -1000
-    if not (keep | block).all():
+    if are_at_hand(mask) and not (keep | block).all():
         raise ValueError(
             "an additive mask holds 0 (may attend) and -1000 or less (may "
             "not); other numbers are a bias, and go where biases go: bias=..."

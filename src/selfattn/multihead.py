@@ -14,11 +14,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from selfattn.bound import Bound, owned
 from selfattn.checks import (
     check_divides,
     check_dropout,
-    check_enters,
-    check_unbound,
+    check_places,
+    check_tensor,
     is_autocast,
 )
 from selfattn.dot_product import (
@@ -27,6 +28,7 @@ from selfattn.dot_product import (
     attention_weights,
     fused_attention,
 )
+from selfattn.entering import attended, check_enters, check_unbound
 from selfattn.signatures import Positive, checked
 from selfattn.torch_layer import options_of, pair_up, torch_layer_like
 
@@ -129,12 +131,19 @@ class MultiHeadAttention(nn.Module):
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         self.d_head = d_model // n_heads
         self.attend, self.dropout, self.rotate = attend, dropout, rotate
-        if isinstance(attend, partial) and isinstance(attend.func, nn.Module):
-            self.mechanism = attend.func  # its parameters are the layer's
         self.W_q = nn.Linear(d_model, d_model, bias=projection_bias)
         self.W_k = nn.Linear(d_context, d_kv, bias=projection_bias)
         self.W_v = nn.Linear(d_context, d_kv, bias=projection_bias)
         self.W_o = nn.Linear(d_model, d_model, bias=projection_bias)
+
+    def __setattr__(self, name: str, x: Any) -> None:
+        """Keep what is set. Of a mechanism or a rotation, what it has bound
+        is the layer's; and it may take the place of a module.
+        """
+        if name in ("attend", "rotate"):
+            self._modules.pop(name, None)
+            x = owned(x)
+        super().__setattr__(name, x)
 
     @checked
     def heads(
@@ -150,12 +159,12 @@ class MultiHeadAttention(nn.Module):
             ValueError: if x or the context has another width than the layer.
         """
         context = x if context is None else context
-        check_enters("x", x, self.W_q.weight)
+        check_enters("x", x, self.W_q)
         if not isinstance(context, KeysValues):
             context = self.keys_values(context)
         check_kept(self, "context", context, x)
         q = split_heads(self.W_q(x), self.n_heads)
-        k, v = context
+        k, v = (kept.to(q.dtype) for kept in context)
         if self.rotate is not None:
             q = self.rotate(q, offset=k.shape[-2] - q.shape[-2])
         group = self.n_heads // self.n_kv_heads
@@ -189,7 +198,7 @@ class MultiHeadAttention(nn.Module):
         True
         """
         name = "the context (without one, x)"
-        check_enters(name, context, self.W_k.weight)
+        check_enters(name, context, self.W_k)
         if past is not None:
             check_kept(self, "past", past, context)
         k = split_heads(self.W_k(context), self.n_kv_heads)
@@ -197,7 +206,8 @@ class MultiHeadAttention(nn.Module):
         if self.rotate is not None:
             k = self.rotate(k, offset=past.k.shape[-2] if past else 0)
         if past is not None:
-            k, v = torch.cat((past.k, k), -2), torch.cat((past.v, v), -2)
+            k = torch.cat((past.k.to(k.dtype), k), -2)
+            v = torch.cat((past.v.to(v.dtype), v), -2)
         return KeysValues(k, v)
 
     @checked
@@ -235,7 +245,8 @@ class MultiHeadAttention(nn.Module):
         if self.training and self.dropout:
             attend = partial(attend, dropout_p=self.dropout)
         q, k, v = self.heads(x, context)
-        output = attend(q, k, v, mask=mask, bias=bias, causal=causal)
+        tables = {"mask": mask, "bias": bias, "causal": causal}
+        output = attended(attend, q, k, v, **tables)
         return self.W_o(merge_heads(output))
 
     @checked
@@ -257,20 +268,7 @@ class MultiHeadAttention(nn.Module):
         """
         check_axes(mask=mask, bias=bias)
         check_unbound(self.attend, *AT_EACH_CALL)
-        attend: Any = self.attend
-        scale = None
-        if isinstance(attend, partial):
-            attend, scale = attend.func, attend.keywords.get("scale")
-        weigh: Callable[..., Tensor]
-        if attend in (attention, fused_attention):
-            weigh = partial(attention_weights, scale=scale)
-        elif hasattr(self.attend, "weights"):
-            weigh = self.attend.weights
-        else:
-            raise ValueError(
-                "only a mechanism with a table of weights can show it, but "
-                f"attend={self.attend}"
-            )
+        weigh = weights_of(self.attend)
         q, k, _ = self.heads(x, context)
         return weigh(q, k, mask=mask, bias=bias, causal=causal)
 
@@ -283,7 +281,8 @@ class MultiHeadAttention(nn.Module):
             ValueError: if it has what ours does not; see
                 `torch_layer.options_of`.
         """
-        ours = cls(**options_of(layer)).to(layer.out_proj.weight)
+        with layer.out_proj.weight.device:
+            ours = cls(**options_of(layer)).to(layer.out_proj.weight)
         ours.train(layer.training)
         for mine, theirs in pair_up(ours, layer):
             mine.data.copy_(theirs)
@@ -331,11 +330,36 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
     """Raise unless the layer can call it, and drop its weights if it is to."""
     check_dropout(dropout, "dropout")
     check_unbound(attend, *AT_EACH_CALL)
-    if dropout and "dropout_p" not in inspect.signature(attend).parameters:
+    try:
+        options = inspect.signature(attend).parameters
+    except ValueError:  # a function that is not written in Python
+        options = {}
+    if dropout and "dropout_p" not in options:
         raise ValueError(
             "dropout of weights needs a mechanism that takes dropout_p, "
             f"but dropout={dropout} and attend={attend}"
         )
+
+
+def weights_of(attend: Any) -> Callable[..., Tensor]:
+    """How a mechanism's table of weights is made.
+
+    Raises:
+        ValueError: if it never makes one.
+    """
+    function, options = attend, {}
+    if isinstance(attend, partial | Bound):
+        function, options = attend.func, attend.keywords
+    if function in (attention, fused_attention):
+        return partial(attention_weights, scale=options.get("scale"))
+    weigh = getattr(attend, "weights", getattr(function, "weights", None))
+    if weigh is None:
+        raise ValueError(
+            "only a mechanism with a table of weights can show it, but "
+            f"attend={attend}"
+        )
+    known = inspect.signature(weigh).parameters
+    return partial(weigh, **{n: x for n, x in options.items() if n in known})
 
 
 def check_kept(
@@ -345,6 +369,8 @@ def check_kept(
     those of one sequence would broadcast to all, and not say so.
     """
     k, v = kept
+    check_tensor(f"{name}.k", k)
+    check_tensor(f"{name}.v", v)
     wanted = (x.shape[0], layer.n_kv_heads, k.shape[-2], layer.d_head)
     if not tuple(k.shape) == tuple(v.shape) == wanted:
         raise ValueError(
@@ -352,6 +378,7 @@ def check_kept(
             f"(batch, n_kv_heads, n_k, d_head) = {wanted}, but k is "
             f"{tuple(k.shape)} and v is {tuple(v.shape)}"
         )
+    check_places(**{"x": x, f"{name}.k": k, f"{name}.v": v})
     if not (k.dtype == v.dtype == x.dtype or is_autocast(x)):
         raise ValueError(
             f"{name} must have the type of x, {x.dtype}, but k is {k.dtype} "

@@ -4,14 +4,40 @@ They take the axes before the tokens as one, cut the tokens into blocks or
 chunks, and add what each piece brings to what the others brought.
 """
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import ParamSpec, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from selfattn.checks import batch_shape
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def without_autocast(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, in which products have the type of what is multiplied.
+
+    Autocast would round what many pieces add up to. It is switched off by a
+    context of each call's own: PyTorch's decorator keeps in one object what
+    was before, for all threads, and left one with the autocast of another.
+    """
+
+    @functools.wraps(function)
+    def exact(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+            return function(*args, **kwargs)
+        with (
+            torch.autocast("cpu", enabled=False),
+            torch.autocast("cuda", enabled=False),
+        ):
+            return function(*args, **kwargs)
+
+    return exact
 
 
 def one_batch_axis(*tensors: Tensor) -> Iterator[Float[Tensor, "batch n d"]]:

@@ -13,12 +13,12 @@ from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from selfattn.checks import check_whole, is_transformed
-from selfattn.signatures import checked
+from selfattn.signatures import Seed, checked
 
 
 @checked
 def random_directions(
-    n_features: int, d: int, *, seed: int = 0, orthogonal: bool = True
+    n_features: int, d: int, *, seed: Seed = 0, orthogonal: bool = True
 ) -> Float[Tensor, "n_features d"]:
     """Random vectors ω, each standard normal; those of a block orthogonal.
 
@@ -41,7 +41,7 @@ def random_directions(
     >>> abs(ω[0] @ ω[1]) < 1e-5, abs(ω[1] @ ω[2]) < 1e-5
     (tensor(True), tensor(True))
     """
-    check_whole(n_features=n_features, d=d, seed=seed)
+    check_whole(n_features=n_features, d=d)
     if min(n_features, d) < 1:
         raise ValueError(
             "there must be at least 1 feature of at least 1 number, but "

@@ -24,6 +24,7 @@ R = TypeVar("R")
 STRIDED = torch.strided
 WHOLE = (int, torch.SymInt)
 REAL = (*WHOLE, float, torch.SymFloat)
+LIMIT = 2**63  # PyTorch's whole numbers have 64 bits
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 INTEGERS = (*(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),)
 KINDS = {"bool": (torch.bool,), "float32": FLOATS, "int64": INTEGERS}
@@ -112,6 +113,9 @@ class Within(NamedTuple):
 Count = Annotated[int, Within(0)]
 Positive = Annotated[int, Within(1)]
 Share = Annotated[float, Within(0, 1)]
+SEEDS = Within(-(2**63), 2**64 - 1)  # what a generator takes
+Seed = Annotated[int, SEEDS]
+Offset = Annotated[int, Within(-(2**53), 2**53)]  # as float64 counts
 Rule = Axes | Plain
 Shared = list[tuple[str, list[tuple[str, int]]]]
 
@@ -173,6 +177,8 @@ def one_test(rules: tuple[Rule, ...]) -> Callable[[Any], bool]:
 def refuse(name: str, x: Any, rules: tuple[Rule, ...]) -> None:
     """Raise, as x fits none of these."""
     wanted = " or ".join(rule.words for rule in rules)
+    if type(x) is int and not -LIMIT <= x < LIMIT:
+        wanted += ", of 64 bits at most"
     right_type = any(rule.of_its_type(x) for rule in rules)
     error = ValueError if right_type else TypeError
     raise error(f"{name} must be {wanted}, but it is {shown(x)}")
@@ -266,11 +272,13 @@ def axes_in(hint: Any) -> Axes:
 def bounded(kind: type, within: Within) -> Rule:
     """A number that lies within bounds."""
     simple = SIMPLE[kind]
+    right = is_whole if within is SEEDS else simple.fits
 
     def fits(x: Any) -> bool:
-        return simple.fits(x) and within.fits(x)
+        return right(x) and within.fits(x)
 
-    return Plain(fits, f"{simple.words}, {within.words}", simple.fits)
+    inside = is_whole if kind is int else simple.fits
+    return Plain(fits, f"{simple.words}, {within.words}", inside)
 
 
 def pair_of(parts: tuple[Any, ...]) -> Rule | None:
@@ -286,19 +294,26 @@ def pair_of(parts: tuple[Any, ...]) -> Rule | None:
 
 
 def is_count(x: Any) -> bool:
-    """A whole number, and not True or False."""
+    """A whole number that PyTorch has, and not True or False."""
+    return is_whole(x) and (type(x) is not int or -LIMIT <= x < LIMIT)
+
+
+def is_whole(x: Any) -> bool:
+    """A whole number, however large, and not True or False."""
     return isinstance(x, WHOLE) and not isinstance(x, bool)
 
 
 def is_number(x: Any) -> bool:
-    """A number, and not NaN."""
-    return isinstance(x, REAL) and not isinstance(x, bool) and x == x
+    """A number, and not NaN; a whole one as above."""
+    return is_count(x) if is_whole(x) else isinstance(x, REAL) and x == x
 
 
 SIMPLE: dict[Any, Plain] = {
-    int: Plain(is_count, "a whole number"),
+    int: Plain(is_count, "a whole number", is_whole),
     float: Plain(
-        is_number, "a number other than NaN", lambda x: isinstance(x, float)
+        is_number,
+        "a number other than NaN",
+        lambda x: isinstance(x, float) or is_whole(x),
     ),
     bool: Plain(lambda x: isinstance(x, bool), "True or False"),
     str: Plain(lambda x: isinstance(x, str), "a text"),
@@ -314,4 +329,6 @@ def shown(x: Any) -> str:
     if isinstance(x, Tensor):
         layout = "" if x.layout == torch.strided else f" and {x.layout}"
         return f"{tuple(x.shape)} of {x.dtype}{layout}"
+    if isinstance(x, int) and x.bit_length() > 128:
+        return f"a whole number of {x.bit_length()} bits"
     return " ".join(repr(x).split())[:60]

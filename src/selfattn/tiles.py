@@ -87,9 +87,12 @@ class Inputs(NamedTuple):
         scores = product(queries, self.k[..., keys, :], room, scale)
         if self.bias is not None:
             bias = cut(self.bias, rows, keys)
-            scores.add_(bias, alpha=LOG2_E)
-            # The lowest number there is must not become -inf on the way.
-            scores.clamp_(min=torch.finfo(scores.dtype).min)
+            # The lowest number there is must not become -inf on the way, nor
+            # the largest inf: log₂e times it is.
+            most = torch.finfo(scores.dtype).max / (1.01 * LOG2_E)
+            large = torch.finfo(bias.dtype).max > most
+            added = bias.clamp(-most, most) if large else bias
+            scores.add_(added, alpha=LOG2_E)
             scores.masked_fill_(bias == -math.inf, -math.inf)
         if self.mask is not None:
             scores.masked_fill_(~cut(self.mask, rows, keys), -math.inf)

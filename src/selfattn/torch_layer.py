@@ -72,7 +72,9 @@ def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
         kdim=ours.W_k.in_features,
         vdim=ours.W_v.in_features,
         batch_first=True,
-    ).to(ours.W_o.weight)
+        device=ours.W_o.weight.device,
+        dtype=ours.W_o.weight.dtype,
+    )
     return layer.train(ours.training)
 
 

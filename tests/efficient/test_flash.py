@@ -280,3 +280,12 @@ def test_a_causal_tile_is_never_larger_than_what_may_be_seen():
     assert flops(lambda: flash_attention(q, k, v, causal=True)) == (
         2 * 2 * 5 * 1000 * 16
     )
+
+
+def test_the_largest_bias_is_a_number():
+    """log₂e times it is infinite."""
+    most = torch.finfo(torch.float32).max
+    x = torch.eye(2)
+    for bias in ([most, 0.0], [-most, 0.0], [-most, -most], [most, most]):
+        found = flash_attention(x, x, x, bias=torch.tensor(bias))
+        assert_close(found, attention(x, x, x, bias=torch.tensor(bias)))

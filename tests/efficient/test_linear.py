@@ -249,3 +249,45 @@ def test_features_that_cannot_be_made_are_refused_by_name(attend):
     x = [torch.randn(7, 5)] * (3 if attend is linear_attention else 2)
     with pytest.raises(TypeError, match="feature_map must be a function"):
         attend(*x, feature_map="elu")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *(lambda x: x.sum(-1), lambda x: None, lambda x: x > 0),
+        *(lambda x: x[:2], lambda x: x.long(), lambda x: (x, x)),
+    ],
+)
+def test_a_map_that_makes_no_features_is_named(odd):
+    """It was trusted: half the tokens came out, or PyTorch's own words."""
+    q, k, v = torch.randn(3, 4, 5)
+    for call in (
+        lambda: linear_attention(q, k, v, feature_map=odd),
+        lambda: linear_weights(q, k, feature_map=odd),
+        lambda: linear_attention_step(q, k, v, feature_map=odd),
+    ):
+        with pytest.raises((TypeError, ValueError), match="feature_map"):
+            call()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_map_to_another_type_leaves_the_type_of_what_comes_out(causal):
+    x = torch.randn(3, 4, 5).bfloat16()
+    output = linear_attention(
+        *x, causal=causal, feature_map=lambda x: x.float().exp()
+    )
+    assert output.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_features_in_half_precision_are_rounded_once(dtype):
+    """Of log₂e in bfloat16 the exponential was off by 4.6 per cent."""
+    x = torch.linspace(-8, 2, 501).to(dtype)
+    exact = F.elu(x.double()) + 1
+    off = (elu_plus_one(x).double() / exact - 1).abs().max()
+    assert off <= torch.finfo(dtype).eps
+
+
+def test_a_memory_of_nothing_is_named():
+    with pytest.raises(TypeError, match=r"memory.pairs must be a tensor"):
+        linear_attention_step(*torch.randn(3, 4), Memory(None, None))

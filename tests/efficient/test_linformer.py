@@ -217,3 +217,26 @@ def test_means_of_nothing_are_nothing(shape):
     means = MeanPooling(3)(x)
     assert means.shape == (*shape[:-2], min(3, shape[-2]), shape[-1])
     assert torch.autograd.grad(means.sum(), x)[0].shape == shape
+
+
+def test_a_projection_that_is_shared_has_one_name():
+    """Under two, `functional_call` did not put its parameter back."""
+    attend = LinformerAttention(LearnedProjection(9, 3))
+    assert [*attend.state_dict()] == ["project.weight"]
+    own, x = attend.project.weight, torch.randn(3, 5, 4)
+    other = {"project.weight": torch.zeros(3, 9)}
+    output = torch.func.functional_call(attend, other, tuple(x))
+    assert_close(output, x[2].mean(0, keepdim=True).expand(5, 4) * 0)
+    assert attend.project.weight is own
+    assert LinformerAttention(nn.Identity(), nn.Identity()).project_values
+
+
+@pytest.mark.parametrize("project", [LearnedProjection(9, 3), MeanPooling(3)])
+def test_under_autocast_it_is_of_the_type_that_went_in(project):
+    """The product came out in bfloat16, and was refused as a key."""
+    q, k, v = torch.randn(3, 2, 5, 4)
+    wanted = LinformerAttention(project)(q, k, v)
+    with torch.autocast("cpu", torch.bfloat16):
+        output = LinformerAttention(project)(q, k, v)
+    assert output.dtype == torch.float32 or output.dtype == torch.bfloat16
+    assert_close(output.float(), wanted, atol=0.05, rtol=0.05)

@@ -191,3 +191,12 @@ def test_which_tokens_are_global_is_known_without_their_numbers():
     output = longformer_attention(x, x, x, window=2, global_at=(0, 4))
     assert output.shape == (2, 9, 5)
     assert torch.autograd.grad(output.sum(), x)[0].is_meta
+
+
+@pytest.mark.parametrize("wrong", [[1.7], [0, 0.5], [True], [None], "01"])
+def test_a_global_token_is_at_a_whole_number(unchecked, wrong):
+    """1.7 was taken as 1, and 0 beside 0.5 as 0 twice."""
+    with pytest.raises(TypeError, match="global_at must be a whole number"):
+        longformer_mask(4, 4, 1, global_at=wrong)
+    with pytest.raises(TypeError, match="global_at must be a whole number"):
+        longformer_attention(*torch.randn(3, 4, 5), window=1, global_at=wrong)

@@ -313,3 +313,33 @@ def test_directions_are_the_same_for_all_that_vmap_maps():
     assert_close(
         torch.func.vmap(performer_weights)(q, k), performer_weights(q, k)
     )
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("attend_or_weigh", [True, False])
+def test_only_who_sees_no_key_gets_zeros(causal, dtype, attend_or_weigh):
+    """Long queries, whose features meet none of the keys', got zeros where
+    the weights are not.
+    """
+    q, k, v = 20 * torch.randn(3, 50, 16, dtype=dtype)
+    weights = performer_weights(q.double(), k.double(), causal=causal)
+    if attend_or_weigh:
+        inputs = [x.clone().requires_grad_() for x in (q, k, v)]
+        output = performer_attention(*inputs, causal=causal)
+        assert output.dtype == dtype
+        wanted = weights @ v.double()
+        assert_close(output.double(), wanted, atol=1e-3, rtol=1e-3)
+        for grad in torch.autograd.grad(output.sum(), inputs):
+            assert grad.isfinite().all()
+    else:
+        sums = performer_weights(q, k, causal=causal).sum(-1)
+        assert_close(sums, torch.ones_like(sums))
+
+
+def test_values_of_zero_are_no_reason_to_compute_it_again(monkeypatch):
+    q, k, v = torch.randn(3, 2, 3, 7, 5)
+    wanted = performer_attention(q, k[..., :4, :], v[..., :4, :], causal=True)
+    assert not wanted[..., :3, :].any()  # these see no key
+    assert performer_attention(q, k, 0 * v).eq(0).all()
+    assert performer_attention(q, k[..., :0, :], v[..., :0, :]).eq(0).all()

@@ -250,3 +250,36 @@ def test_each_pair_is_met_once_and_few_besides():
     classes = stride * (n // stride) ** 2
     counted = flops(passes(strided_attention, n, causal=False))
     assert counted == 7 * 2 * d * (band + classes)
+
+
+@pytest.mark.parametrize("stride", [12, 10**6, 2**62])
+@pytest.mark.parametrize("lengths", [(11, 11), (4, 11), (11, 4)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_stride_past_all_tokens_is_one_that_reaches_them(
+    stride, lengths, causal
+):
+    """Its time grew with the stride: of 2**63, without end."""
+    n_q, n_k = lengths
+    q, k, v = torch.randn(n_q, 5), torch.randn(n_k, 5), torch.randn(n_k, 3)
+    seen = torch.arange(n_k - n_q, n_k)[:, None] >= 0
+    for attend, mask_of, mask in (
+        (strided_attention, strided_mask, torch.ones(n_q, n_k)),
+        (fixed_attention, fixed_mask, seen.expand(n_q, n_k)),
+    ):
+        mask = mask.bool()
+        assert torch.equal(mask_of(n_q, n_k, stride), mask)
+        wanted = attention(q, k, v, mask=mask, causal=causal)
+        assert_close(attend(q, k, v, stride=stride, causal=causal), wanted)
+
+
+def test_summaries_past_all_tokens_are_seen_by_nobody():
+    """And those that are not, by all."""
+    wanted = torch.arange(11)[None, :] >= 7
+    late = torch.arange(-3, 11)[:, None] >= 0
+    for stride, n_summaries in ((15, 8), (10**6, 10**6 - 7)):
+        mask = fixed_mask(14, 11, stride, n_summaries=n_summaries)
+        assert torch.equal(mask, late | wanted)
+        q, k, v = torch.randn(14, 5), torch.randn(11, 5), torch.randn(11, 3)
+        options = {"stride": stride, "n_summaries": n_summaries}
+        wanted_output = attention(q, k, v, mask=mask)
+        assert_close(fixed_attention(q, k, v, **options), wanted_output)

@@ -474,3 +474,32 @@ def test_what_is_no_window_is_refused_by_name(option, wrong):
     options = {"grid": (2, 3), "window": (2, 2), option: wrong}
     with pytest.raises(TypeError, match=rf"{option} must be a t"):
         swin_attention(x, x, x, **options)
+
+
+def test_no_grid_has_fewer_rows_than_none():
+    """(-2, -3) has six tokens, by the product."""
+    with pytest.raises(ValueError, match=r"grid must be .*\(-2, -3\)"):
+        swin_mask((-2, -3), (2, 2))
+    with pytest.raises(ValueError, match="grid must be at least 0 by 0"):
+        swin_bias(torch.zeros(3, 3), (-1, 2))
+
+
+@pytest.mark.parametrize("size", [(2, 2), (1, 2), (0, 3), (3, 0)])
+def test_offsets_without_a_middle_are_refused(size):
+    with pytest.raises(
+        ValueError, match=r"relative_bias must have odd .* but it is"
+    ):
+        swin_bias(torch.zeros(size), (1, 3))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_bias_that_hides_all_passes_back_nothing(causal):
+    """Softmax of a row of -inf is NaN, and so was its gradient."""
+    q, k, v = (torch.randn(6, 4, requires_grad=True) for _ in range(3))
+    hiding = torch.full((1, 1), -math.inf)
+    output = swin_attention(
+        q, k, v, grid=(2, 3), window=(1, 1), relative_bias=hiding
+    )
+    assert not output.any()
+    for grad in torch.autograd.grad(output.sum(), (q, k, v)):
+        assert not grad.any()

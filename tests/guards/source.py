@@ -16,9 +16,9 @@ HEADER = ("Computes:", "Time:", "Supports:", "Reference:")
 # Who may import whom: a part may import those before it and its own modules.
 # Those in ALONE import nothing of ours but their own, and `signatures`.
 ORDER = [
-    {"signatures"},
+    {"signatures", "bound"},
     {"checks"},
-    {"masks", "pieces", "hidden", "random_features"},
+    {"masks", "pieces", "hidden", "random_features", "entering"},
     {"dot_product"},
     {"tiles", "torch_layer"},
     {"origins", "multihead", "positions", "efficient"},

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils import prune
 
 from hostile.feeding import Call
 from hostile.scenes import folder
@@ -28,6 +29,64 @@ def trials(case: Case) -> Iterator[Trial]:
         detail = f"{how.__name__.replace('_', ' ')}, {name}"
         run = partial(kept_by, how, call)
         yield case.trial("keeping", detail, call, call.run, run=run)
+    if name.endswith(".forward"):
+        run = partial(by_functional_call, call)
+        wanted = partial(with_other_weights, call)
+        yield case.trial("keeping", "functional_call", call, wanted, run=run)
+    for how in (pruned, normed):
+        detail = f"{how.__name__}, {name}"
+        run = partial(kept_by, how, call)
+        yield case.trial(
+            "keeping",
+            detail,
+            call,
+            call.run,
+            run=run,
+            dtype=torch.float32,
+        )
+
+
+def by_functional_call(call: Call) -> list[Any]:
+    """With other weights for once; and whether its own are back then."""
+    module = call.module
+    assert module is not None
+    before = dict(module.named_parameters(remove_duplicate=False))
+    other = {n: x.detach() + 0.1 for n, x in module.named_parameters()}
+    result = torch.func.functional_call(module, other, (), call.given)
+    after = dict(module.named_parameters(remove_duplicate=False))
+    return [result, [after[name] is x for name, x in before.items()]]
+
+
+def with_other_weights(call: Call) -> list[Any]:
+    """With a copy that has those weights."""
+    module = call.module
+    assert module is not None
+    changed = copy.deepcopy(module)
+    with torch.no_grad():
+        for weight in changed.parameters():
+            weight.add_(0.1)
+    names = dict(module.named_parameters(remove_duplicate=False))
+    return [call._replace(module=changed).run(), [True for _ in names]]
+
+
+def pruned(module: nn.Module) -> nn.Module:
+    """Of every matrix nothing is cut away, in float32; then it is float64:
+    until its next call, it has its weight in float32 beside that.
+    """
+    other = copy.deepcopy(module).float()
+    for layer in other.modules():
+        if isinstance(layer, nn.Linear | nn.Conv1d):
+            prune.identity(layer, "weight")
+    return other.double()
+
+
+def normed(module: nn.Module) -> nn.Module:
+    """Each matrix is a direction and a length, which give the same."""
+    other = copy.deepcopy(module)
+    for layer in other.modules():
+        if isinstance(layer, nn.Linear | nn.Conv1d):
+            nn.utils.parametrizations.weight_norm(layer)
+    return other
 
 
 def pickled(call: Call) -> Any:

@@ -87,6 +87,9 @@ def trials(case: Case) -> Iterator[Trial]:
     if call.target.name not in (*RANDOM, *MEASURES):
         run = partial(in_threads, call)
         yield same(case, "threads", call, run, lambda: [call.run()] * 4)
+        run = partial(beside_autocast, call)
+        wanted = partial(alone_in_thread, call)
+        yield same(case, "a thread with autocast", call, run, wanted)
 
 
 def gives_tensors(call: Call) -> bool:
@@ -186,6 +189,31 @@ def convert_module(module: torch.nn.Module) -> torch.nn.Module:
     import copy
 
     return copy.deepcopy(module).to("meta")
+
+
+def beside_autocast(call: Call) -> list[Any]:
+    """Some times, while it is called under autocast in another thread; and
+    whether the one thread has the other's autocast then.
+    """
+
+    def under_autocast() -> None:
+        for _ in range(4):
+            with torch.autocast("cpu", torch.bfloat16):
+                call.run()
+
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(under_autocast)
+            found = [call.run() for _ in range(4)]
+            other.exception()  # what autocast makes of it is tried elsewhere
+        return [*found, torch.is_autocast_enabled("cpu")]
+    finally:
+        torch.set_autocast_enabled("cpu", False)
+
+
+def alone_in_thread(call: Call) -> list[Any]:
+    """The same without the other thread."""
+    return [*[call.run()] * 4, False]
 
 
 def in_threads(call: Call) -> list[Any]:

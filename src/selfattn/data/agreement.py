@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 SINGULAR = ("key", "dog", "door", "child", "letter", "picture")
 PLURAL = ("keys", "dogs", "doors", "children", "letters", "pictures")
@@ -33,7 +33,7 @@ def decode(tokens: Int[Tensor, " n"]) -> str:
 @checked
 @on_the_cpu
 def agreement_batches(
-    size: Positive, *, seed: int
+    size: Positive, *, seed: Seed
 ) -> Iterator[tuple[Int[Tensor, "batch n"], Int[Tensor, " batch"], int]]:
     """Batches without end, always the same ones for a seed.
 

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 ANIMALS = ("animal", "cat", "child", "horse", "robot")
 PLACES = ("street", "river", "bridge", "field", "road")
@@ -36,7 +36,7 @@ def decode(tokens: Int[Tensor, " n"]) -> str:
 @checked
 @on_the_cpu
 def coreference_batches(
-    size: Positive, *, seed: int
+    size: Positive, *, seed: Seed
 ) -> Iterator[
     tuple[Int[Tensor, "batch n"], Int[Tensor, " batch"], Int[Tensor, " batch"]]
 ]:

@@ -13,7 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, Within, checked
+from selfattn.signatures import Positive, Seed, Within, checked
 
 Style = Annotated[int, Within(0, 2)]
 PAD = " "  # also what a text is filled up with; number 0
@@ -69,7 +69,7 @@ def written(date: datetime.date, style: Style) -> str:
 @checked
 @on_the_cpu
 def date_batches(
-    size: Positive, *, seed: int
+    size: Positive, *, seed: Seed
 ) -> Iterator[tuple[Int[Tensor, "batch n"], Int[Tensor, "batch 10"]]]:
     """Batches without end, always the same ones for a seed.
 

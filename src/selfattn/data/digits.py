@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from selfattn.signatures import checked
+from selfattn.signatures import Seed, checked
 
 N_PICTURES, SIDE, N_CLASSES = 1797, 8, 10
 
@@ -24,7 +24,7 @@ class Pictures(NamedTuple):
 
 @checked
 def handwritten_digits(
-    *, seed: int, n_test: int = 360
+    *, seed: Seed, n_test: int = 360
 ) -> tuple[Pictures, Pictures]:
     """Pictures to learn from, and others to be examined on.
 

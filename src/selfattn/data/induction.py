@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 N_TOKENS = 24  # in the vocabulary
 LENGTH = 16
@@ -21,7 +21,7 @@ LENGTH = 16
 @checked
 @on_the_cpu
 def induction_batches(
-    size: Positive, *, seed: int
+    size: Positive, *, seed: Seed
 ) -> Iterator[
     tuple[Int[Tensor, "batch n"], Int[Tensor, " batch"], Int[Tensor, " batch"]]
 ]:

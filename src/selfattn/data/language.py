@@ -14,7 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 ARTICLES = ("the", "a")
 ADJECTIVES = ("", "old", "small", "grey")  # the first: none
@@ -79,7 +79,7 @@ def sentences(generator: torch.Generator) -> Iterator[str]:
 @checked
 @on_the_cpu
 def character_batches(
-    size: Positive, *, n: int, seed: int
+    size: Positive, *, n: int, seed: Seed
 ) -> Iterator[Int[Tensor, "batch n"]]:
     """Batches without end, always the same ones for a seed.
 

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 N_NAMES = 6
 N_DIGITS = 10
@@ -67,7 +67,7 @@ def held_digits(
 @checked
 @on_the_cpu
 def relation_batches(
-    cycle: int, size: Positive, *, seed: int
+    cycle: int, size: Positive, *, seed: Seed
 ) -> Iterator[
     tuple[
         Float[Tensor, "batch names width"],

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 N_TOKENS = 16  # in the vocabulary
 LENGTH = 24
@@ -22,7 +22,7 @@ SHORTEST, LONGEST = 5, 12  # tokens before it begins anew
 @checked
 @on_the_cpu
 def repeat_batches(
-    size: Positive, *, seed: int
+    size: Positive, *, seed: Seed
 ) -> Iterator[tuple[Int[Tensor, "batch n"], int]]:
     """Batches without end, always the same ones for a seed.
 

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 PAD = "·"  # number 0
 SUBJECTS = ("film", "plot", "music", "ending")
@@ -52,7 +52,7 @@ def clause(drawn: list[int]) -> Clause:
 @checked
 @on_the_cpu
 def sentiment_batches(
-    size: Positive, *, seed: int
+    size: Positive, *, seed: Seed
 ) -> Iterator[
     tuple[Int[Tensor, "batch n"], Int[Tensor, " batch"], Int[Tensor, " batch"]]
 ]:

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 N_TOKENS = 12  # in the vocabulary
 SHORTEST, LONGEST = 4, 10
@@ -55,7 +55,7 @@ def sequence_batches(
     answer: Callable[[Tensor], Tensor],
     size: Positive,
     *,
-    seed: int,
+    seed: Seed,
     n: int | None = None,
 ) -> Iterator[tuple[Tokens, Tokens]]:
     """Batches without end, always the same ones for a seed.

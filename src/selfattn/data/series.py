@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 LENGTH = 48
 SHORTEST, LONGEST = 5, 12  # steps before it comes round
@@ -21,7 +21,7 @@ NOISE = 0.1  # its standard deviation; that of the shape is 1
 @checked
 @on_the_cpu
 def series_batches(
-    size: Positive, *, seed: int, n: int = LENGTH
+    size: Positive, *, seed: Seed, n: int = LENGTH
 ) -> Iterator[tuple[Float[Tensor, "batch n"], Int[Tensor, " batch"]]]:
     """Batches without end, always the same ones for a seed.
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
 from selfattn.data.relations import N_NAMES, held_digits
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 
 @checked
@@ -33,7 +33,7 @@ def neighbours(names: Int[Tensor, "..."]) -> Int[Tensor, "... 2"]:
 @checked
 @on_the_cpu
 def two_lookup_batches(
-    size: Positive, *, seed: int
+    size: Positive, *, seed: Seed
 ) -> Iterator[
     tuple[
         Float[Tensor, "batch names width"],

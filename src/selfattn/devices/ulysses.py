@@ -7,13 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_call,
-    check_divides,
-    check_types,
-    check_unbound,
-)
+from selfattn.checks import batch_shape, check_call, check_divides, check_types
 from selfattn.devices.ranks import Group, answers, place, shapes_of_all
 from selfattn.dot_product import (
     Attend,
@@ -26,6 +20,7 @@ from selfattn.dot_product import (
     fused_attention,
     refuse,
 )
+from selfattn.entering import attended, check_unbound
 
 
 def ulysses_attention(
@@ -87,9 +82,9 @@ def ulysses_attention(
     part = n_heads // ranks
     own = slice(rank * part, (rank + 1) * part)
     tokens = (x.expand(*(batch or (1,)), -1, -1) for x in (q, k, v))
-    heads = map(ToHeads.apply, tokens, lengths, [group] * 3)
+    heads = [*map(ToHeads.apply, tokens, lengths, [group] * 3)]
     tables = {"mask": of_heads(mask, own), "bias": of_heads(bias, own)}
-    output = attend(*heads, **tables, causal=causal)
+    output = attended(attend, *heads, **tables, causal=causal)
     output = ToTokens.apply(output, lengths[0], group)
     return output if batch else output[0]
 

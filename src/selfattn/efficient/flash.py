@@ -31,7 +31,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.hidden import unfelt
-from selfattn.pieces import add_product, blocks
+from selfattn.pieces import add_product, blocks, without_autocast
 from selfattn.tiles import LOG2_E, Gradients, Inputs, cut, product
 
 
@@ -131,8 +131,8 @@ def tiled(
     q, k, v, mask, bias, causal: bool, block_q: int = 512, block_k: int = 512
 ) -> Parts:
     """All results, once it is clear that everything fits together."""
-    check_transforms("flash_attention")
     check_shapes(q, k, v, mask, bias)
+    check_transforms("flash_attention", q, k, v)
     check_flag("causal", causal)
     check_whole(block_q=block_q, block_k=block_k)
     if min(block_q, block_k) < 1:
@@ -149,7 +149,7 @@ def tiled(
 
     if mask is None and bias is None and not causal:  # all see all
         return attend(q, k, v)
-    return Parts(*unfelt(attend, q, k, v))
+    return Parts(*unfelt(attend, q, k, v, keys=True))
 
 
 class Flash(torch.autograd.Function):
@@ -163,8 +163,7 @@ class Flash(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def forward(ctx: Any, q, k, v, mask, bias, causal, block_q, block_k):
         """Take each block of queries along the keys."""
         inputs = Inputs(q, k, v, mask, bias, causal, block_k)
@@ -185,8 +184,7 @@ class Flash(torch.autograd.Function):
         return output, top / LOG2_E + total.log(), top, total
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def backward(ctx: Any, grad_output, grad_sums, *_):
         """Visit the same tiles again."""
         check_once("flash_attention")

@@ -17,10 +17,11 @@ from torch import Tensor
 from selfattn.checks import (
     batch_shape,
     check_call,
-    check_function,
+    check_floats,
     check_once,
     check_places,
     check_shapes,
+    check_tensor,
 )
 from selfattn.dot_product import (
     Bias,
@@ -33,9 +34,15 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
+from selfattn.entering import check_function
 from selfattn.hidden import unfelt
 from selfattn.masks import causal_mask
-from selfattn.pieces import add_product, chunks, one_batch_axis
+from selfattn.pieces import (
+    add_product,
+    chunks,
+    one_batch_axis,
+    without_autocast,
+)
 from selfattn.signatures import checked
 
 # exp(x) = 2^(x log₂e), and `exp2` is about as fast on any processor; `exp` is
@@ -57,7 +64,8 @@ def elu_plus_one(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     >>> elu_plus_one(torch.tensor([-20.0, 0.0, 2.0]))
     tensor([2.0612e-09, 1.0000e+00, 3.0000e+00])
     """
-    return x.clamp(max=0).mul_(LOG2_E).exp2_() + x.relu()
+    [wide] = widen(x)
+    return (wide.clamp(max=0).mul_(LOG2_E).exp2_() + wide.relu()).to(x.dtype)
 
 
 @checked
@@ -92,8 +100,8 @@ def linear_weights(
     tensor([[0.2500, 0.7500]])
     """
     check_shapes(q, k, k)
-    q, k = widen(q, k)
-    similarity = feature_map(q) @ feature_map(k).mT
+    q, k = features(feature_map, *widen(q, k))
+    similarity = q @ k.mT
     if causal:
         past = causal_mask(*similarity.shape[-2:], device=q.device)
         similarity = similarity.masked_fill(~past, 0.0)
@@ -143,16 +151,36 @@ def linear_attention(
     check_call("linear_attention", q, k, v, causal)
     why = "it sums up the keys before it looks at a query"
     refuse("linear_attention", why, mask, bias)
-    check_function("feature_map", feature_map)
-    ours = feature_map is elu_plus_one
+    ours, dtype = feature_map is elu_plus_one, q.dtype
     if not ours:  # it may have parameters to train, so autograd must see it
-        q, k = feature_map(q), feature_map(k)
+        q, k = features(feature_map, q, k)
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         output = LinearAttention.apply(*one_batch_axis(q, k, v), causal, ours)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt(attend, q, k, v) if causal else attend(q, k, v)
+    output = unfelt(attend, q, k, v) if causal else attend(q, k, v)
+    return output.to(dtype)
+
+
+def features(
+    feature_map: FeatureMap, q: Tensor, k: Tensor
+) -> tuple[Tensor, Tensor]:
+    """φ of the queries and of the keys, a row of numbers for each of them.
+
+    Raises:
+        ValueError: if that is not what it gives.
+    """
+    check_function("feature_map", feature_map)
+    made = feature_map(q), feature_map(k)
+    for name, x, of in zip("qk", (q, k), made, strict=True):
+        check_floats(f"what feature_map makes of {name}", of)
+        if of.shape[:-1] != x.shape[:-1] or of.shape[-1] != made[0].shape[-1]:
+            raise ValueError(
+                "feature_map must make (..., n, d) into (..., n, any number),"
+                f" but it made {tuple(x.shape)} into {tuple(of.shape)}"
+            )
+    return made
 
 
 class Memory(NamedTuple):
@@ -198,9 +226,12 @@ def linear_attention_step(
     True
     """
     before = {} if memory is None else memory._asdict()
+    for name, kept in before.items():
+        check_tensor(f"memory.{name}", kept)
     check_places(q=q, k=k, v=v, **before)
     dtype = v.dtype
-    asked, key, v = widen(feature_map(q), feature_map(k), v)
+    q, k, v = widen(q, k, v)
+    asked, key, v = widen(*features(feature_map, q, k), v)
     pairs, total = key[..., None] * v[..., None, :], key[..., None, :]
     if memory is not None:
         if (memory.pairs.shape, memory.total.shape) != (
@@ -229,8 +260,7 @@ class LinearAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def forward(ctx: Any, q, k, v, causal, ours):
         """Equation 12, chunk by chunk: φ(q) S over φ(q) Z."""
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
@@ -254,8 +284,7 @@ class LinearAttention(torch.autograd.Function):
         return output
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def backward(ctx: Any, grad_output):
         """Equations 13 to 15: for queries in order, for keys backwards."""
         check_once("linear_attention")

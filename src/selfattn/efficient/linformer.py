@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_at_layer, check_shapes
+from selfattn.bound import owned
+from selfattn.checks import check_floats, check_shapes, is_autocast
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -27,6 +28,7 @@ from selfattn.dot_product import (
     fused_attention,
     refuse,
 )
+from selfattn.entering import check_at_layer
 from selfattn.signatures import checked
 
 # From (..., n, d) to (..., m, d): m mixtures of the tokens.
@@ -58,6 +60,12 @@ def linformer_weights(q: Queries, k: Keys, project: Projection) -> Table:
     """
     identity = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device)
     mixtures = project(identity)  # (m, n_k): E of the paper
+    check_floats("what project makes", mixtures)
+    if mixtures.shape[1:] != identity.shape[1:]:
+        raise ValueError(
+            "project must make (n, d) into (m, d), but it made "
+            f"{tuple(identity.shape)} into {tuple(mixtures.shape)}"
+        )
     weights = attention_weights(q, mixtures @ k)
     return weights @ mixtures.to(weights)
 
@@ -89,10 +97,10 @@ class LinformerAttention(nn.Module):
         self, project: Projection, project_values: Projection | None = None
     ) -> None:
         super().__init__()
-        self.project = project
-        self.project_values = (
-            project if project_values is None else project_values
-        )
+        # None if shared: of a module under two names, what
+        # `torch.func.functional_call` took away is not put back.
+        self.project = owned(project)
+        self.project_values = owned(project_values)
 
     @checked
     def forward(
@@ -134,7 +142,12 @@ class LinformerAttention(nn.Module):
             )
         if k.shape[-2] == 0:  # a mixture of nothing is no key
             return fused_attention(q, k, v)
-        return fused_attention(q, self.project(k), self.project_values(v))
+        same = self.project_values is None
+        mix_values = self.project if same else self.project_values
+        mixed = self.project(k), mix_values(v)
+        if is_autocast(q):  # which decides by itself of which type they are
+            return fused_attention(q, *(x.to(q.dtype) for x in mixed))
+        return fused_attention(q, *mixed)
 
 
 class LearnedProjection(nn.Module):
@@ -178,7 +191,7 @@ class LearnedProjection(nn.Module):
         # Autograd would else make a gradient of the weights for each head.
         columns = x.movedim(-2, 0)
         mixed = self.weight[:, :n].to(x.dtype) @ columns.flatten(1)
-        return mixed.unflatten(1, columns.shape[1:]).movedim(0, -2)
+        return mixed.unflatten(1, columns.shape[1:]).movedim(0, -2).to(x.dtype)
 
 
 class MeanPooling(nn.Module):

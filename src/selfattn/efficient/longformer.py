@@ -15,7 +15,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_call, check_once, check_window
+from selfattn.checks import (
+    batch_shape,
+    check_call,
+    check_once,
+    check_whole,
+    check_window,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -28,7 +34,7 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.masks import indices, window_mask
-from selfattn.pieces import blocks, one_batch_axis
+from selfattn.pieces import blocks, one_batch_axis, without_autocast
 from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
@@ -143,6 +149,8 @@ def longformer_attention(
 
 def check_global(global_at: Sequence[int], n_k: int) -> None:
     """Raise unless each global token is at a key of its own."""
+    for at in global_at:
+        check_whole(global_at=at)
     outside = any(not 0 <= at < max(n_k, 1) for at in global_at)
     if outside or len(set(global_at)) < len(global_at):
         raise ValueError(
@@ -208,8 +216,7 @@ class Longformer(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def forward(ctx: Any, q, k, v, where, window, causal):
         """Attend band by band, writing into one output."""
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
@@ -227,8 +234,7 @@ class Longformer(torch.autograd.Function):
         return output
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def backward(ctx: Any, grad_output):
         """Make each band's weights anew, and add up what they pass back."""
         check_once("longformer_attention")

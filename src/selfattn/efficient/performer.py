@@ -28,17 +28,19 @@ from selfattn.dot_product import (
     widen,
     with_causal,
 )
-from selfattn.hidden import can_look, unfelt
-from selfattn.pieces import chunks, one_batch_axis
+from selfattn.hidden import can_look, loses_a_row, unfelt
+from selfattn.pieces import chunks, one_batch_axis, without_autocast
 from selfattn.random_features import log_features, random_directions
-from selfattn.signatures import checked
+from selfattn.signatures import Seed, checked
 
 CHUNK = 64  # tokens at a time: the features of so many are held at once
 # Features are at most e²⁰, not 1: a product of two may then be as small as
 # e⁻¹²⁷ of the largest before it rounds to zero, and none overflows.
 ROOM = 20.0
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
-LEAST = math.exp(-35.0)  # a sum of weights that is smaller is none
+# A sum of weights that is smaller is none: what is divided by it, and times a
+# memory of large features, must not overflow.
+LEAST = {torch.float32: math.exp(-35.0), torch.float64: math.exp(-600.0)}
 
 
 @checked
@@ -48,7 +50,7 @@ def performer_weights(
     *,
     causal: bool = False,
     n_features: int = 256,
-    seed: int = 0,
+    seed: Seed = 0,
     orthogonal: bool = True,
 ) -> Table:
     """The weights that Performer stands for, and never makes.
@@ -83,9 +85,17 @@ def performer_weights(
     check_shapes(q, k, k)
     d = q.shape[-1]
     omega = random_directions(n_features, d, seed=seed, orthogonal=orthogonal)
-    dtype = widen(q)[0].dtype
-    if overflows(q, k):
-        q, k = q.double(), k.double()
+    if not overflows(q, k):
+        weights = estimates(q, k, omega, causal)
+        if not loses_a_row(weights, k, causal):
+            return weights
+    weights = estimates(q.double(), k.double(), omega, causal)
+    return weights.to(widen(q)[0].dtype)
+
+
+def estimates(q: Tensor, k: Tensor, omega: Tensor, causal: bool) -> Tensor:
+    """The weights, computed in the type of q or, if that is half, float32."""
+    d = q.shape[-1]
     q, k, omega = widen(q, k, omega.to(q.device))
     # Divided by d^¼ each, the product of q and k is q·k/√d.
     log_q = log_features(q / d**0.25, omega)
@@ -96,8 +106,7 @@ def performer_weights(
     # That is undone where it matters: not for queries, whose row is divided
     # by its sum.
     log_estimates = products.log() + top_k.mT
-    weights = masked_softmax(log_estimates, with_causal(None, causal, q, k))
-    return weights.to(dtype)
+    return masked_softmax(log_estimates, with_causal(None, causal, q, k))
 
 
 def performer_attention(
@@ -109,7 +118,7 @@ def performer_attention(
     bias: Bias = None,
     causal: bool = False,
     n_features: int = 256,
-    seed: int = 0,
+    seed: Seed = 0,
     orthogonal: bool = True,
 ) -> Output:
     """Average the values by an estimate of exp(qᵢ·kⱼ/√d), linear in n.
@@ -156,8 +165,18 @@ def performer_attention(
         n_features, q.shape[-1], seed=seed, orthogonal=orthogonal
     )
     dtype = q.dtype
-    if overflows(k, v):
-        q, k, v = q.double(), k.double(), v.double()
+    if not overflows(k, v):
+        output = by_features(q, k, v, omega, causal)
+        if not loses_a_row(output, k, causal):
+            return output
+    q, k, v = q.double(), k.double(), v.double()
+    return by_features(q, k, v, omega, causal).to(dtype)
+
+
+def by_features(
+    q: Tensor, k: Tensor, v: Tensor, omega: Tensor, causal: bool
+) -> Tensor:
+    """The output, computed in the type of q or, if that is half, float32."""
     [like] = widen(q[..., :0])
     omega = omega.to(like) / q.shape[-1] ** 0.25
 
@@ -165,8 +184,7 @@ def performer_attention(
         output = Performer.apply(*one_batch_axis(q, k, v), omega, causal)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    output = unfelt(attend, q, k, v) if causal else attend(q, k, v)
-    return output.to(dtype)
+    return unfelt(attend, q, k, v) if causal else attend(q, k, v)
 
 
 def overflows(*tensors: Tensor) -> bool:
@@ -195,8 +213,7 @@ class Performer(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def forward(ctx: Any, q, k, v, omega, causal):
         """Read the chunks in order; answer from memory and from the chunk."""
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
@@ -211,7 +228,8 @@ class Performer(torch.autograd.Function):
             among = chunk.weights()
             total += among.sum(dim=-1, keepdim=True)
             # Where nothing is seen, or as good as nothing, there is nothing.
-            divided = total.reciprocal().masked_fill_(total < LEAST, 0.0)
+            divided = total.reciprocal()
+            divided.masked_fill_(total < LEAST[total.dtype], 0.0)
             summed = torch.baddbmm(summed, among, chunk.values)
             output[:, rows] = summed.mul_(divided)
             level[:, rows], inverse[:, rows] = chunk.level, divided
@@ -221,8 +239,7 @@ class Performer(torch.autograd.Function):
         return output
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def backward(ctx: Any, grad_output):
         """Read the chunks backwards; causal, before that in order again."""
         check_once("performer_attention")

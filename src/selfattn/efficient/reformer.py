@@ -36,9 +36,9 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
-from selfattn.pieces import one_batch_axis
+from selfattn.pieces import one_batch_axis, without_autocast
 from selfattn.random_features import normal
-from selfattn.signatures import checked
+from selfattn.signatures import Seed, checked
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
 ROWS = 256  # queries of one bucket at a time, at most
@@ -49,10 +49,9 @@ LOWEST = -(2.0**126)  # the same number in any precision
 
 
 @checked
-@torch.autocast("cpu", enabled=False)
-@torch.autocast("cuda", enabled=False)
+@without_autocast
 def lsh_buckets(
-    x: Queries, *, n_buckets: int, n_rounds: int = 4, seed: int = 0
+    x: Queries, *, n_buckets: int, n_rounds: int = 4, seed: Seed = 0
 ) -> Int[Tensor, "n_rounds ... n_q"]:
     """In each round, the nearest of some random directions: the bucket.
 
@@ -107,7 +106,7 @@ def lsh_mask(
     *,
     n_buckets: int | None = None,
     n_rounds: int = 4,
-    seed: int = 0,
+    seed: Seed = 0,
     see_itself: bool = True,
     causal: bool = False,
 ) -> Bool[Tensor, "... n_q n_k"]:
@@ -160,7 +159,7 @@ def lsh_attention(
     causal: bool = False,
     n_buckets: int | None = None,
     n_rounds: int = 4,
-    seed: int = 0,
+    seed: Seed = 0,
     see_itself: bool = True,
 ) -> Output:
     """Attend to the keys that point where the query points, more or less.
@@ -221,7 +220,7 @@ def lsh_attention(
 
 @checked
 def both_buckets(
-    q: Tensor, k: Tensor, n_buckets: int | None, n_rounds: int, seed: int
+    q: Tensor, k: Tensor, n_buckets: int | None, n_rounds: int, seed: Seed
 ) -> tuple[Tensor, Tensor, int]:
     """Those of the queries, those of the keys, and how many there are."""
     if n_buckets is None:
@@ -315,8 +314,7 @@ class Lsh(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def forward(ctx: Any, q, k, v, cut):
         """Add each group to the output of its queries."""
         shapes = [x.shape for x in (q, k, v)]
@@ -341,8 +339,7 @@ class Lsh(torch.autograd.Function):
         return output[:-1].view(*shapes[0][:-1], v.shape[-1])
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def backward(ctx: Any, grad_output):
         """Visit the same groups, and add up what they pass back."""
         check_once("lsh_attention")

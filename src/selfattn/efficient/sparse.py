@@ -34,7 +34,7 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
-from selfattn.pieces import blocks, one_batch_axis
+from selfattn.pieces import blocks, one_batch_axis, without_autocast
 from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time, at least: smaller products are slower
@@ -74,7 +74,7 @@ def strided_mask(
     · · ■ ■ ■ ■ ·
     ■ · · ■ ■ ■ ■
     """
-    check_stride(stride)
+    stride, _ = enough(check_stride(stride), 1, n_q, n_k)
     i, j = indices(n_q, n_k, device=device)
     return ((i - j).abs() < stride) | ((i - j) % stride == 0)
 
@@ -117,6 +117,7 @@ def fixed_mask(
     · · ■ · · ■ ■
     """
     check_stride(stride, n_summaries)
+    stride, n_summaries = enough(stride, n_summaries, n_q, n_k)
     i, j = indices(n_q, n_k, device=device)
     return (i // stride == j // stride) | (j % stride >= stride - n_summaries)
 
@@ -164,6 +165,7 @@ def strided_attention(
     why = "it makes no table of scores to put it on"
     refuse("strided_attention", why, mask, bias)
     stride = check_stride(default_stride(stride, k))
+    stride, _ = enough(stride, 1, q.shape[-2], k.shape[-2])
     cut = partial(strided, stride=stride, causal=causal)
     return in_pieces("strided_attention", q, k, v, causal, cut)
 
@@ -213,7 +215,8 @@ def fixed_attention(
     why = "it makes no table of scores to put it on"
     refuse("fixed_attention", why, mask, bias)
     stride = check_stride(default_stride(stride, k), n_summaries)
-    cut = partial(fixed, stride=stride, n_last=n_summaries, causal=causal)
+    stride, n_last = enough(stride, n_summaries, q.shape[-2], k.shape[-2])
+    cut = partial(fixed, stride=stride, n_last=n_last, causal=causal)
     return in_pieces("fixed_attention", q, k, v, causal, cut)
 
 
@@ -233,6 +236,18 @@ def check_stride(stride: int, n_summaries: int = 1) -> int:
             f"n_summaries={n_summaries} and stride={stride}"
         )
     return stride
+
+
+def enough(
+    stride: int, n_summaries: int, n_q: int, n_k: int
+) -> tuple[int, int]:
+    """A stride that reaches as far, and is no longer than need be.
+
+    What it is longer than all tokens lies behind the last of them, and so do
+    as many of the summaries.
+    """
+    spare = max(0, stride - max(n_q, n_k) - 1)
+    return stride - spare, n_summaries - spare
 
 
 class Piece(NamedTuple):
@@ -279,8 +294,8 @@ def fixed(
     first = n_k - n_q
     for block in blocks(first // stride * stride, n_k, stride):
         begin = max(0, block.start - first)
-        for rows in blocks(begin, block.start + stride - first, 2 * BLOCK):
-            rows = slice(rows.start, min(rows.stop, n_q))
+        end = min(n_q, block.start + stride - first)
+        for rows in blocks(begin, end, 2 * BLOCK):
             stop = rows.stop + first if causal else block.start + stride
             keys = within(block.start, stop, n_k)
             hidden = torch.zeros_like(i[rows] < j[:, keys])
@@ -328,8 +343,7 @@ class Pieces(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def forward(ctx: Any, q, k, v, cut):
         """Add each piece to the output of its queries."""
         n_q, n_k = q.shape[-2], k.shape[-2]
@@ -358,8 +372,7 @@ class Pieces(torch.autograd.Function):
         return output
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def backward(ctx: Any, grad_output):
         """Visit the same pieces, and add up what they pass back."""
         check_once("attention in pieces")

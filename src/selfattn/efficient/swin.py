@@ -27,8 +27,9 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
-from selfattn.hidden import unfelt
+from selfattn.hidden import can_look, unfelt
 from selfattn.masks import causal_mask
+from selfattn.pieces import without_autocast
 from selfattn.signatures import checked
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
@@ -129,7 +130,8 @@ def swin_mask(
         A mask, (n, n).
 
     Raises:
-        ValueError: if a window is empty, or the shift is no part of it.
+        ValueError: if a window is empty, the shift is no part of it, or there
+            is no such grid.
 
     Reference: Liu et al. (2021), section 3.2, figure 4.
 
@@ -164,6 +166,9 @@ def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
         A bias, (..., n, n). Tokens too far from each other to share a window
         get the number of the furthest offset, for the mask to hide.
 
+    Raises:
+        ValueError: if there is no offset in the middle, or no such grid.
+
     Reference: Liu et al. (2021), section 3.2, equation 4.
 
     >>> across = torch.tensor([[-1.0, 0.0, 1.0]])  # by columns, to the right
@@ -172,6 +177,11 @@ def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
             [ 1.,  0., -1.],
             [ 1.,  1.,  0.]])
     """
+    if not all(size % 2 for size in relative_bias.shape[-2:]):
+        raise ValueError(
+            "relative_bias must have odd numbers of rows and columns, with no "
+            f"offset in the middle, but it is {tuple(relative_bias.shape)}"
+        )
     row, column = positions(grid, relative_bias.device)
     down, right = (size // 2 for size in relative_bias.shape[-2:])
     i = (row[:, None] - row).clamp(-down, down) + down
@@ -182,6 +192,8 @@ def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
 
 def positions(grid: Size, device: Any) -> tuple[Tensor, Tensor]:
     """The row and the column of each token, (n,)."""
+    if min(grid) < 0:
+        raise ValueError(f"grid must be at least 0 by 0, but it is {grid}")
     n = torch.arange(math.prod(grid), device=device)
     return n // grid[1], n % grid[1]
 
@@ -338,8 +350,7 @@ class Swin(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def forward(ctx: Any, q, k, v, table, groups):
         """Attend piece by piece, writing into one output."""
         output = torch.empty_like(v)  # its heads lie as those of v do
@@ -355,8 +366,7 @@ class Swin(torch.autograd.Function):
         return output
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def backward(ctx: Any, grad):
         """Make each window's weights anew, and what they pass back."""
         check_once("swin_attention")
@@ -383,6 +393,10 @@ def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
     q, k, v, grad = widen(q, k, v, grad)
     scores = (q @ k.mT).mul_(scale)
     weights = (scores if added is None else scores.add_(added)).softmax(-1)
+    if added is not None:  # a row of -inf is NaN to softmax
+        unseen = (added == -math.inf).all(dim=-1, keepdim=True)
+        if not can_look(unseen) or unseen.any():
+            weights.masked_fill_(unseen, 0.0)
     grad_v = weights.mT @ grad
     grad_scores = (grad @ v.mT).mul_(weights)
     grad_scores -= weights.mul_(grad_scores.sum(dim=-1, keepdim=True))

@@ -26,7 +26,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.hidden import unfelt
-from selfattn.pieces import add_product, one_batch_axis
+from selfattn.pieces import add_product, one_batch_axis, without_autocast
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
 
@@ -133,8 +133,7 @@ class SlidingWindow(torch.autograd.Function):
     """
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def forward(ctx: Any, q, k, v, window, causal):
         """Attend block by block, writing into one output."""
         n_q, n_k = q.shape[-2], k.shape[-2]
@@ -153,8 +152,7 @@ class SlidingWindow(torch.autograd.Function):
         return output
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
-    @torch.autocast("cuda", enabled=False)
+    @without_autocast
     def backward(ctx: Any, grad_output):
         """Make each block's weights anew, and add up what they pass back."""
         check_once("sliding_window_attention")

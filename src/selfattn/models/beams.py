@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from selfattn.dot_product import widen
+from selfattn.models.generate import one_step
 from selfattn.signatures import Count, Positive, checked
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -73,7 +74,7 @@ def beam_search(
     rows = torch.arange(batch, device=prompt.device)[:, None]
     new, cache = prompt, None
     for _ in range(n_new):
-        logits, cache = step(new, cache if cached else None)
+        logits, cache = one_step(step, new, cache if cached else None)
         beams = tokens.shape[1]
         [wide] = widen(logits)  # texts differ by less than float16 tells
         gained = wide.log_softmax(dim=-1).unflatten(0, (batch, beams))

@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from selfattn.checks import look_up
+from selfattn.bound import owned
+from selfattn.entering import look_up, made_by
 from selfattn.signatures import Count, Positive, Share, checked
 
 Ids = Int[Tensor, "batch n"]
@@ -51,12 +52,12 @@ class Embedding(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(n_tokens, d_model)
         nn.init.normal_(self.tokens.weight, std=0.02)
-        self.positions, self.scale = positions, scale
+        self.positions, self.scale = owned(positions), scale
         self.segments = None
         if n_segments:
             self.segments = nn.Embedding(n_segments, d_model)
             nn.init.normal_(self.segments.weight, std=0.02)
-        self.norm = norm(d_model)
+        self.norm = made_by("norm", norm, d_model)
         self.dropout = nn.Dropout(dropout)
 
     @checked

@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from selfattn.signatures import Count, Positive, checked
+from selfattn.checks import check_floats, check_tensor
+from selfattn.signatures import Count, Positive, checked, shown
 
 Logits = Float[Tensor, "*batch n_tokens"]
 Ids = Int[Tensor, "*batch"]
@@ -202,8 +203,9 @@ def complete(
     tokens, new, cache = prompt, prompt, None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)
     for _ in range(n_new):
-        logits, cache = step(new, cache if cached else None)
+        logits, cache = one_step(step, new, cache if cached else None)
         chosen = choose(logits)
+        check_chosen(chosen, prompt)
         if stop is not None:
             chosen = chosen.masked_fill(ended, stop)
             ended = ended | (chosen == stop)
@@ -212,3 +214,37 @@ def complete(
             break
         new = chosen[:, None] if cached else tokens
     return tokens
+
+
+def one_step(
+    step: Callable[..., Any], new: Tensor, cache: Any
+) -> tuple[Tensor, Any]:
+    """What a step makes of new tokens: logits, and what it goes on from.
+
+    Raises:
+        TypeError: if it makes no such two.
+        ValueError: if there are no logits for each text.
+    """
+    made = step(new, cache)
+    if not isinstance(made, tuple | list) or len(made) != 2:
+        raise TypeError(
+            f"step must return logits and a cache, but it made {shown(made)}"
+        )
+    check_floats("what step returns first", made[0])
+    if made[0].ndim != 2 or len(made[0]) != len(new):
+        raise ValueError(
+            f"step must return logits for {len(new)} texts, (batch, n_tokens),"
+            f" but they are {tuple(made[0].shape)}"
+        )
+    return made[0], made[1]
+
+
+def check_chosen(chosen: Any, prompt: Tensor) -> None:
+    """Raise unless one token was chosen for each text."""
+    check_tensor("what choose returns", chosen)
+    whole = chosen.dtype in (torch.int64, torch.int32)
+    if chosen.shape != prompt.shape[:1] or not whole:
+        raise ValueError(
+            f"choose must return a token for each of {len(prompt)} texts, "
+            f"but it returned {shown(chosen)}"
+        )

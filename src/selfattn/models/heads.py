@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.checks import check_enters
+from selfattn.entering import check_enters
 from selfattn.layers import LayerNorm, gelu
 from selfattn.models.embedding import Embedding
 from selfattn.signatures import Positive, Share, checked
@@ -40,7 +40,7 @@ class Pooler(nn.Module):
     @checked
     def forward(self, x: Encoded) -> Float[Tensor, "batch d_model"]:
         """Take the first token, map, bend: (batch, n, d) -> (batch, d)."""
-        check_enters("x", x, self.dense.weight)
+        check_enters("x", x, self.dense)
         if x.shape[1] == 0:
             raise ValueError(
                 "a text must have a first token to stand for it, but x is "
@@ -101,7 +101,7 @@ class LabelHead(nn.Module):
     @checked
     def forward(self, x: Encoded) -> Float[Tensor, "batch n n_labels"]:
         """Logits, (batch, n, d_model) -> (batch, n, n_labels)."""
-        check_enters("x", x, self.labels.weight)
+        check_enters("x", x, self.labels)
         return self.labels(self.dropout(x))
 
 
@@ -135,7 +135,7 @@ class SpanHead(nn.Module):
             mask: True for tokens that are real, as `padding_mask` makes it;
                 the others get minus infinity.
         """
-        check_enters("x", x, self.ends.weight)
+        check_enters("x", x, self.ends)
         start, end = self.ends(x).unbind(dim=-1)
         if mask is not None:
             padding = ~mask[:, 0, 0]
@@ -209,5 +209,5 @@ class WordHead(nn.Module):
     @checked
     def forward(self, x: Encoded) -> Float[Tensor, "batch n n_tokens"]:
         """Logits, (batch, n, d_model) -> (batch, n, n_tokens)."""
-        check_enters("x", x, self.dense.weight)
+        check_enters("x", x, self.dense)
         return self.words(self.norm(gelu(self.dense(x))))

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_enters
+from selfattn.entering import check_enters
 from selfattn.models.encoder import Encoder
 from selfattn.positions import LearnedPositions
 from selfattn.signatures import Positive, Share, checked
@@ -79,7 +79,7 @@ class PatchEmbedding(nn.Module):
             )
         patches = F.unfold(images, self.patch_size, stride=self.patch_size)
         name = "images, cut into patches,"
-        check_enters(name, patches.mT, self.project.weight)
+        check_enters(name, patches.mT, self.project)
         x = self.project(patches.mT)  # (batch, n_patches, d_model)
         first = self.first.expand(x.shape[0], 1, -1)
         x = torch.cat((first, x), dim=1)

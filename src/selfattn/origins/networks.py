@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_enters, is_transformed
+from selfattn.checks import is_transformed
+from selfattn.entering import check_enters
 from selfattn.signatures import Count, Positive, checked
 
 Tokens = Float[Tensor, "batch n d_model"]
@@ -47,7 +48,7 @@ class Recurrent(nn.Module):
     @checked
     def forward(self, x: Tokens) -> Float[Tensor, "batch n d_out"]:
         """Every state, (batch, n, d_in) -> (batch, n, d_out)."""
-        check_enters("x", x, self.layer.weight_ih_l0)
+        check_enters("x", x, self.layer)
         if x.shape[1] == 0:
             raise ValueError(
                 "x must have at least 1 token to read, (batch, n, d_in), but "
@@ -122,7 +123,7 @@ class Convolution(nn.Module):
     def forward(self, x: Tokens) -> Tokens:
         """Mix neighbours, (batch, n, d_model) -> (batch, n, d_model)."""
         for layer, span in zip(self.layers, self.spans(), strict=True):
-            check_enters("x", x, layer.weight[..., 0])
+            check_enters("x", x, layer)
             if x.shape[1] == 0:  # of which PyTorch makes no convolution
                 continue
             after = 0 if self.causal else span // 2

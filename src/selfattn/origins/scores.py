@@ -7,7 +7,7 @@ that may differ in width.
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_enters, check_one_value, check_shapes
+from selfattn.checks import check_one_value, check_shapes
 from selfattn.dot_product import (
     attention,
     attention_weights,
@@ -15,7 +15,8 @@ from selfattn.dot_product import (
     with_bias,
     with_causal,
 )
-from selfattn.hidden import average
+from selfattn.entering import check_enters, check_meets
+from selfattn.hidden import average, match
 from selfattn.signatures import Positive, checked
 
 Queries = Float[Tensor, "*#batch n_q d_q"]
@@ -58,6 +59,11 @@ class AdditiveAttention(nn.Module):
         self.W_k = nn.Linear(d_k, d_hidden, bias=False)
         self.w = nn.Linear(d_hidden, 1, bias=False)
 
+    def score(self, asked: Tensor, told: Tensor) -> Tensor:
+        """The scores, w · tanh(of both), of what the matrices made."""
+        pairs = asked[..., :, None, :] + told[..., None, :, :]
+        return self.w(pairs.tanh()).squeeze(-1)
+
     @checked
     def weights(
         self,
@@ -73,12 +79,11 @@ class AdditiveAttention(nn.Module):
         Raises:
             ValueError: if shapes do not fit each other or the layer.
         """
-        check_enters("q", q, self.W_q.weight)
-        check_enters("k", k, self.W_k.weight)
+        check_enters("q", q, self.W_q)
+        check_enters("k", k, self.W_k)
         asked, told = self.W_q(q), self.W_k(k)
         check_shapes(asked, told, told, mask, bias)
-        pairs = asked[..., :, None, :] + told[..., None, :, :]
-        scores = self.w(pairs.tanh()).squeeze(-1)  # (..., n_q, n_k)
+        scores = match(asked, told, self.score)  # (..., n_q, n_k)
         biased = with_bias(scores, bias)
         return masked_softmax(biased, with_causal(mask, causal, q, k))
 
@@ -95,7 +100,7 @@ class AdditiveAttention(nn.Module):
     ) -> Output:
         """Attend, (..., n_q, d_v); arguments as for `attention`."""
         check_one_value(k, v)
-        check_enters("v", v[..., :0], self.W_k.weight[:, :0])
+        check_meets("v", v, self.W_k)
         weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
         return average(weights, v)
 
@@ -141,7 +146,7 @@ class MultiplicativeAttention(nn.Module):
         """The keys as the queries meet them: W k."""
         if self.W is None:
             return k
-        check_enters("k", k, self.W.weight)
+        check_enters("k", k, self.W)
         return self.W(k)
 
     @checked

@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from selfattn.checks import check_divides, look_up
+from selfattn.checks import check_divides
+from selfattn.entering import look_up
 from selfattn.masks import padding_mask
 from selfattn.signatures import Positive, checked
 

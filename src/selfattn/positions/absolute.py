@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.signatures import Count, Positive, checked
+from selfattn.signatures import Count, Offset, Positive, checked
 
 
 @checked
@@ -13,7 +13,7 @@ def sinusoidal(
     d_model: Positive,
     *,
     base: float | int = 10_000.0,
-    offset: int = 0,
+    offset: Offset = 0,
     device: torch.device | str | None = None,
 ) -> Float[Tensor, "n d_model"]:
     """The position table of the Transformer: sines beside cosines.
@@ -76,7 +76,7 @@ class LearnedPositions(nn.Module):
 
     @checked
     def forward(
-        self, n: Count, *, offset: int = 0
+        self, n: Count, *, offset: Offset = 0
     ) -> Float[Tensor, "{n} d_model"]:
         """The vectors of positions offset … offset + n - 1, (n, d_model).
 

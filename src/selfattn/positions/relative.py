@@ -6,13 +6,7 @@ import torch
 from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
-from selfattn.checks import (
-    check_at_layer,
-    check_enters,
-    check_flag,
-    check_shapes,
-    check_width,
-)
+from selfattn.checks import check_flag, check_shapes
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -26,7 +20,8 @@ from selfattn.dot_product import (
     with_bias,
     with_causal,
 )
-from selfattn.hidden import average
+from selfattn.entering import check_at_layer, check_enters, check_width
+from selfattn.hidden import average, match
 from selfattn.masks import indices
 from selfattn.positions.absolute import sinusoidal
 from selfattn.signatures import Count, Positive, checked
@@ -111,8 +106,9 @@ def t5_bucket(
         Numbers from 0 to n_buckets - 1, in the shape of ``distance``.
 
     Raises:
-        ValueError: if a direction is left without one exact and one
-            logarithmic bucket, or the far ones would begin past the maximum.
+        ValueError: if two directions do not share the buckets evenly, one is
+            left without one exact and one logarithmic bucket, or the far ones
+            would begin past the maximum.
 
     Reference: Raffel et al. (2020), section 2.1.
 
@@ -120,6 +116,7 @@ def t5_bucket(
     >>> t5_bucket(distance).tolist()
     [0, 1, 7, 8, 10, 15, 17, 31]
     """
+    check_shares(n_buckets, causal)
     one_way = n_buckets if causal else n_buckets // 2
     near = one_way // 2  # so many distances have a bucket of their own
     if near < 1 or max_distance <= near:
@@ -140,6 +137,15 @@ def t5_bucket(
     step = times.log() / math.log(max_distance / near)
     far = near + (step * (one_way - near)).to(distance.dtype)
     return later + torch.where(away < near, away, far.clamp(max=one_way - 1))
+
+
+def check_shares(n_buckets: int, causal: bool) -> None:
+    """Raise unless two directions can share the buckets evenly."""
+    if n_buckets % 2 and not causal:
+        raise ValueError(
+            "n_buckets must be even unless causal, half of them for each "
+            f"direction, but n_buckets={n_buckets}"
+        )
 
 
 class T5Bias(nn.Module):
@@ -240,7 +246,7 @@ class ShawAttention(nn.Module):
         # no tensor (n_q, n_k, d) need exist.
         by_distance = q @ for_keys.mT
         distance = self.distances(q, k).expand(*by_distance.shape[:-1], -1)
-        scores = q @ k.mT + by_distance.gather(-1, distance)
+        scores = match(q, k) + by_distance.gather(-1, distance)
         scaled = scores / math.sqrt(q.shape[-1])
         biased = with_bias(scaled, bias)
         return masked_softmax(biased, with_causal(mask, causal, q, k))
@@ -320,6 +326,7 @@ class TransformerXLAttention(nn.Module):
                 f"n_q, {d}), but q is {tuple(q.shape)}"
             )
         check_flag("causal", causal)
+        check_at_layer("q", q, self.u)
         n_q, n_k = q.shape[-2], k.shape[-2]
         i, j = indices(n_q, n_k, device=q.device)
         q, k, bias, u, w, W_r = widen(q, k, bias, self.u, self.w, self.W_r)
@@ -328,7 +335,7 @@ class TransformerXLAttention(nn.Module):
         table = sinusoidal(n, d, offset=1 - n_q, device=q.device).to(q)
         by_distance = (q + w) @ (table @ W_r.mT).mT
         row = (i - j + n_q - 1).expand(*by_distance.shape[:-1], n_k)
-        scores = (q + u) @ k.mT + by_distance.gather(-1, row)
+        scores = match(q + u, k) + by_distance.gather(-1, row)
         scaled = scores / math.sqrt(d)
         biased = with_bias(scaled, bias)
         return masked_softmax(biased, with_causal(mask, causal, q, k))

@@ -6,14 +6,14 @@ from torch import Tensor
 
 from selfattn.checks import check_floats
 from selfattn.positions.absolute import frequencies
-from selfattn.signatures import checked
+from selfattn.signatures import Offset, checked
 
 Features = Float[Tensor, "*batch n d"]
 
 
 @checked
 def rope(
-    x: Features, *, base: float | int = 10_000.0, offset: int = 0
+    x: Features, *, base: float | int = 10_000.0, offset: Offset = 0
 ) -> Features:
     """RoPE as in its paper: rotate each pair of neighbouring features.
 
@@ -48,7 +48,7 @@ def rope(
 
 @checked
 def rope_halves(
-    x: Features, *, base: float | int = 10_000.0, offset: int = 0
+    x: Features, *, base: float | int = 10_000.0, offset: Offset = 0
 ) -> Features:
     """RoPE as in GPT-NeoX and Llama: rotate feature i with i + d/2.
 

@@ -1,0 +1,162 @@
+"""Entering: what a layer is handed, and what functions make for it.
+
+As in `checks`, errors say the rule first, and then what breaks it. What is
+asked of others' functions and modules is asked when they answer.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from selfattn.bound import Bound
+from selfattn.checks import (
+    check_floats,
+    check_number,
+    check_places,
+    is_autocast,
+)
+from selfattn.signatures import shown
+
+
+def check_width(name: str, x: Tensor, width: int) -> None:
+    """Raise unless x has as many features as what it enters takes."""
+    check_floats(name, x)
+    if x.shape[-1:] != (width,):
+        raise ValueError(
+            f"{name} must have {width} features, (..., {width}), but it is "
+            f"{tuple(x.shape)}"
+        )
+
+
+def check_enters(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
+    """Raise unless x has the features and the type that a matrix takes, and
+    is where the matrix is.
+
+    Of a layer its parameters are asked, and not for its weight: pruned or
+    normed, that is made anew in the call; quantised, it is none.
+    """
+    width = layer.shape[-1] if isinstance(layer, Tensor) else None
+    for takes in ("in_features", "in_channels", "input_size"):
+        width = getattr(layer, takes, width)
+    if width is None:
+        check_floats(name, x)
+    else:
+        check_width(name, x, width)
+    check_meets(name, x, layer)
+
+
+def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
+    """Raise unless x has the type of a layer's weights, and is where they
+    are; a layer without parameters takes what it takes.
+    """
+    of_tensor = isinstance(layer, Tensor)
+    weight = layer if of_tensor else next(layer.parameters(), None)
+    if weight is None:
+        return
+    check_at_layer(name, x, weight)
+    if x.dtype != weight.dtype and not is_autocast(x):
+        raise ValueError(
+            f"{name} must have the type of the layer, {weight.dtype}, but it "
+            f"is {tuple(x.shape)} of {x.dtype}"
+        )
+
+
+def check_at_layer(name: str, x: Tensor, weight: Tensor) -> None:
+    """Raise unless x is where the layer's weights are."""
+    check_places(**{"the layer": weight, name: x})
+
+
+def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
+    """The rows of a table, one a token; a token without one is named."""
+    check_at_layer(name, tokens, table.weight)
+    try:
+        return table(tokens.long())
+    except IndexError:
+        raise ValueError(
+            f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
+            f"but they go from {int(tokens.min())} to {int(tokens.max())}"
+        ) from None
+
+
+def check_unbound(attend: object, *names: str) -> None:
+    """Raise if a mechanism binds what its caller hands over at each call.
+
+    What the caller hands over would override what `functools.partial` bound,
+    without a word; a mechanism meant to be causal would see the future.
+    """
+    while isinstance(attend, partial | Bound):
+        for name in names:
+            if name in attend.keywords:
+                raise ValueError(
+                    f"{', '.join(names)} are handed over at each call and "
+                    f"cannot be bound beforehand, but attend binds {name}"
+                )
+        attend = attend.func
+    check_function("attend", attend)
+
+
+def check_function(name: str, f: object) -> None:
+    """Raise unless this can be called."""
+    if not callable(f) or isinstance(f, type):
+        raise TypeError(
+            f"{name} must be a function or a module, but it is {shown(f)}"
+        )
+
+
+def made_by(name: str, factory: Callable[..., Any], *sizes: int) -> nn.Module:
+    """What a factory makes from these sizes, which must be a module.
+
+    Raises:
+        TypeError: for a module where one is to be made, or for what is none.
+    """
+    if isinstance(factory, nn.Module):
+        raise TypeError(
+            f"{name} must make a module from {sizes}, like a class, but it is "
+            f"one already: {shown(factory)}"
+        )
+    made = factory(*sizes)
+    if not isinstance(made, nn.Module):
+        raise TypeError(
+            f"{name} must make a module from {sizes}, but it made "
+            f"{shown(made)}"
+        )
+    return made
+
+
+def check_eps(eps: float) -> None:
+    """Raise unless this can be added to a variance."""
+    check_number("eps", eps)
+    if eps < 0:
+        raise ValueError(f"eps must be at least 0, but it is {eps}")
+
+
+def attended(
+    attend: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, **tables: Any
+) -> Tensor:
+    """What a mechanism gives: for each query, what values are made of.
+
+    Raises:
+        TypeError: if it gives no tensor.
+        ValueError: if it gives one of another shape.
+    """
+    output = attend(q, k, v, **tables)
+    check_floats("what attend returns", output)
+    if output.shape != (*q.shape[:-1], v.shape[-1]):
+        raise ValueError(
+            "attend must return (..., n_q, d_v) = "
+            f"{(*q.shape[:-1], v.shape[-1])}, but it returned "
+            f"{tuple(output.shape)}"
+        )
+    return output
+
+
+def check_same_shape(name: str, made: Any, x: Tensor) -> None:
+    """Raise unless what was made of x can be added to it."""
+    check_floats(f"what {name} makes", made)
+    if made.shape != x.shape:
+        raise ValueError(
+            f"a {name} must return the shape it is given, but x is "
+            f"{tuple(x.shape)} and it made {tuple(made.shape)}"
+        )
