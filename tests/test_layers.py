@@ -265,7 +265,7 @@ def test_swish_is_rounded_once(dtype):
     x = torch.linspace(-8, 20, 4001).to(dtype)
     exact = F.silu(x.double())
     off = ((swish(x).double() - exact) / exact).nan_to_num().abs().max()
-    assert off <= torch.finfo(dtype).eps
+    assert off <= 0.51 * torch.finfo(dtype).eps
 
 
 def test_relu_is_flat_at_its_bend():

@@ -305,6 +305,8 @@ def is_whole(x: Any) -> bool:
 
 def is_number(x: Any) -> bool:
     """A number, and not NaN; a whole one as above."""
+    if isinstance(x, bool):
+        return False
     return is_count(x) if is_whole(x) else isinstance(x, REAL) and x == x
 
 

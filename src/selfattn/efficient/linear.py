@@ -64,7 +64,7 @@ def elu_plus_one(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     >>> elu_plus_one(torch.tensor([-20.0, 0.0, 2.0]))
     tensor([2.0612e-09, 1.0000e+00, 3.0000e+00])
     """
-    [wide] = widen(x)
+    wide = x.float() if x.element_size() < 4 else x
     return (wide.clamp(max=0).mul_(LOG2_E).exp2_() + wide.relu()).to(x.dtype)
 
 
