@@ -20,7 +20,6 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from same import assert_same, gradients
 from torch import nn
-from torch.autograd import forward_ad
 from torch.autograd.functional import jacobian
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -835,24 +834,6 @@ def test_transforms_work_or_are_refused_in_words(attend, transform):
         return
     with pytest.raises(ValueError, match=r"torch.func cannot transform \w+"):
         transform(lambda q: attend(q, k, v), q)
-
-
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-@each
-def test_a_derivative_carried_forwards_is_refused_in_words_or_right(attend):
-    """PyTorch's own words of it were of a function that lacks a method."""
-    q, k, v, along = torch.randn(4, 2, 3, 11, 5)
-    with forward_ad.dual_level():
-        dual = forward_ad.make_dual(q, along)
-        if attend in KERNELS:
-            with pytest.raises(NotImplementedError, match="forward AD"):
-                attend(dual, k, v)  # PyTorch says it itself
-        elif attend in PLAIN:
-            output = forward_ad.unpack_dual(attend(dual, k, v))
-            assert output.tangent.isfinite().all()
-        else:
-            with pytest.raises(ValueError, match=r"forward_ad cannot trans"):
-                attend(dual, k, v)
 
 
 @pytest.mark.parametrize(

@@ -324,17 +324,3 @@ def test_a_norm_of_the_spectrum_is_computed_once():
     )
     layer(torch.randn(1, 3, 8))
     assert len(calls) == 1
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_layer_of_whole_numbers_is_asked_for_its_width_alone():
-    """Its weight is a method, which has no shape."""
-    for made in (FeedForward(8, 12), MultiHeadAttention(8, 2)):
-        quantised = torch.ao.quantization.quantize_dynamic(
-            made, {nn.Linear}, dtype=torch.qint8
-        )
-        x = torch.randn(1, 3, 8)
-        assert_close(quantised(x), made(x), atol=0.05, rtol=0.1)
-        with pytest.raises(ValueError, match="must have 8 features"):
-            quantised(torch.randn(1, 3, 7))
