@@ -13,12 +13,18 @@ from selfattn.dot_product import (
     fused_attention,
 )
 from selfattn.looking_inside import (
+    Probe,
+    change_heads,
     entropy,
+    fewest_keys,
+    heads_of,
     not_finite,
     peaks,
+    record_heads,
     record_weights,
     row_sums,
     spread,
+    weight_on,
 )
 from selfattn.masks import causal_mask
 from selfattn.multihead import MultiHeadAttention, merge_heads
@@ -243,3 +249,160 @@ def test_what_has_no_weights_is_not_made_up():
 def test_a_query_without_keys_has_no_peak():
     """PyTorch finds no largest number among none."""
     assert peaks(torch.zeros(2, 3, 0)).tolist() == [[0.0] * 3] * 2
+
+
+# Single heads
+
+
+def two_layers():
+    torch.manual_seed(0)
+    return nn.Sequential(layer_of(), layer_of(n_kv_heads=1)).double()
+
+
+def test_heads_are_named_by_their_layer_and_their_place():
+    model = two_layers()
+    names = heads_of(model)
+    assert list(names) == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+    assert names["2.2"] == (model[1], slice(5, 10))
+
+
+def test_weight_on_by_a_loop():
+    weights = torch.rand(2, 3, 7, 11)
+    queries, keys = torch.tensor([2, 5]), torch.tensor([[0, 10], [4, 3]])
+    for head, mean in enumerate(weight_on(weights, queries, keys).tolist()):
+        every = [
+            weights[b, head, i, keys[b, m]].item()
+            for b in range(2)
+            for m, i in enumerate(queries)
+        ]
+        assert mean == pytest.approx(sum(every) / 4)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys"),
+    [([], [[]]), ([3], [[0]]), ([0], [[4]]), ([-1], [[0]])],
+)
+def test_weight_on_a_place_that_is_none_is_refused(queries, keys):
+    with pytest.raises(ValueError, match="must be positions from 0 to"):
+        weight_on(
+            torch.rand(1, 2, 3, 4),
+            torch.tensor(queries, dtype=torch.long),
+            torch.tensor(keys, dtype=torch.long),
+        )
+
+
+def test_what_heads_bring_back_is_weights_times_values():
+    model, x = two_layers(), tokens()
+    with record_weights(model) as weights, record_heads(model) as brought:
+        output = model(x)
+    assert list(brought) == list(heads_of(model))
+    _, _, v = model[0].heads(x)
+    for head in range(3):
+        told = weights[0][:, head] @ v[:, head]
+        assert_close(brought[f"1.{head + 1}"], told)
+    last = torch.cat([brought[f"2.{head}"] for head in (1, 2, 3)], dim=-1)
+    assert_close(model[1].W_o(last), output)
+
+
+def test_a_head_that_is_off_adds_nothing_and_the_others_stay():
+    layer, x = layer_of(), tokens()
+    with record_heads(layer) as brought:
+        layer(x)
+    rest = layer.W_o.weight.clone()
+    rest[:, 5:10] = 0
+    whole = torch.cat(list(brought.values()), dim=-1)
+    with change_heads(layer, {"1.2": 0.0}):
+        assert_close(layer(x), whole @ rest.mT)
+
+
+def test_what_comes_after_a_changed_head_is_computed_anew():
+    model, x, other = two_layers(), tokens(), tokens()
+    with record_heads(model) as brought:
+        model(other)
+    with (
+        change_heads(model, {n: brought[n] for n in ("1.1", "1.2", "1.3")}),
+        record_heads(model) as now,
+    ):
+        output = model(x)
+    assert_close(output, model(other))
+    assert torch.equal(now["2.1"], brought["2.1"])
+
+
+def test_changing_ends_with_the_block_and_touches_nothing():
+    layer, x = layer_of(), tokens()
+    before = layer(x)
+    with change_heads(layer, {}):
+        assert torch.equal(layer(x), before)
+    with pytest.raises(ZeroDivisionError), change_heads(layer, {"1.1": 0.0}):
+        raise ZeroDivisionError
+    assert torch.equal(layer(x), before)
+    with pytest.raises(ValueError, match="heads of this model are 1"):
+        change_heads(layer, {"2.1": 0.0}).__enter__()
+
+
+# Other weights, same output
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 30])
+def test_fewest_keys_keep_the_output_and_the_sum(n):
+    weights = torch.rand(n).double().softmax(dim=-1)
+    values = torch.randn(n, 5).double()
+    other = fewest_keys(weights, values)
+    assert (other >= 0).all()
+    assert int((other > 0).sum()) <= 6
+    assert_close(other @ values, weights @ values)
+    assert_close(other.sum(), weights.sum())
+    assert torch.equal(other, weights) == (n <= 6)
+
+
+def test_keys_that_are_alike_need_one():
+    """Where values span less, fewer keys are enough only if need be."""
+    values = torch.ones(9, 2).double()
+    other = fewest_keys(torch.full((9,), 1 / 9).double(), values)
+    assert_close(other @ values, values[0])
+    assert int((other > 0).sum()) <= 3
+
+
+@pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
+def test_weights_and_values_that_are_none_are_refused(wrong):
+    values = torch.randn(4, 2)
+    with pytest.raises(ValueError, match="finite and not negative"):
+        fewest_keys(torch.tensor([0.5, wrong, 0.25, 0.25]), values)
+    if not math.isfinite(wrong):
+        values[1, 1] = wrong
+        with pytest.raises(ValueError, match="values must be finite"):
+            fewest_keys(torch.full((4,), 0.25), values)
+
+
+def test_weights_of_the_caller_stay():
+    weights = torch.full((9,), 1 / 9)
+    fewest_keys(weights, torch.randn(9, 2))
+    assert torch.equal(weights, torch.full((9,), 1 / 9))
+
+
+# Probes
+
+
+def test_a_probe_reads_what_is_there_and_not_what_is_not():
+    torch.manual_seed(0)
+    x, new = torch.randn(2, 600, 8)
+    labels, truth = ((y[:, 1] > y[:, 2]).long() for y in (x, new))
+    assert Probe(x, labels).right(new, truth) > 0.95
+    chance = torch.randint(2, (600,))
+    assert abs(Probe(x, chance).right(new, chance) - 0.5) < 0.15
+    product = (x[:, 0] * x[:, 1] > 0).long()  # not linear
+    assert Probe(x, product).right(x, product) < 0.65
+
+
+def test_a_probe_is_ridge_regression_on_classes():
+    """Against PyTorch's least squares on rows that stand for the penalty."""
+    x, labels = torch.randn(50, 4).double(), torch.randint(3, (50,))
+    probe = Probe(x, labels, penalty=0.1)
+    classes = nn.functional.one_hot(labels, 3).double()
+    centred = torch.cat([x - x.mean(0), math.sqrt(5) * torch.eye(4).double()])
+    wanted = torch.cat([classes - classes.mean(0), torch.zeros(4, 3).double()])
+    expected = torch.linalg.lstsq(centred, wanted).solution
+    assert_close(probe.weight, expected)
+    far = x + 100.0  # a shift of everything changes nothing
+    moved = Probe(far, labels, penalty=0.1)
+    assert torch.equal(moved.read(far), probe.read(x))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from selfattn.multihead import MultiHeadAttention
@@ -176,3 +176,244 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+# What single heads do. A head's name is "layer.head", both from 1, in the
+# order in which a model lists its layers of attention.
+
+
+def heads_of(model: nn.Module) -> dict[str, tuple[MultiHeadAttention, slice]]:
+    """Each head's layer, and which features of what `W_o` reads are its own.
+
+    >>> [*heads_of(nn.Sequential(MultiHeadAttention(8, 2)))]
+    ['1.1', '1.2']
+    """
+    layers = (m for m in model.modules() if isinstance(m, MultiHeadAttention))
+    return {
+        f"{i}.{h + 1}": (
+            layer,
+            slice(h * layer.d_head, (h + 1) * layer.d_head),
+        )
+        for i, layer in enumerate(layers, 1)
+        for h in range(layer.n_heads)
+    }
+
+
+@checked
+def weight_on(
+    weights: Float[Tensor, "batch h n_q n_k"],
+    queries: Int[Tensor, " m"],
+    keys: Int[Tensor, "batch m"],
+) -> Float[Tensor, " h"]:
+    """The mean weight that each head puts on one key of each query.
+
+    With the token before as the key it is a head's *previous-token score*;
+    with what came after the present token the last time, its *induction
+    score*.
+
+    Args:
+        weights: (batch, n_heads, n_q, n_k).
+        queries: positions that ask.
+        keys: for each text, the position that each of them should look at.
+
+    Returns:
+        One mean a head, between 0 and 1.
+
+    Raises:
+        ValueError: if there is no query, or a position lies outside.
+
+    >>> weights = torch.tensor([[[[1.0, 0.0], [0.7, 0.3]]]])
+    >>> weight_on(weights, torch.tensor([1]), torch.tensor([[0]]))
+    tensor([0.7000])
+    """
+    for name, at, n in (
+        ("queries", queries, weights.shape[-2]),
+        ("keys", keys, weights.shape[-1]),
+    ):
+        if at.numel() == 0 or at.min() < 0 or at.max() >= n:
+            raise ValueError(
+                f"{name} must be positions from 0 to {n - 1}, at least one, "
+                f"but they are {at.tolist()}"
+            )
+    asking = weights[:, :, queries]
+    at = keys[:, None, :, None].expand(-1, weights.shape[1], -1, 1)
+    return asking.gather(-1, at).mean(dim=(0, 2, 3))
+
+
+@checked
+@contextmanager
+def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
+    """Collect what every head brings back, before `W_o` puts it together.
+
+    Yields:
+        A dictionary that fills as the model runs: (batch, n, d_head) of each
+        head by its name. A layer that runs twice leaves what came last.
+    """
+    brought: dict[str, Tensor] = {}
+
+    def record(names):
+        def hook(_, given):
+            brought.update({n: given[0][..., s] for n, s in names.items()})
+
+        return hook
+
+    with before_w_o(model, record):
+        yield brought
+
+
+@checked
+@contextmanager
+def change_heads(
+    model: nn.Module, instead: Mapping[str, Tensor | float]
+) -> Iterator[None]:
+    """Put something else in place of what some heads bring back.
+
+    Zero switches a head off; what `record_heads` collected from another text
+    *patches* it. Everything after the head is computed anew.
+
+    Args:
+        model: a layer, or anything that contains some.
+        instead: by the head's name, what broadcasts to (batch, n, d_head).
+
+    Raises:
+        ValueError: if the model has no such head.
+
+    >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+    >>> with change_heads(layer, {"1.1": 0.0, "1.2": 0.0}):
+    ...     layer(x).abs().max()
+    tensor(0., grad_fn=<MaxBackward1>)
+    """
+    if strange := sorted(set(instead) - set(heads_of(model))):
+        raise ValueError(
+            f"the heads of this model are {', '.join(heads_of(model))}, but "
+            f"{', '.join(strange)} is none of them"
+        )
+
+    def change(names):
+        def hook(_, given):
+            x = given[0].clone()
+            for name in names.keys() & instead.keys():
+                x[..., names[name]] = instead[name]
+            return (x,)
+
+        return hook
+
+    with before_w_o(model, change):
+        yield
+
+
+@contextmanager
+def before_w_o(model: nn.Module, make) -> Iterator[None]:
+    """Hang a hook before each `W_o`, made of its heads' names and slices."""
+    layers: dict[MultiHeadAttention, dict[str, slice]] = {}
+    for name, (layer, own) in heads_of(model).items():
+        layers.setdefault(layer, {})[name] = own
+    handles = [
+        layer.W_o.register_forward_pre_hook(make(names))
+        for layer, names in layers.items()
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@checked
+def fewest_keys(
+    weights: Float[Tensor, " n_k"], values: Float[Tensor, "n_k d_v"]
+) -> Float[Tensor, " n_k"]:
+    """Other weights with the same output, on at most d_v + 1 keys.
+
+    As long as more keys have weight than an average in d_v dimensions can
+    tell apart, some of it can be moved without moving the average. It is
+    taken from the key with the largest weight, as far as that goes, until a
+    key has none left; and so on.
+
+    Args:
+        weights: of one query; not negative.
+        values: one a key.
+
+    Returns:
+        Weights with the same sum and the same output.
+
+    Raises:
+        ValueError: if a weight is negative, or anything is not finite.
+
+    Reference: Carathéodory (1911).
+
+    >>> values = torch.tensor([[0.0], [1.0], [2.0]])
+    >>> other = fewest_keys(torch.tensor([0.25, 0.5, 0.25]), values)
+    >>> other, other @ values
+    (tensor([0.5000, 0.0000, 0.5000]), tensor([1.]))
+    """
+    if not (weights.isfinite() & (weights >= 0)).all():
+        raise ValueError(
+            "weights must be finite and not negative, but they are "
+            f"{weights.tolist()}"
+        )
+    if not values.isfinite().all():
+        raise ValueError("values must be finite, but some are not")
+    # What must stay: the output and the sum. In float64, as it is repeated.
+    stays = torch.cat([values, torch.ones_like(values[:, :1])], -1).double()
+    w = weights.double().clone()
+    while (w > 0).sum() > stays.shape[1]:
+        keys = (w > 0).nonzero().flatten()
+        free = null_space(stays[keys].mT)
+        top = w[keys].argmax()
+        step = free @ free[top] if free[top].norm() > 1e-9 else free[:, 0]
+        if step[top] > 0:  # the largest loses, as long as it can
+            step = -step
+        falls = step < 0
+        far = w[keys][falls] / -step[falls]
+        w[keys] += step * far.min()
+        w[keys[falls][far.argmin()]] = 0.0
+    return w.clamp(min=0).to(weights)
+
+
+def null_space(matrix: Tensor) -> Tensor:
+    """Orthonormal columns that the matrix takes to zero, (n, n - rank)."""
+    _, sizes, rows = torch.linalg.svd(matrix)
+    rank = int((sizes > 1e-12 * sizes.max()).sum())
+    return rows[rank:].mT
+
+
+# What can be read out of a representation.
+
+
+class Probe:
+    """A linear reader of a few classes, fitted in closed form.
+
+    Least squares with a small penalty, to one-hot classes: the answer is
+    unique, and no step size has to be chosen.
+
+    Args:
+        x: representations to fit on, (n, d).
+        labels: the class of each, (n,).
+        penalty: on the squared weights, per example.
+
+    Reference: Alain and Bengio (2016), section 2.
+
+    >>> x, large = torch.tensor([[0.0], [1.0], [4.0]]), torch.tensor([0, 0, 1])
+    >>> Probe(x, large).right(x, large)
+    1.0
+    """
+
+    def __init__(self, x: Tensor, labels: Tensor, *, penalty: float = 1e-3):
+        self.mean = x.mean(dim=0)
+        centred = (x - self.mean).double()
+        classes = torch.nn.functional.one_hot(labels).double()
+        self.share = classes.mean(dim=0)
+        square = centred.mT @ centred / len(x)
+        square += penalty * torch.eye(x.shape[1], dtype=torch.float64)
+        told = centred.mT @ (classes - self.share) / len(x)
+        self.weight = torch.linalg.solve(square, told)
+
+    def read(self, x: Tensor) -> Tensor:
+        """The class of each representation, (n, d) -> (n,)."""
+        scores = (x - self.mean).double() @ self.weight + self.share
+        return scores.argmax(dim=-1)
+
+    def right(self, x: Tensor, labels: Tensor) -> float:
+        """The share of classes that it reads right."""
+        return (self.read(x) == labels).double().mean().item()

@@ -325,6 +325,27 @@ ARGUMENTS: dict[str, Recipe] = {
     "looking_inside.record_weights": {
         "model": lambda sizes: MultiHeadAttention(8, 2)
     },
+    "looking_inside.heads_of": {
+        "model": lambda sizes: MultiHeadAttention(8, 2)
+    },
+    "looking_inside.record_heads": {
+        "model": lambda sizes: MultiHeadAttention(8, 2)
+    },
+    "looking_inside.change_heads": {
+        "model": lambda sizes: MultiHeadAttention(8, 2),
+        "instead": always({"1.1": 0.0}),
+    },
+    "looking_inside.weight_on": {
+        "weights": lambda sizes: weights(sizes)[:, None],
+        "queries": always(torch.tensor([0, 1])),
+        "keys": lambda sizes: torch.zeros(sizes["batch"], 2).long(),
+    },
+    "looking_inside.fewest_keys": {
+        "weights": lambda sizes: weights(sizes)[0, 0],
+        "values": lambda sizes: torch.randn(
+            sizes["n_k"], 3, dtype=torch.float64
+        ),
+    },
     "looking_inside.entropy": {"weights": weights},
     "looking_inside.spread": {"weights": weights},
     "cost.log_log_slope": {
@@ -342,6 +363,7 @@ ARGUMENTS: dict[str, Recipe] = {
     "dates.encode": {"text": always("3 March 2021")},
     "dates.written": {"date": always(datetime.date(2021, 3, 9))},
     "language.encode": {"text": always("the cat sees a dog. ")},
+    "tales.encode": {"text": always(". the cat")},
     "sentiment.clause": {"drawn": always([1, 1, 0, 1, 3])},
     "language.sentences": {
         "generator": lambda sizes: torch.Generator().manual_seed(1)

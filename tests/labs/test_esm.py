@@ -106,3 +106,14 @@ def test_an_import_is_looked_for_beside_the_script_that_asks(tmp_path):
     assert esm.module_text("main", tmp_path) == (
         "const c = 1;\n\nconst b = c;\n\nexport default b;\n"
     )
+
+
+def test_a_table_is_taken_for_a_script_that_exports_it(tmp_path):
+    main = 'import { STORED } from "./b.js";\nexport default STORED;\n'
+    (tmp_path / "main.js").write_text(main)
+    (tmp_path / "b.json").write_text('{"a": [1]}\n')
+    assert esm.module_text("main", tmp_path) == (
+        'const STORED = {"a": [1]};\n\nexport default STORED;\n'
+    )
+    (tmp_path / "b.js").write_text("export const STORED = 2;\n")
+    assert "const STORED = 2" in esm.module_text("main", tmp_path)

@@ -13,6 +13,7 @@ from selfattn.labs.dot_product import DotProductLab
 from selfattn.labs.flash import FlashLab
 from selfattn.labs.intro import IntroLab
 from selfattn.labs.layers import LayersLab
+from selfattn.labs.looking_inside import LookingInsideLab
 from selfattn.labs.machinery.settings import Choice, Flag, Number, Whole
 from selfattn.labs.masks import MasksLab
 from selfattn.labs.models import ModelsLab
@@ -108,6 +109,21 @@ def collected(lab):
     return told
 
 
+def looked_into(lab):
+    now = lab.read()
+    row = now.weights[lab.head][-1]
+    most = max(range(len(row)), key=row.__getitem__)
+    least = f"{max(now.without):.3f} without it"
+    whole = [f"instead of {now.whole:.3f}"] if now.off else []
+    return [
+        f"{now.loss:.3f} nats",
+        f"“{now.read[most]}” (word {most})",
+        f"expects “{now.guesses[0][0]}”",
+        least,
+        *whole,
+    ]
+
+
 # Each lab, and what its sentence must say, by the package.
 SAYS = {
     IntroLab: listened,
@@ -130,6 +146,7 @@ SAYS = {
     LayersLab: what_survived,
     BlocksLab: leaks,
     ModelsLab: left_over,
+    LookingInsideLab: looked_into,
     FlashLab: collected,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (

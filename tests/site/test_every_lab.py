@@ -102,6 +102,17 @@ LABS = {
         "start=the+cat+&temperature=2.0",
         set_to("top_k", "1 + move % 22"),
     ),
+    "looking_inside": Lab(
+        [
+            "words=cat+deep+river+lazy+bridge+cat+deep+river+xyz&head_2_1=false",
+            "head=0&head_1_3=false&head=x",
+        ],
+        "words=cat+river+deep+lazy+road+cat+river+deep+lazy+road+cat+river+"
+        "deep+lazy+road+cat+river+deep+lazy",
+        """(root, move) => {
+          root.querySelector("[data-setting=head_2_1]").click();
+        }""",
+    ),
     "cost": Lab(
         ["n=1048576&batch=256&n_heads=x"],
         "n=1048576&mechanism=window",

@@ -3,8 +3,10 @@
 A lab's script imports from this folder (`core.js`, `controls.js`). A notebook
 and a page opened from disk can only run one module, given as text.
 `module_text` joins them: imported files first, each once, without their
-import and export words. It is no bundler: it understands two forms of import
-and export, which the labs are written in, and refuses every other.
+import and export words. Where there is no script of a name but a table,
+``x.json``, it is taken for a script that exports it as `STORED`. It is no
+bundler: it understands two forms of import and export, which the labs are
+written in, and refuses every other.
 
 Needs the standard library alone, so that the site is built without torch.
 """
@@ -85,6 +87,9 @@ def _collect(
 
 def _read(stem: str, folder: Path) -> str:
     path = folder / f"{stem}.js"
+    table = path.with_suffix(".json")
+    if not path.is_file() and table.is_file():
+        return f"export const STORED = {table.read_text('utf-8').strip()};\n"
     if not path.is_file():
         raise ValueError(f"there is no lab script {stem}.js")
     return path.read_text(encoding="utf-8")

@@ -1,0 +1,120 @@
+"""Figures of the chapter on looking inside."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from selfattn.plots.colours import NEUTRAL, K, Q, V
+
+LAYERS = {"1": (Q, "o"), "2": (K, "s")}  # colour and mark of a block's heads
+CURVES = {  # of probes: colour, line
+    "trained": (K, "o-"),
+    "untrained": (NEUTRAL, "s--"),
+    "control": (V, "^:"),
+}
+
+
+def heads(
+    axes: Sequence[Sequence[Axes]],
+    weights: Tensor,
+    words: Sequence[str],
+    names: Sequence[str],
+) -> Sequence[Sequence[Axes]]:
+    """A heat map for every head, with the words on the outer edges.
+
+    Args:
+        axes: a row for each block, a column for each of its heads.
+        weights: (heads, n, n).
+        words: the n words.
+        names: of the heads.
+    """
+    places = range(len(words))
+    flat = [ax for row in axes for ax in row]
+    for ax, table, name in zip(flat, weights, names, strict=True):
+        ax.imshow(table, cmap="Greys", vmin=0, vmax=1)
+        ax.set_title(f"head {name}", fontsize=10)
+        ax.set_xticks([])
+        ax.set_yticks([])
+    for row in axes:
+        row[0].set_yticks(places, words, fontsize=7)
+        row[0].set_ylabel("query")
+    for ax in axes[-1]:
+        ax.set_xticks(places, words, rotation=90, fontsize=7)
+        ax.set_xlabel("key")
+    return axes
+
+
+def needs(
+    ax: Axes,
+    weights: Sequence[float],
+    losses: Sequence[float],
+    names: Sequence[str],
+    *,
+    whole: float,
+) -> Axes:
+    """How much each head looks there, and the loss without it.
+
+    Args:
+        ax: where to draw.
+        weights: each head's mean weight on what has to be looked up.
+        losses: the loss without each.
+        names: of the heads, "layer.head".
+        whole: the loss with all heads.
+    """
+    for weight, loss, name in zip(weights, losses, names, strict=True):
+        colour, mark = LAYERS[name.split(".")[0]]
+        ax.plot(weight, loss, mark, color=colour)
+        ax.annotate(
+            name, (weight, loss), (5, 3), textcoords="offset points", size=8
+        )
+    ax.axhline(whole, color=NEUTRAL, lw=1, ls="--")
+    ax.set(
+        xlabel="weight on what has to be looked up",
+        ylabel="loss without the head",
+        xlim=(-0.05, 1.1),
+    )
+    return ax
+
+
+def probes(
+    ax: Axes, curves: Mapping[str, Sequence[Sequence[float]]], title: str
+) -> Axes:
+    """What probes read right, layer by layer: a thin line for every seed.
+
+    Args:
+        ax: where to draw.
+        curves: under each of the names of `CURVES`, a row of shares for each
+            run, the embedding first.
+        title: what was read.
+    """
+    for name, runs in curves.items():
+        colour, line = CURVES[name]
+        for i, shares in enumerate(runs):
+            label = name if i == 0 else None
+            ax.plot(shares, line, color=colour, lw=0.8, ms=4, label=label)
+    ax.set(title=title, ylim=(0, 1.05), xlabel="blocks passed")
+    ax.set_xticks(range(len(next(iter(curves.values()))[0])))
+    return ax
+
+
+def histograms(ax: Axes, tables: Mapping[str, Tensor], bins: int = 40) -> Axes:
+    """How queries, keys and values are spread, one outline for each.
+
+    Args:
+        ax: where to draw.
+        tables: numbers by name, "q", "k" and "v".
+        bins: how many columns.
+    """
+    for name, colour in (("q", Q), ("k", K), ("v", V)):
+        ax.hist(
+            tables[name].flatten().tolist(),
+            bins=bins,
+            histtype="step",
+            color=colour,
+            density=True,
+            label=name,
+        )
+    ax.set(xlabel="component", ylabel="density")
+    ax.legend(frameon=False)
+    return ax

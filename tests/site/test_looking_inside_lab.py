@@ -1,0 +1,100 @@
+"""The lab on looking inside on its page, driven in a real browser."""
+
+import pytest
+from guards.site_pages import control
+from playwright.sync_api import expect
+
+from selfattn.labs.looking_inside import NAMES, LookingInsideLab
+
+ADDRESS = "book/looking_inside.html"
+
+SHOWN = """(root) => {
+  const [heat, loss] = root.querySelectorAll("table");
+  return {
+    words: [...heat.tBodies[0].rows].map((row) => row.cells[0].textContent),
+    shares: [...heat.tBodies[0].rows].map((row) =>
+      [...row.cells].slice(1).map((cell) =>
+        Number(cell.style.getPropertyValue("--share")))),
+    caption: heat.caption.textContent,
+    loss: loss.caption.textContent,
+    nats: [...loss.tBodies[0].rows].filter((row) => !row.hidden)
+      .slice(0, -1).map((row) => Number(row.cells[1].textContent)),
+    maps: root.querySelectorAll(".lab-map").length,
+    off: [...root.querySelectorAll(".lab-words .lab-hidden")].length,
+  };
+}"""
+
+
+def assert_shows(lab, **changed):
+    """All that the lab shows is what the package computes."""
+    mine = LookingInsideLab(**changed)
+    now, shown = mine.read(), lab.evaluate(SHOWN)
+    assert shown["words"] == now.read
+    assert shown["maps"] == len(NAMES)
+    assert shown["off"] == len(now.off)
+    assert NAMES[mine.head] in shown["caption"]
+    for row, table in zip(
+        shown["shares"], now.weights[mine.head], strict=True
+    ):
+        assert row == pytest.approx(table, abs=6e-4)
+    assert f"{now.loss:.3f}" in shown["loss"]
+    assert shown["nats"] == pytest.approx(now.nats, abs=6e-3)
+
+
+def test_the_start_is_what_the_package_computes(open_lab):
+    assert_shows(open_lab())
+
+
+def test_every_control_answers_to_the_keyboard(open_lab):
+    lab = open_lab()
+    control(lab, "words").fill("cat deep river cat deep")
+    assert_shows(lab, words="cat deep river cat deep")
+    off = {}
+    for name in NAMES:
+        key = f"head_{name.replace('.', '_')}"
+        control(lab, key).press("Space")
+        off[key] = False
+    assert_shows(lab, words="cat deep river cat deep", **off)
+    lab.get_by_role("button", name="Back to the start").press("Enter")
+    lab.locator("[data-setting=head]").nth(4).press("ArrowRight")
+    assert_shows(lab, head=5)
+
+
+def test_every_control_answers_to_the_mouse(open_lab):
+    lab = open_lab()
+    lab.locator(".lab-words label").nth(2).click()
+    control(lab, "head_1_3").uncheck()
+    assert_shows(lab, head=2, head_1_3=False)
+
+
+def test_cells_and_words_tell_their_numbers(open_lab):
+    lab = open_lab()
+    now = LookingInsideLab().read()
+    lab.locator(".lab-heat tbody tr").nth(3).locator("td").nth(1).hover()
+    expect(lab.locator(".lab-detail")).to_contain_text(
+        f"weight {now.weights[4][3][1]:.3f} in head 2.1"
+    )
+    lab.locator(".lab-heat tbody tr").nth(1).locator("td").nth(5).hover()
+    expect(lab.locator(".lab-detail")).to_contain_text("cannot be seen")
+    lab.locator(".lab-steps tbody tr").nth(0).hover()
+    expect(lab.locator(".lab-detail")).to_contain_text(
+        f"{now.nats[0]:.3f} nats"
+    )
+    lab.locator(".lab-words label").nth(0).hover()
+    expect(lab.locator(".lab-detail")).to_contain_text(
+        f"to {now.without[0]:.3f}"
+    )
+
+
+def test_a_word_that_it_has_never_read_is_named(open_lab):
+    lab = open_lab("#lab=looking_inside&words=the+whale+is")
+    assert_shows(lab, words="the whale is")
+    expect(lab.locator(".lab-insight")).to_contain_text("never read “whale”")
+
+
+def test_a_setting_travels_by_its_link(open_lab):
+    assert_shows(
+        open_lab("#lab=looking_inside&head=6&head_2_1=false&head_9=true"),
+        head=6,
+        head_2_1=False,
+    )
