@@ -5,8 +5,12 @@ once, which fails when the server has made the file but does not listen yet.
 Its other way, over a port, tries again until the server answers; but each
 message there goes in two small packets, the second of which TCP holds back
 for 40 ms: a minute for this book. So: a socket file, and tried again.
+
+Each formula stands in a page as what is seen and as MathML, which is read
+aloud; its TeX, a third time, would be seen and heard by nobody.
 """
 
+import re
 import socket
 import time
 from subprocess import DEVNULL, Popen
@@ -14,6 +18,9 @@ from subprocess import DEVNULL, Popen
 from sphinxcontrib import katex
 
 PATIENCE = 60.0  # seconds
+TEX = re.compile(
+    '<annotation encoding="application/x-tex">.*?</annotation>', re.DOTALL
+)
 
 
 def setup(app):
@@ -22,7 +29,14 @@ def setup(app):
     katex.STARTUP_TIMEOUT = PATIENCE
     katex.RENDER_TIMEOUT = PATIENCE
     katex.KaTeXServer.start_server_process = classmethod(start_server)
+    app.connect("html-page-context", without_tex)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def without_tex(app, page, template, context, doctree):
+    """Take the TeX of its formulas out of a page."""
+    if "body" in context:
+        context["body"] = TEX.sub("", context["body"])
 
 
 def start_server(server, folder, patience):

@@ -62,6 +62,13 @@ def test_formulas_need_no_script(site, site_url, new_page):
     assert page.locator(".katex").first.is_visible()
 
 
+def test_a_formula_stands_in_a_page_to_be_seen_and_to_be_heard(site):
+    """Not a third time, as TeX, which took up a page's last bytes."""
+    text = (site / "book" / "dot_product.html").read_text("utf-8")
+    assert "<math" in text and "katex-html" in text
+    assert "<annotation" not in text
+
+
 @pytest.mark.parametrize("how", ["served", "from disk"])
 def test_search_finds_a_chapter(site, site_url, page, how):
     home = site_url if how == "served" else f"{site.as_uri()}/"
