@@ -152,10 +152,10 @@ def tale_batches(
     >>> for tale in islice(tale_batches(size=1, seed=1), 1, 3):
     ...     print(decode(tale.tokens[0, : tale.asked[-1] + 2]))
     ...     print("  looks at:", decode(tale.tokens[0, tale.where[0, -1:]]))
-    . the horses near the streets near the road are
-      looks at: horses
-    . the animal did not cross the field because it was too tired . the animal
-      looks at: animal
+    . the horse near the robot is
+      looks at: horse
+    . the child did not cross the road because it was too afraid . the child
+      looks at: child
     """
     if kind not in (None, *KINDS):
         raise ValueError(f"a kind is one of {', '.join(KINDS)}, but {kind!r}")

@@ -3,7 +3,9 @@
 
 import { defineLab } from "./machinery/controls.js";
 import { decimal, element, set, share, write } from "./machinery/drawing.js";
-import { WORDS, forward, shares, surprises } from "./looking_inside_forward.js";
+import {
+  WORDS, forward, shares, surprises,
+} from "./looking_inside_forward.js";
 import { NAMES, sees, tasks } from "./looking_inside_insight.js";
 
 const GUESSES = 3;

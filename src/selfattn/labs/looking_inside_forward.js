@@ -23,7 +23,8 @@ const read = () => {
     }));
 };
 const MODEL = read();
-const DEPTH = Object.keys(MODEL).filter((x) => x.endsWith("W_q.weight")).length;
+const DEPTH = Object.keys(MODEL)
+  .filter((x) => x.endsWith("W_q.weight")).length;
 
 // Row by row, x times the transpose of a stored matrix.
 function mapped(x, name, bias = null) {
@@ -110,5 +111,6 @@ export function shares(row) {
 
 // How surprised it is by each word after the first, in nats.
 export function surprises(tokens, scores) {
-  return tokens.slice(1).map((token, i) => -Math.log(shares(scores[i])[token]));
+  return tokens.slice(1)
+    .map((token, i) => -Math.log(shares(scores[i])[token]));
 }

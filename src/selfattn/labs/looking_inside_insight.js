@@ -6,7 +6,8 @@ export const NAMES = [1, 2].flatMap((layer) =>
   [1, 2, 3, 4].map((head) => `${layer}.${head}`));
 
 const ECHO = "cat deep river lazy bridge cat deep river lazy bridge cat deep";
-const TIRED = "the horse did not cross the river because it was too tired . the";
+const TIRED = "the horse did not cross the river because it was too tired "
+  + ". the";
 
 // Without which single head this text's loss is largest.
 const neededMost = ({ without }) => without.indexOf(Math.max(...without));

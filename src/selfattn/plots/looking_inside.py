@@ -1,6 +1,7 @@
 """Figures of the chapter on looking inside."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from torch import Tensor
@@ -16,15 +17,16 @@ CURVES = {  # of probes: colour, line
 
 
 def heads(
-    axes: Sequence[Sequence[Axes]],
+    axes: Any,
     weights: Tensor,
     words: Sequence[str],
     names: Sequence[str],
-) -> Sequence[Sequence[Axes]]:
+) -> Any:
     """A heat map for every head, with the words on the outer edges.
 
     Args:
-        axes: a row for each block, a column for each of its heads.
+        axes: an array of them, a row for each block, a column for each of
+            its heads.
         weights: (heads, n, n).
         words: the n words.
         names: of the heads.
