@@ -324,3 +324,28 @@ def test_a_norm_of_the_spectrum_is_computed_once():
     )
     layer(torch.randn(1, 3, 8))
     assert len(calls) == 1
+
+
+class WholeNumbers(nn.Module):
+    """A linear map as a quantised one has it: its weight is a method."""
+
+    def __init__(self, linear):
+        super().__init__()
+        self.in_features, self.kept = linear.in_features, [linear]
+
+    def weight(self):
+        return self.kept[0].weight
+
+    def forward(self, x):
+        return self.kept[0](x)
+
+
+def test_a_layer_whose_weight_is_a_method_is_asked_for_its_width():
+    """As `quantize_dynamic` makes them; a method has no shape."""
+    x = torch.randn(1, 3, 8)
+    for made, part in ((FeedForward(8, 12), "W_in"), (SwiGLU(8, 12), "W_in")):
+        wanted = made(x)
+        setattr(made, part, WholeNumbers(getattr(made, part)))
+        assert torch.equal(made(x), wanted)
+        with pytest.raises(ValueError, match="must have 8 features"):
+            made(x[..., :7])

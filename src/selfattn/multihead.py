@@ -331,9 +331,9 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
     check_dropout(dropout, "dropout")
     check_unbound(attend, *AT_EACH_CALL)
     try:
-        options = inspect.signature(attend).parameters
+        options = [*inspect.signature(attend).parameters]
     except ValueError:  # a function that is not written in Python
-        options = {}
+        options = []
     if dropout and "dropout_p" not in options:
         raise ValueError(
             "dropout of weights needs a mechanism that takes dropout_p, "
