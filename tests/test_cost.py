@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import math
 import time
 from types import SimpleNamespace
 
@@ -467,3 +468,33 @@ def test_an_added_constant_pulls_the_slope_down():
 def test_no_slope_without_two_points(ns, values):
     with pytest.raises(ValueError, match="two different positive n, but ns="):
         log_log_slope(ns, values)
+
+
+@pytest.mark.parametrize(
+    ("ns", "values"),
+    [
+        ([1, 2], [1, math.inf]),
+        ([1, math.nan], [1, 2]),
+        ([1, 2], [1, math.nan]),
+        ([1e15, 1e15 + 0.125], [1, 2]),  # whose logarithms are the same
+        ([], []),
+        ([True, 2], [1, 2]),
+    ],
+)
+def test_a_slope_of_what_is_no_number_is_refused(ns, values):
+    """It was NaN, or a division by zero."""
+    with pytest.raises(ValueError, match="a slope needs one positive finite"):
+        log_log_slope(ns, values)
+
+
+@pytest.mark.parametrize("threads", [0, 1025, 10**12])
+def test_nobody_has_so_many_threads(threads):
+    """PyTorch's overflow, or as many threads as were asked for."""
+    with pytest.raises(ValueError, match="threads must be a whole number, at"):
+        seconds(int, threads=threads)
+
+
+@pytest.mark.parametrize("changes", [[1], [(1, 2, 3)], [(1, 2), "x"]])
+def test_changes_are_pairs(changes):
+    with pytest.raises(TypeError, match="changes must be pairs"):
+        most_held(changes)

@@ -406,3 +406,38 @@ def test_a_probe_is_ridge_regression_on_classes():
     far = x + 100.0  # a shift of everything changes nothing
     moved = Probe(far, labels, penalty=0.1)
     assert torch.equal(moved.read(far), probe.read(x))
+
+def test_weights_are_not_negative_and_bases_are_finite():
+    """One weight of −1e-9 made −∞ of its row; a base of ∞ made 0 of all."""
+    for bad in (torch.tensor([[1.0, -1e-9]]), torch.tensor([[-1.0, 2.0]])):
+        for measure in (entropy, spread):
+            with pytest.raises(ValueError, match="weights must not be neg"):
+                measure(bad)
+    with pytest.raises(ValueError, match="finite number larger than 1"):
+        entropy(torch.ones(1, 1), base=math.inf)
+    assert entropy(torch.tensor([[1.0, -0.0]])).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        torch.tensor([[0.0, -torch.inf]]),  # was counted: minus infinity
+        torch.tensor([[2, 5]]),
+        torch.ones(3, 1, 2).bool(),
+        torch.ones(1, 3).bool(),
+        torch.ones(1, 2).bool().to_sparse(),
+    ],
+)
+def test_a_mask_of_spread_says_yes_or_no_of_each_weight(mask):
+    with pytest.raises(ValueError, match="mask must"):
+        spread(torch.tensor([[0.5, 0.5]]), mask)
+
+
+@pytest.mark.parametrize("x", [1.0, None, [1.0], "x"])
+def test_what_is_no_tensor_has_nothing_to_count(x):
+    """It ended in `float has no attribute isfinite`."""
+    with pytest.raises(TypeError, match="tensors"):
+        not_finite({"a": x})
+    for other in (torch.eye(2).to_sparse(), torch.eye(2).cfloat()):
+        with pytest.raises(ValueError, match="but"):
+            not_finite({"a": other})

@@ -532,3 +532,25 @@ def test_weights_and_operations_are_those_of_pytorchs_layers():
                 layer(x.mT)
         made = paths.operations(architecture, **sizes)
         assert made == counter.get_total_flops()
+
+
+def test_a_state_is_like_what_was_read():
+    """Of another batch or type, it ended in PyTorch's words."""
+    model = Translator(9, 7, 8)
+    source = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    memory, target = model.read(source), torch.tensor([[1], [2]])
+    assert model.write(target, memory, memory.summary)[0].shape == (2, 1, 7)
+    for state in (
+        torch.zeros(1, 3, 8),
+        torch.zeros(1, 2, 4),
+        torch.zeros(2, 8),
+        torch.zeros(1, 2, 8).double(),
+    ):
+        with pytest.raises(ValueError, match="a state must be like"):
+            model.write(target, memory, state)
+
+
+def test_a_translator_attends_with_weights():
+    """`nn.Identity()` was taken, and refused the first source."""
+    with pytest.raises(TypeError, match="attend must be a module with weigh"):
+        Translator(9, 7, 8, attend=torch.nn.Identity())

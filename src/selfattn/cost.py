@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -22,8 +23,9 @@ from torch.utils.flop_counter import (
     sdpa_flop_count,
 )
 
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Within, checked, is_number, shown
 
+Threads = Annotated[int, Within(1, 1024)]  # PyTorch would make any number
 # Two of PyTorch's profilers at once, of two threads, end the process.
 ONE_PROFILER = threading.Lock()
 
@@ -145,7 +147,14 @@ def most_held(changes: Iterable[tuple[int, int]]) -> int:
     >>> most_held([(1, 20), (3, -20), (2, 4), (4, 7)])
     24
     """
-    in_time = sorted(changes, key=lambda change: change[0])
+    told = list(changes)
+    for change in told:
+        if not isinstance(change, tuple | list) or len(change) != 2:
+            raise TypeError(
+                "changes must be pairs of a moment and a number of bytes, but "
+                f"one of them is {shown(change)}"
+            )
+    in_time = sorted(told, key=lambda change: change[0])
     held = itertools.accumulate(size for _, size in in_time)
     return max(held, default=0)
 
@@ -199,7 +208,7 @@ def seconds(
     f: Callable[[], object],
     *,
     repeats: int = 5,
-    threads: Positive = 1,
+    threads: Threads = 1,
     clock: Callable[[], float] = time.process_time,
 ) -> float:
     """How long ``f()`` takes on the CPU: the least of several tries.
@@ -288,18 +297,21 @@ def log_log_slope(
     1 where doubling n doubles the cost, 2 where it quadruples it.
 
     Raises:
-        ValueError: if there are not two different ns, all of them and all
-            values positive, one value for each n.
+        ValueError: if there are not two different ns, whose logarithms
+            differ, all of them and all values positive and finite, one value
+            for each n.
 
     >>> round(log_log_slope([100, 200, 400], [3, 12, 48]), 6)
     2.0
     """
-    if len(ns) != len(values) or len(set(ns)) < 2 or min(*ns, *values) <= 0:
+    positive = [is_number(x) and 0 < x < math.inf for x in (*ns, *values)]
+    xs = [math.log(n) for n in ns] if all(positive) else []
+    if len(ns) != len(values) or len(set(xs)) < 2:
         raise ValueError(
-            "a slope needs one positive value for each of at least two "
+            "a slope needs one positive finite value for each of at least two "
             f"different positive n, but ns={ns} and values={values}"
         )
-    xs, ys = [math.log(n) for n in ns], [math.log(y) for y in values]
+    ys = [math.log(y) for y in values]
     x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
     covariance = sum(
         (x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True)

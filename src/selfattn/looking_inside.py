@@ -12,8 +12,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from selfattn.checks import (
+    check_broadcasts,
+    check_tables,
+    check_tensor,
+    is_transformed,
+)
 from selfattn.multihead import MultiHeadAttention
-from selfattn.signatures import checked
+from selfattn.signatures import checked, shown
 
 Weights = Float[Tensor, "*batch n_q n_k"]
 PerQuery = Float[Tensor, "*batch n_q"]
@@ -71,18 +77,35 @@ def entropy(weights: Weights, *, base: float | int = math.e) -> PerQuery:
         One entropy a query, (..., n_q).
 
     Raises:
-        ValueError: if the base is not larger than 1.
+        ValueError: if the base is not larger than 1, or a weight is
+            negative.
 
     Reference: Shannon (1948), section 6.
 
     >>> entropy(torch.tensor([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]), base=2)
     tensor([1., 0.])
     """
-    if not base > 1:
+    if not 1 < base < math.inf:
         raise ValueError(
-            f"the base of a logarithm must be larger than 1, but base={base}"
+            "the base of a logarithm must be a finite number larger than 1, "
+            f"but base={base}"
         )
+    check_not_negative(weights)
     return torch.special.entr(weights).sum(dim=-1) / math.log(base)
+
+
+def check_not_negative(weights: Tensor) -> None:
+    """Raise if a weight is negative, where that can be seen.
+
+    One that is so by rounding alone would have an entropy of −∞, too.
+    """
+    if weights.is_meta or is_transformed():
+        return
+    if bool((weights < 0).any()):
+        raise ValueError(
+            "weights must not be negative, but the least of these is "
+            f"{float(weights.min()):.4g}; scores become weights by softmax"
+        )
 
 
 @checked
@@ -106,6 +129,8 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
     """
     if mask is None:
         mask = torch.ones_like(weights, dtype=torch.bool)
+    check_tables(mask, None)
+    check_broadcasts("mask", mask, tuple(weights.shape))
     visible = mask.expand(weights.shape).sum(dim=-1)
     most = visible.to(weights.dtype).log()
     return (entropy(weights) / most).masked_fill(visible < 2, 0.0)
@@ -123,10 +148,20 @@ def not_finite(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, int]]:
         For each tensor that is not finite, in the same order, its counts of
         ``nan``, ``inf`` and ``-inf``. The first is where the trouble began.
 
+    Raises:
+        TypeError: if one of them is no tensor.
+        ValueError: if one of them is sparse or complex.
+
     >>> x = torch.tensor([1.0, 0.0])
     >>> not_finite({"x": x, "log": x.log()})
     {'log': {'nan': 0, 'inf': 0, '-inf': 1}}
     """
+    for name, x in tensors.items():
+        check_tensor(f"tensors[{name!r}]", x)
+        if x.is_complex():
+            raise ValueError(
+                f"tensors must be of real numbers, but {name!r} is {shown(x)}"
+            )
     return {
         name: {
             "nan": int(x.isnan().sum()),

@@ -47,11 +47,13 @@ def test_another_base_and_numbers_that_follow_are_read(tmp_path):
     theirs = small_llama(rms_norm_eps=1e-4, rope_parameters=options)
     path = saved(theirs, tmp_path)
     weights = load_file(path)
-    weights["model.layers.0.self_attn.rotary_emb.inv_freq"] = torch.ones(2)
-    save_file(weights, path)
+    angles = torch.tensor([1.0, 500.0**-0.5])
+    both = weights | {"model.layers.0.self_attn.rotary_emb.inv_freq": angles}
+    save_file(both, path)
     tokens = ids()
     ours = load_llama(path, n_heads=6, eps=1e-4, base=500.0)
     close(ours(tokens), theirs(tokens).logits)
+    save_file(weights, path)
     other = load_llama(path, n_heads=6, eps=1e-4)(tokens)
     assert (other - ours(tokens)).abs().max() > 0.01
 

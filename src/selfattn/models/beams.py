@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from selfattn.dot_product import widen
-from selfattn.models.generate import one_step
+from selfattn.models.steps import answered, check_cache
 from selfattn.signatures import Count, Positive, checked
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -34,7 +34,7 @@ def beam_search(
     n_new: Count,
     *,
     n_beams: Positive,
-    stop: int | None = None,
+    stop: Count | None = None,
     cached: bool = True,
 ) -> Beams:
     """Go on from a prompt, keeping the likeliest beginnings at each step.
@@ -55,7 +55,8 @@ def beam_search(
         have the better of it.
 
     Raises:
-        ValueError: if there is nothing to go on from.
+        ValueError: if there is nothing to go on from; if the step makes no
+            logits that can be ranked, for each row.
 
     References: Graves (2012), section 2.5; Sutskever et al. (2014), 3.2.
 
@@ -74,7 +75,9 @@ def beam_search(
     rows = torch.arange(batch, device=prompt.device)[:, None]
     new, cache = prompt, None
     for _ in range(n_new):
-        logits, cache = one_step(step, new, cache if cached else None)
+        answer = step(new, cache if cached else None)
+        logits, cache = answered(answer, len(new), stop)
+        check_cache(cache if cached else None, len(new))
         beams = tokens.shape[1]
         [wide] = widen(logits)  # texts differ by less than float16 tells
         gained = wide.log_softmax(dim=-1).unflatten(0, (batch, beams))
@@ -83,7 +86,8 @@ def beam_search(
         scores, parents, chosen = likeliest(scores, gained, n_beams)
         tokens = torch.cat((tokens[rows, parents], chosen[..., None]), -1)
         ended = ended[rows, parents] | (chosen == stop)
-        cache = following(cache, (rows * beams + parents).flatten())
+        if cached:
+            cache = following(cache, (rows * beams + parents).flatten())
         flat = tokens.flatten(0, 1)
         new = flat[:, -1:] if cached else flat
     return Beams(tokens, scores)

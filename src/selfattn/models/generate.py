@@ -13,8 +13,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from selfattn.checks import check_floats, check_tensor
-from selfattn.signatures import Count, Positive, checked, shown
+from selfattn.models.steps import (
+    MOST,
+    answered,
+    check_chosen,
+    check_ranked,
+    tempered,
+)
+from selfattn.signatures import Count, Positive, checked
 
 Logits = Float[Tensor, "*batch n_tokens"]
 Ids = Int[Tensor, "*batch"]
@@ -25,10 +31,14 @@ Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
 def greedy(logits: Logits) -> Ids:
     """The likeliest token, (..., n_tokens) -> (...); the first of equals.
 
+    Raises:
+        ValueError: if a row of logits has NaN or plus infinity, or nothing
+            that is finite.
+
     >>> greedy(torch.tensor([[0.1, 2.0, 2.0]]))
     tensor([1])
     """
-    check_choice(logits)
+    check_ranked(logits)
     return logits.argmax(dim=-1)
 
 
@@ -58,7 +68,8 @@ def sample(
 
     Raises:
         ValueError: if the temperature is not larger than 0; at 0 it would
-            be `greedy`.
+            be `greedy`. If no token can be drawn: a row has NaN or plus
+            infinity, or nothing finite.
 
     >>> logits = torch.tensor([[1.0, 3.0, 2.0]]).log()
     >>> sample(logits, top_k=1)
@@ -69,30 +80,20 @@ def sample(
             "a temperature must be larger than 0 (use `greedy` for 0), but "
             f"temperature={temperature}"
         )
-    check_choice(logits)
-    logits = logits / temperature
+    check_ranked(logits)
+    if logits.shape[-1] > MOST:
+        raise ValueError(
+            f"a token can be drawn among {MOST} at most, but logits is "
+            f"{tuple(logits.shape)}"
+        )
+    logits = tempered(logits, temperature)
     if top_k is not None:
         logits = keep_top_k(logits, top_k)
     if top_p is not None:
         logits = keep_top_p(logits, top_p)
     weights = logits.softmax(dim=-1).reshape(-1, logits.shape[-1])
-    if not weights.is_meta and weights.isnan().any():
-        raise ValueError(
-            "a token can be drawn from logits without NaN and plus infinity, "
-            "of which one at least is finite, but a row of these has none: "
-            f"logits is {tuple(logits.shape)}"
-        )
     drawn = torch.multinomial(weights, 1, generator=generator)
     return drawn.reshape(logits.shape[:-1])
-
-
-def check_choice(logits: Tensor) -> None:
-    """Raise unless there is a token to choose."""
-    if logits.shape[-1] == 0:
-        raise ValueError(
-            "there must be a token to choose, but logits is "
-            f"{tuple(logits.shape)}"
-        )
 
 
 @checked
@@ -163,7 +164,7 @@ def complete(
     n_new: Count,
     *,
     choose: Callable[[Tensor], Tensor] = greedy,
-    stop: int | None = None,
+    stop: Count | None = None,
     cached: bool = True,
 ) -> Int[Tensor, "batch n_all"]:
     """Go on from a prompt, one token at a time.
@@ -187,7 +188,8 @@ def complete(
         all have ended before.
 
     Raises:
-        ValueError: if there is nothing to go on from.
+        ValueError: if there is nothing to go on from; if the step makes no
+            logits that can be ranked, for each row, or ``choose`` no token.
 
     >>> def after(tokens, cache):  # the next number, of ten
     ...     following = (tokens[:, -1] + 1) % 10
@@ -203,9 +205,10 @@ def complete(
     tokens, new, cache = prompt, prompt, None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)
     for _ in range(n_new):
-        logits, cache = one_step(step, new, cache if cached else None)
+        answer = step(new, cache if cached else None)
+        logits, cache = answered(answer, len(prompt), stop)
         chosen = choose(logits)
-        check_chosen(chosen, prompt)
+        check_chosen(chosen, len(prompt))
         if stop is not None:
             chosen = chosen.masked_fill(ended, stop)
             ended = ended | (chosen == stop)
@@ -214,37 +217,3 @@ def complete(
             break
         new = chosen[:, None] if cached else tokens
     return tokens
-
-
-def one_step(
-    step: Callable[..., Any], new: Tensor, cache: Any
-) -> tuple[Tensor, Any]:
-    """What a step makes of new tokens: logits, and what it goes on from.
-
-    Raises:
-        TypeError: if it makes no such two.
-        ValueError: if there are no logits for each text.
-    """
-    made = step(new, cache)
-    if not isinstance(made, tuple | list) or len(made) != 2:
-        raise TypeError(
-            f"step must return logits and a cache, but it made {shown(made)}"
-        )
-    check_floats("what step returns first", made[0])
-    if made[0].ndim != 2 or len(made[0]) != len(new):
-        raise ValueError(
-            f"step must return logits for {len(new)} texts, (batch, n_tokens),"
-            f" but they are {tuple(made[0].shape)}"
-        )
-    return made[0], made[1]
-
-
-def check_chosen(chosen: Any, prompt: Tensor) -> None:
-    """Raise unless one token was chosen for each text."""
-    check_tensor("what choose returns", chosen)
-    whole = chosen.dtype in (torch.int64, torch.int32)
-    if chosen.shape != prompt.shape[:1] or not whole:
-        raise ValueError(
-            f"choose must return a token for each of {len(prompt)} texts, "
-            f"but it returned {shown(chosen)}"
-        )

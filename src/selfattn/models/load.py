@@ -27,6 +27,7 @@ from selfattn.models.weights import (
     read,
     renamed,
     shape_of,
+    telling,
     tie,
 )
 from selfattn.multihead import MultiHeadAttention
@@ -99,7 +100,8 @@ def load_gpt2(
     table = "embed.tokens.weight"
     shape_of(table, weights, path)
     weights.setdefault("head.weight", weights[table])
-    with torch.device("meta"):  # shapes alone: the numbers come from the file
+    # Shapes alone: the numbers come from the file.
+    with telling(path), torch.device("meta"):
         model = gpt2_decoder(weights, path, n_heads, attend)
     fill(model, weights, path)
     tie(model.head, model.embed)
@@ -234,7 +236,7 @@ def load_bert(
     _, d_model = shape_of(table, weights, path)
     if has_words := "words.dense.weight" in weights:
         weights.setdefault("words.words.weight", weights[table])
-    with torch.device("meta"):
+    with telling(path), torch.device("meta"):
         encoder = bert_encoder(weights, path, n_heads, attend)
         model = Bert(
             encoder,

@@ -6,7 +6,6 @@ safetensors: ``pip install selfattn[weights]``.
 """
 
 import math
-import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,9 @@ from selfattn.models.weights import (
     read,
     renamed,
     shape_of,
+    telling,
     tie,
+    used,
 )
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import rope_halves
@@ -63,15 +64,11 @@ VIT_NAMES = {
     r"^classifier\.": "head.",
 }
 EMBED = "encoder.embed"  # of a vision transformer
-# In older files: numbers that follow from others, and a table nobody reads.
-UNUSED = re.compile(r"rotary_emb\.inv_freq|EncDecAttention\.relative_")
 
 
 def read_as(path: str | Path, names: dict[str, str]) -> Weights:
     """The tensors of a file under our names, without those of no use."""
-    found = read(path)
-    used = {n: w for n, w in found.items() if not UNUSED.search(n)}
-    return renamed(used, names, path)
+    return renamed(used(read(path)), names, path)
 
 
 @checked
@@ -98,25 +95,68 @@ def load_llama(
         The model, in evaluation mode, in the type of the file.
 
     Raises:
-        ValueError: if the file lacks a weight of Llama, or has another.
+        ValueError: if the file lacks a weight of Llama, or has another; if
+            it holds the angles of a rotation by another base or number of
+            heads.
 
     Reference: Touvron et al. (2023), section 2.2.
     """
-    weights = read_as(path, LLAMA_NAMES)
+    check_above(eps=eps, base=base)
+    found = read(path)
+    weights = renamed(used(found), LLAMA_NAMES, path)
     table = "embed.tokens.weight"
-    shape_of(table, weights, path)
+    _, d_model = shape_of(table, weights, path)
     weights.setdefault("head.weight", weights[table])
+    check_angles(found, d_model // n_heads, base, path)
     multihead = partial(
         MultiHeadAttention,
         rotate=partial(rope_halves, base=base),
         attend=attend,
     )
     norm = partial(RMSNorm, eps=eps)
-    with torch.device("meta"):  # shapes alone: the numbers come from the file
+    # Shapes alone: the numbers come from the file.
+    with telling(path), torch.device("meta"):
         model = llama_decoder(weights, path, n_heads, norm, multihead)
     fill(model, weights, path)
     tie(model.head, model.embed)
     return model.eval()
+
+
+def check_above(*, eps: float, base: float) -> None:
+    """Raise unless roots can be taken, and angles be made."""
+    if not 0 <= eps < math.inf:
+        raise ValueError(
+            f"eps must be a finite number of at least 0, but eps={eps}"
+        )
+    if not 0 < base < math.inf:
+        raise ValueError(
+            f"base must be a finite number above 0, but base={base}"
+        )
+
+
+def check_angles(
+    found: Weights, d_head: int, base: float, path: str | Path
+) -> None:
+    """Raise if a file holds the angles of another rotation."""
+    wanted = base ** -(torch.arange(0, d_head, 2).double() / max(d_head, 1))
+    for name, angles in found.items():
+        if not name.endswith("rotary_emb.inv_freq"):
+            continue
+        rounded = max(1e-5, 2 * torch.finfo(angles.dtype).eps)
+        if angles.shape != wanted.shape or not torch.allclose(
+            angles.double(), wanted, rtol=rounded, atol=0.0
+        ):
+            raise ValueError(
+                "n_heads and base must be those of the file, but its angles "
+                f"are others: for {name} {path} has {shown(angles)}, and "
+                f"base={base} with heads {d_head} wide is {shown(wanted)}"
+            )
+
+
+def shown(angles: torch.Tensor) -> str:
+    """Some angles in few words: how many, and the smallest."""
+    least = float(angles.double().min()) if angles.numel() else math.nan
+    return f"{tuple(angles.shape)} down to {least:.4g}"
 
 
 def llama_decoder(
@@ -132,6 +172,12 @@ def llama_decoder(
     d_ff, _ = shape_of("blocks.0.feed_forward.W_in.weight", weights, path)
     n_heads = heads_for(d_model, n_heads, path)
     n_kv_heads = max(1, d_kv * n_heads // d_model)
+    if n_kv_heads * (d_model // n_heads) != d_kv or n_heads % n_kv_heads:
+        raise ValueError(
+            "keys and values must have whole heads, of which each serves as "
+            f"many of queries, but in {path} {n_heads} heads of queries are "
+            f"{d_model // n_heads} wide each and keys {d_kv} in all"
+        )
     block = partial(
         EncoderBlock,
         d_model,
@@ -184,7 +230,7 @@ def load_vit(
     multihead = partial(
         MultiHeadAttention, projection_bias=True, attend=attend
     )
-    with torch.device("meta"):
+    with telling(path), torch.device("meta"):
         embed = PatchEmbedding(
             image_size,
             (patch[0], patch[1]),
@@ -207,13 +253,19 @@ def flattened(weights: Weights, path: str | Path) -> list[int]:
     """
     parts = ("first", "positions.table", "project.weight")
     names = [f"{EMBED}.{part}" for part in parts]
-    missing = [name for name in names if name not in weights]
-    if missing or weights[names[2]].ndim != 4:
+    shapes = [tuple(weights[n].shape) if n in weights else () for n in names]
+    right = [
+        len(shapes[0]) == 3 and shapes[0][:2] == (1, 1),
+        len(shapes[1]) == 3 and shapes[1][0] == 1 and shapes[1][1] > 1,
+        len(shapes[2]) == 4,
+    ]
+    if not all(right) or any(0 in shape for shape in shapes):
         raise ValueError(
-            "a vision transformer has a first token, positions and a "
-            f"projection of patches, but {path} has not: {missing or names[2]}"
+            "a vision transformer has a first token (1, 1, d), positions "
+            "(1, n + 1, d) and a projection of patches (d, channels, height, "
+            f"width), none of them empty, but {path} has {shapes}"
         )
-    _, *patch = weights[names[2]].shape
+    _, *patch = shapes[2]
     weights[names[0]] = weights[names[0]].reshape(-1)
     weights[names[1]] = weights[names[1]].flatten(0, -2)
     weights[names[2]] = weights[names[2]].flatten(1)

@@ -18,7 +18,14 @@ from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.encoder_decoder import EncoderDecoder
 from selfattn.models.published import read_as
-from selfattn.models.weights import Weights, count_blocks, fill, shape_of
+from selfattn.models.weights import (
+    Weights,
+    count_blocks,
+    fill,
+    same,
+    shape_of,
+    telling,
+)
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import T5Bias
 from selfattn.signatures import Positive, checked
@@ -77,13 +84,13 @@ def load_t5(
     _, d_model = shape_of(table, weights, path)
     for name in ("encoder.embed.tokens.weight", "head.weight"):
         weights.setdefault(name, weights[table])
-    if tied := torch.equal(weights["head.weight"], weights[table]):
-        gain = weights.get("norm.gain", torch.ones(0))
-        weights["norm.gain"] = gain * d_model**-0.5
+    tied = same(weights["head.weight"], weights[table])
+    if tied and "norm.gain" in weights:
+        weights["norm.gain"] = weights["norm.gain"] * d_model**-0.5
     undivided: Any = attend  # not every mechanism takes a scale
     undivided = partial(undivided, scale=1.0)
     multihead = partial(MultiHeadAttention, attend=undivided)
-    with torch.device("meta"):
+    with telling(path), torch.device("meta"):
         model = t5_model(weights, path, multihead, max_distance, tied)
     fill(model, weights, path)
     return model.eval()

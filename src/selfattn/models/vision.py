@@ -51,10 +51,11 @@ class PatchEmbedding(nn.Module):
         """Make the matrix, the token in front, and the positions."""
         super().__init__()
         (height, width), (tall, wide) = image_size, patch_size
-        if tall < 1 or wide < 1 or height % tall or width % wide:
+        least = min(height, width, tall, wide)
+        if least < 1 or height % tall or width % wide:
             raise ValueError(
-                "patches must cover an image exactly, but images are "
-                f"{image_size} and patches {patch_size}"
+                "patches must be at least 1 by 1 and cover an image exactly, "
+                f"but images are {image_size} and patches {patch_size}"
             )
         n_patches = (height // tall) * (width // wide)
         self.shape = n_channels, height, width

@@ -1,7 +1,8 @@
 """Weights: from the names and tensors of a file to those of a model."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -16,6 +17,8 @@ NORMS = {  # older files say gamma and beta
     r"\bnorm\.(bias|beta)$": "norm.shift",
 }
 BUFFERS = re.compile(r"\.attn\.(masked_)?bias$|\.position_ids$")
+# In older files: numbers that follow from others, and a table nobody reads.
+UNUSED = re.compile(r"rotary_emb\.inv_freq|EncDecAttention\.relative_")
 
 
 def read(path: str | Path) -> Weights:
@@ -39,19 +42,49 @@ def read(path: str | Path) -> Weights:
             f"weights are read from a safetensors file, but {path} cannot be "
             f"read as one: {error}"
         ) from error
-    check_type(weights, path)
+    check_type(used(weights), path)
     return weights
 
 
+def used(weights: Weights) -> Weights:
+    """Those of a file that are of use."""
+    return {n: w for n, w in weights.items() if not UNUSED.search(n)}
+
+
 def check_type(weights: Weights, path: str | Path) -> None:
-    """Raise unless all are floating-point numbers of one type."""
+    """Raise unless all are numbers of one type, with which one can count.
+
+    Of floating-point numbers of one byte, PyTorch has no products.
+    """
     kinds = {w.dtype: n for n, w in weights.items()}
-    if len(kinds) > 1 or not all(d.is_floating_point for d in kinds):
+    wide = [d.is_floating_point and d.itemsize > 1 for d in kinds]
+    if len(kinds) > 1 or not all(wide):
         told = ", ".join(f"{n} of {d}" for d, n in kinds.items())
         raise ValueError(
-            "the weights of a model must be floating-point numbers of one "
-            f"type, but {path} has {told}"
+            "the weights of a model must be floating-point numbers, of two "
+            f"bytes at least and of one type, but {path} has {told}"
         )
+
+
+@contextmanager
+def telling(path: str | Path) -> Iterator[None]:
+    """Have what is wrong with a model name the file that it is made of."""
+    try:
+        yield
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(
+            f"a file must hold a model that can be made, but of {path} it "
+            f"cannot: {error}"
+        ) from error
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors hold the same; NaN, which equals nothing, is NaN."""
+    return torch.equal(one.isnan(), other.isnan()) and torch.equal(
+        one.nan_to_num(), other.nan_to_num()
+    )
 
 
 def renamed(
@@ -68,7 +101,7 @@ def renamed(
         name = old
         for theirs, mine in {**names, **NORMS}.items():
             name = re.sub(theirs, mine, name)
-        if name in ours and not torch.equal(ours[name], weight):
+        if name in ours and not same(ours[name], weight):
             raise ValueError(
                 f"a file must hold each weight once, but {path} has two that "
                 f"differ for {name}; one of them is {old}"
@@ -81,13 +114,13 @@ def shape_of(name: str, weights: Weights, path: str | Path) -> tuple[int, int]:
     """The shape of a matrix that no such file can be without.
 
     Raises:
-        ValueError: if it is not there, or is no matrix.
+        ValueError: if it is not there, or is no matrix, or an empty one.
     """
     found = tuple(weights[name].shape) if name in weights else None
-    if found is None or len(found) != 2:
+    if found is None or len(found) != 2 or 0 in found:
         raise ValueError(
             "a file must hold every weight of its model, and this one as a "
-            f"matrix, but for {name} {path} has {found}"
+            f"matrix that is not empty, but for {name} {path} has {found}"
         )
     return found
 
@@ -123,5 +156,5 @@ def fill(model: nn.Module, weights: Weights, path: str | Path) -> None:
 
 def tie(head: nn.Linear, embed: Embedding) -> None:
     """Make the scores and the embedding one table again, if they agree."""
-    if torch.equal(head.weight, embed.tokens.weight):
+    if same(head.weight, embed.tokens.weight):
         head.weight = embed.tokens.weight

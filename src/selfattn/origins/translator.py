@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from selfattn.checks import check_divides
 from selfattn.entering import look_up
 from selfattn.masks import padding_mask
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, checked, shown
 
 Source = Int[Tensor, "batch n_k"]
 Target = Int[Tensor, "batch n_q"]
@@ -45,6 +45,7 @@ class Translator(nn.Module):
 
     Raises:
         ValueError: if d_model is odd.
+        TypeError: if what attends has no weights.
 
     References: Sutskever et al. (2014); Cho et al. (2014); Luong et al.
     (2015), section 3.1, equations 5 and 6.
@@ -68,6 +69,11 @@ class Translator(nn.Module):
         """Make the embeddings, the reader, the writer and what it says."""
         super().__init__()
         check_divides("2", 2, "d_model", d_model)
+        if attend is not None and not hasattr(attend, "weights"):
+            raise TypeError(
+                "attend must be a module with weights, such as "
+                f"AdditiveAttention, but it is {shown(attend)}"
+            )
         self.source = nn.Embedding(n_source, d_model)
         self.target = nn.Embedding(n_target, d_model)
         self.reader = nn.GRU(
@@ -116,6 +122,7 @@ class Translator(nn.Module):
         """Logits of what follows each target token, and the last state."""
         check_target(target, memory)
         state = memory.summary if state is None else state
+        check_state(state, memory)
         h, state = self.writer(look_up("target", target, self.target), state)
         if self.attend is not None:
             states = memory.states
@@ -162,6 +169,16 @@ class Translator(nn.Module):
         asked = look_up("target", target, self.target)
         h, _ = self.writer(asked, memory.summary)
         return self.attend.weights(h, memory.states, mask=memory.mask)
+
+
+def check_state(state: Tensor, memory: Memory) -> None:
+    """Raise unless a state is of the texts that were read."""
+    wanted = memory.summary
+    if state.shape != wanted.shape or state.dtype != wanted.dtype:
+        raise ValueError(
+            "a state must be like what was read, "
+            f"{shown(wanted)}, but state is {shown(state)}"
+        )
 
 
 def check_target(target: Tensor, memory: Memory) -> None:
