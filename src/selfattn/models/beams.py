@@ -68,26 +68,23 @@ def beam_search(
     [[0, 0, 0], [0, 1, 1], [0, 0, 1]]
     """
     check_prompt(prompt)
-    batch = len(prompt)
     tokens = prompt[:, None]  # (batch, beams, n): one beginning at first
     scores = torch.zeros_like(tokens[..., 0], dtype=torch.float32)
     ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)
-    rows = torch.arange(batch, device=prompt.device)[:, None]
+    rows = torch.arange(len(prompt), device=prompt.device)[:, None]
     new, cache = prompt, None
     for _ in range(n_new):
-        answer = step(new, cache if cached else None)
-        logits, cache = answered(answer, len(new), stop)
-        check_cache(cache if cached else None, len(new))
+        logits, cache = answered(step(new, cache), len(new), stop)
         beams = tokens.shape[1]
         [wide] = widen(logits)  # texts differ by less than float16 tells
-        gained = wide.log_softmax(dim=-1).unflatten(0, (batch, beams))
+        gained = wide.log_softmax(dim=-1).unflatten(0, scores.shape)
         if stop is not None:
             gained = at_no_cost(gained, ended, stop)
         scores, parents, chosen = likeliest(scores, gained, n_beams)
         tokens = torch.cat((tokens[rows, parents], chosen[..., None]), -1)
         ended = ended[rows, parents] | (chosen == stop)
-        if cached:
-            cache = following(cache, (rows * beams + parents).flatten())
+        at = (rows * beams + parents).flatten()
+        cache = following(cache, at, len(new)) if cached else None
         flat = tokens.flatten(0, 1)
         new = flat[:, -1:] if cached else flat
     return Beams(tokens, scores)
@@ -119,8 +116,9 @@ def at_no_cost(gained: Tensor, ended: Tensor, stop: int) -> Tensor:
     return torch.where(ended[..., None], only, gained)
 
 
-def following(cache: Any, rows: Tensor) -> Any:
+def following(cache: Any, rows: Tensor, n_rows: int) -> Any:
     """The caches of the beams that were kept, each that of its parent."""
+    check_cache(cache, n_rows)
     if cache is None:
         return None
     return [type(kept)(*(part[rows] for part in kept)) for kept in cache]

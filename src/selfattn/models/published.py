@@ -159,6 +159,18 @@ def shown(angles: torch.Tensor) -> str:
     return f"{tuple(angles.shape)} down to {least:.4g}"
 
 
+def check_kv_heads(
+    d_kv: int, n_kv_heads: int, d_model: int, n_heads: int, path: str | Path
+) -> None:
+    """Raise unless keys have whole heads, that share those of queries."""
+    if n_kv_heads * (d_model // n_heads) != d_kv or n_heads % n_kv_heads:
+        raise ValueError(
+            "keys and values must have whole heads, of which each serves as "
+            f"many of queries, but in {path} {n_heads} heads of queries are "
+            f"{d_model // n_heads} wide each and keys {d_kv} in all"
+        )
+
+
 def llama_decoder(
     weights: Weights,
     path: str | Path,
@@ -172,12 +184,7 @@ def llama_decoder(
     d_ff, _ = shape_of("blocks.0.feed_forward.W_in.weight", weights, path)
     n_heads = heads_for(d_model, n_heads, path)
     n_kv_heads = max(1, d_kv * n_heads // d_model)
-    if n_kv_heads * (d_model // n_heads) != d_kv or n_heads % n_kv_heads:
-        raise ValueError(
-            "keys and values must have whole heads, of which each serves as "
-            f"many of queries, but in {path} {n_heads} heads of queries are "
-            f"{d_model // n_heads} wide each and keys {d_kv} in all"
-        )
+    check_kv_heads(d_kv, n_kv_heads, d_model, n_heads, path)
     block = partial(
         EncoderBlock,
         d_model,
