@@ -22,6 +22,7 @@ from selfattn.models.load import heads_for
 from selfattn.models.vision import PatchEmbedding, VisionTransformer
 from selfattn.models.weights import (
     Weights,
+    check_above,
     count_blocks,
     fill,
     read,
@@ -120,18 +121,6 @@ def load_llama(
     fill(model, weights, path)
     tie(model.head, model.embed)
     return model.eval()
-
-
-def check_above(*, eps: float, base: float) -> None:
-    """Raise unless roots can be taken, and angles be made."""
-    if not 0 <= eps < math.inf:
-        raise ValueError(
-            f"eps must be a finite number of at least 0, but eps={eps}"
-        )
-    if not 0 < base < math.inf:
-        raise ValueError(
-            f"base must be a finite number above 0, but base={base}"
-        )
 
 
 def check_angles(

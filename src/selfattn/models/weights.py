@@ -1,5 +1,6 @@
 """Weights: from the names and tensors of a file to those of a model."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -49,6 +50,18 @@ def read(path: str | Path) -> Weights:
 def used(weights: Weights) -> Weights:
     """Those of a file that are of use."""
     return {n: w for n, w in weights.items() if not UNUSED.search(n)}
+
+
+def check_above(*, eps: float, base: float) -> None:
+    """Raise unless roots can be taken, and angles be made."""
+    if not 0 <= eps < math.inf:
+        raise ValueError(
+            f"eps must be a finite number of at least 0, but eps={eps}"
+        )
+    if not 0 < base < math.inf:
+        raise ValueError(
+            f"base must be a finite number above 0, but base={base}"
+        )
 
 
 def check_type(weights: Weights, path: str | Path) -> None:
