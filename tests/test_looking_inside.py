@@ -407,6 +407,7 @@ def test_a_probe_is_ridge_regression_on_classes():
     moved = Probe(far, labels, penalty=0.1)
     assert torch.equal(moved.read(far), probe.read(x))
 
+
 def test_weights_are_not_negative_and_bases_are_finite():
     """One weight of −1e-9 made −∞ of its row; a base of ∞ made 0 of all."""
     for bad in (torch.tensor([[1.0, -1e-9]]), torch.tensor([[-1.0, 2.0]])):
