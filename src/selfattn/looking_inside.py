@@ -343,15 +343,15 @@ def before_w_o(model: nn.Module, make) -> Iterator[None]:
     layers: dict[MultiHeadAttention, dict[str, slice]] = {}
     for name, (layer, own) in heads_of(model).items():
         layers.setdefault(layer, {})[name] = own
-    handles = [
+    hooks = [
         layer.W_o.register_forward_pre_hook(make(names))
         for layer, names in layers.items()
     ]
     try:
         yield
     finally:
-        for handle in handles:
-            handle.remove()
+        for hook in hooks:
+            hook.remove()
 
 
 @checked

@@ -103,6 +103,9 @@ def value(name: str, hint: Any, sizes: Sizes) -> Any:
             return NUMBERS[name]
         if one is bool:
             return True
+        if typing.get_origin(one) is typing.Literal:
+            words = typing.get_args(one)
+            return words[sum(sizes.values()) % len(words)]
     raise NoRecipeError(f"{name}: {hint}")
 
 

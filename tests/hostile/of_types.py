@@ -33,6 +33,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "function": (3, "gelu", object(), [1], 2.5, {}, torch.ones(2)),
     "module": (3, "x", object(), None, [1], torch.ones(2), nn.Linear),
     "text": (3, None, object(), 2.5, ["x"], torch.ones(2)),
+    "choice": (3, None, object(), "no such", ["x"], torch.ones(2)),
     "path": (3, None, object(), 2.5, ["x"], torch.ones(2)),
     "sequence": (3, None, object(), 2.5, math.nan),
     "mapping": (3, None, object(), 2.5, "x", [1, 2]),
@@ -83,6 +84,8 @@ def kind_of_generic(hint: Any) -> str:
         typing.Protocol
     ):
         return "function" if not is_module(hint) else "module"
+    if origin is typing.Literal:
+        return "choice"
     if origin is tuple and typing.get_args(hint) == (int, int):
         return "pair"
     if origin in (collections.abc.Mapping, dict):
@@ -102,7 +105,7 @@ def fits(x: Any, name: str, hint: Any) -> bool:
     types = alternatives(hint)
     if x is None:
         return type(None) in types
-    if isinstance(x, str):
+    if isinstance(x, str) and x != "no such":
         return str in types
     if isinstance(x, float) and not math.isnan(x):
         return float in types

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from selfattn.labs.machinery.lab import Lab
 from selfattn.labs.machinery.settings import Choice, Whole
 from selfattn.origins.paths import (
+    Architecture,
     hops,
     operations,
     parameters,
@@ -86,7 +87,7 @@ class OriginsLab(Lab):
 
 
 def seen(
-    *, architecture: str, kernel: int, n: int, output: int, token: int
+    *, architecture: Architecture, kernel: int, n: int, output: int, token: int
 ) -> Seen:
     """Count the hops, and find them.
 
