@@ -34,7 +34,7 @@ def heads(
     places = range(len(words))
     flat = [ax for row in axes for ax in row]
     for ax, table, name in zip(flat, weights, names, strict=True):
-        ax.imshow(table, cmap="Greys", vmin=0, vmax=1)
+        ax.imshow(table.tolist(), cmap="Greys", vmin=0, vmax=1)
         ax.set_title(f"head {name}", fontsize=10)
         ax.set_xticks([])
         ax.set_yticks([])
