@@ -249,6 +249,8 @@ def rule_of(hint: Any) -> Rule | None:
         return bounded(*typing.get_args(hint))
     if hint in SIMPLE:
         return SIMPLE[hint]
+    if typing.get_origin(hint) is typing.Literal:
+        return one_of(typing.get_args(hint))
     kind = typing.get_origin(hint) or hint
     if kind is tuple:
         return pair_of(typing.get_args(hint))
@@ -279,6 +281,15 @@ def bounded(kind: type, within: Within) -> Rule:
 
     inside = is_whole if kind is int else simple.fits
     return Plain(fits, f"{simple.words}, {within.words}", inside)
+
+
+def one_of(words: tuple[str, ...]) -> Plain:
+    """One of these texts."""
+    return Plain(
+        lambda x: isinstance(x, str) and x in words,
+        f"one of {', '.join(map(repr, words))}",
+        lambda x: isinstance(x, str),
+    )
 
 
 def pair_of(parts: tuple[Any, ...]) -> Rule | None:

@@ -37,6 +37,7 @@ NUMBERS: dict[str, int | float] = {
     **{"n_labels": 3, "n_layers": 2, "kernel": 3, "max_distance": 6},
     **{"max_length": 16, "n_new": 3, "n_features": 8, "n_channels": 1},
     **{"n_segments": 2, "n_buckets": 8, "style": 1, "n_rounds": 2},
+    **{"distance": 5},
 }
 
 

@@ -39,6 +39,7 @@ export const tasks = [
   { name: "4. greedy",
     set: { start: "the cat ", top_k: 1 },
     ask: "Which settings make sampling greedy?",
-    answer: (values, now) => `Top-k 1, whatever the rest: ${chancesOf(now)} is `
-      + "all there is. A small p, or a low temperature, comes to the same." },
+    answer: (values, now) =>
+      `Top-k 1, whatever the rest: ${chancesOf(now)} is all there is. `
+      + "A small p, or a low temperature, comes to the same." },
 ];

@@ -143,7 +143,8 @@ function networkOf(lab) {
     role: "img", "aria-label": "The way from the token to the output",
     style: `aspect-ratio: ${ACROSS} / ${DOWN}` });
   const ticks = Array.from({ length: MOST }, () =>
-    drawn("text", { class: "lab-tick", y: DOWN - 4, "text-anchor": "middle" }));
+    drawn("text",
+      { class: "lab-tick", y: DOWN - 4, "text-anchor": "middle" }));
   const columns = Array.from({ length: MOST }, (_, place) => {
     const column = drawn("rect", { y: 0, height: DOWN, class: "lab-above" });
     lab.explain(column, (values) => placeSentence(place, values));

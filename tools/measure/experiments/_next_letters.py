@@ -44,10 +44,16 @@ def scores(model: torch.nn.Module) -> dict[str, list[float]]:
     return found
 
 
+def in_lines(row: list[float]) -> str:
+    """A row of numbers, eleven a line."""
+    lines = [row[i : i + 11] for i in range(0, len(row), 11)]
+    return ",\n".join(f"    {json.dumps(line)[1:-1]}" for line in lines)
+
+
 def written(found: dict[str, list[float]]) -> str:
     """The module of the lab, a beginning a line."""
     rows = ",\n".join(
-        f"  {json.dumps(start)}: {json.dumps(row)}"
+        f"  {json.dumps(start)}: [\n{in_lines(row)}\n  ]"
         for start, row in found.items()
     )
     letters = json.dumps(language.CHARACTERS)
