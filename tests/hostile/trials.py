@@ -47,7 +47,7 @@ class Case(NamedTuple):
             tuple(call.target.parameters),
         )
 
-    def nonsense(self, kind: str, detail: str, **changed: Any) -> Trial:
+    def nonsense(self, kind: str, detail: str, /, **changed: Any) -> Trial:
         """A trial with arguments that must be refused."""
         return self.trial(kind, detail, self.call.having(**changed), None)
 

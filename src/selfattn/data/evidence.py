@@ -58,7 +58,8 @@ def places(
     size: int, high: int, number: int, generator: torch.Generator
 ) -> Tensor:
     """So many different positions below ``high`` in rising order, a row."""
-    drawn = torch.rand(size, high, generator=generator)
+    kind = {"generator": generator, "dtype": torch.float32}
+    drawn = torch.rand(size, high, **kind)  # whatever the default type
     return drawn.argsort(dim=-1)[:, :number].sort(dim=-1).values
 
 
