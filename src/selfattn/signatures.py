@@ -285,11 +285,8 @@ def bounded(kind: type, within: Within) -> Rule:
 
 def one_of(words: tuple[str, ...]) -> Plain:
     """One of these texts."""
-    return Plain(
-        lambda x: isinstance(x, str) and x in words,
-        f"one of {', '.join(map(repr, words))}",
-        lambda x: isinstance(x, str),
-    )
+    text, listed = SIMPLE[str].fits, ", ".join(map(repr, words))
+    return Plain(lambda x: text(x) and x in words, f"one of {listed}", text)
 
 
 def pair_of(parts: tuple[Any, ...]) -> Rule | None:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import io
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,8 @@ def test_what_names_shapes_is_checked_and_the_doctor_names_none(pytestconfig):
     parts -= {"__init__", "__pycache__", "py", "signatures"}
     assert {*checked} == {f"selfattn.{part}" for part in parts}
     texts = [path.read_text("utf-8") for path in doctor.rglob("*.py")]
-    assert not any("jaxtyping" in text for text in texts)
+    named = re.compile(r"^\s*(from|import) jaxtyping", re.MULTILINE)
+    assert not any(named.search(text) for text in texts)
 
 
 # --- The chain's own tests: what is planted turns it red -----------------

@@ -188,7 +188,7 @@ def test_a_file_that_does_not_fit_is_refused(gpt2, tmp_path):
     refused(more, r"score.weight the model wants None and .* \(2, 24\)")
     bent = weights | {"transformer.ln_f.bias": torch.zeros(D + 1)}
     refused(bent, r"norm.shift the model wants \(24,\) and .* \(25,\)")
-    lacks = r"as a matrix, but for {}embed.tokens.weight .* has None"
+    lacks = r"that is not empty, but for {}embed.tokens.weight .* has None"
     refused({"other": torch.zeros(1)}, lacks.format(""))
     refused(weights, lacks.format("encoder."), load_bert)
 
