@@ -10,7 +10,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Request, Response
 
-HEAVIEST = 250_000  # bytes, compressed, without pictures
+HEAVIEST = 250 * 1024  # bytes, compressed, without pictures
 # A page with a trained model on it: two bytes for each of 20,224 numbers.
 WITH_A_MODEL, OF_A_MODEL = "/looking_inside.html", 41_000
 PHONE = 600  # pixels: no wider
