@@ -1,5 +1,6 @@
 // Finds sections by their words: first where a thing is explained, then where
-// it is mentioned. All texts are in the page, so that it works from disk.
+// it is mentioned. All texts are in one script, so that it works from disk; it
+// is fetched once somebody asks.
 (() => {
   const SHOWN = 40; // sections
   const QUOTED = 220; // characters
@@ -26,7 +27,9 @@
     return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).map(stem);
   }
 
-  const sections = (window.searchSections ?? []).map((section, place) => {
+  let sections = []; // of the whole book, once they are here
+
+  const counted = (section, place) => {
     const words = wordsOf(section.text);
     const count = new Map();
     for (const word of words) count.set(word, (count.get(word) ?? 0) + 1);
@@ -39,7 +42,7 @@
         ...wordsOf(section.title.split(": ")[1] ?? "")]),
       chapterWords: new Set(wordsOf(section.chapter)),
       strongWords: new Set(wordsOf(section.strong)) };
-  });
+  };
 
   // A word counts by how often it comes in a section of this length (k and b
   // as in Okapi BM25), more where it is rare, most where it is in the title.
@@ -97,27 +100,39 @@
     return line;
   }
 
+  function answer(query) {
+    sections = window.searchSections.map(counted);
+    const found = find(query);
+    const list = element("ul", "", "search");
+    for (const section of found.slice(0, SHOWN)) {
+      const link = element("a", section.title);
+      link.href = section.address;
+      const item = element("li", "");
+      item.append(link);
+      if (section.chapter !== section.title)
+        item.append(element("span", ` in ${section.chapter}`));
+      item.append(quote(section, wordsOf(query)));
+      list.append(item);
+    }
+    say(found.length === 0 ? `Nothing says “${query}”.`
+      : `${found.length} ${found.length === 1 ? "section" : "sections"}`
+        + (found.length > SHOWN ? `, the first ${SHOWN} of them` : ""));
+    document.getElementById("search-results").append(list);
+  }
+
+  function say(text) {
+    const status = element("p", text, "search-summary");
+    status.setAttribute("role", "status");
+    document.getElementById("search-results").append(status);
+  }
+
   const query = new URLSearchParams(location.search).get("q") ?? "";
   for (const field of document.querySelectorAll("input[name=q]"))
     field.value = query;
   if (!query.trim()) return;
-  const found = find(query);
-  const out = document.getElementById("search-results");
-  const said = found.length === 0 ? `Nothing says “${query}”.`
-    : `${found.length} ${found.length === 1 ? "section" : "sections"}`
-      + (found.length > SHOWN ? `, the first ${SHOWN} of them` : "");
-  const list = element("ul", "", "search");
-  for (const section of found.slice(0, SHOWN)) {
-    const link = element("a", section.title);
-    link.href = section.address;
-    const item = element("li", "");
-    item.append(link);
-    if (section.chapter !== section.title)
-      item.append(element("span", ` in ${section.chapter}`));
-    item.append(quote(section, wordsOf(query)));
-    list.append(item);
-  }
-  const status = element("p", said, "search-summary");
-  status.setAttribute("role", "status");
-  out.append(status, list);
+  const texts = element("script", "");
+  texts.src = new URL("search-sections.js", document.currentScript.src);
+  texts.onload = () => answer(query);
+  texts.onerror = () => say("The book’s text could not be fetched.");
+  document.head.append(texts);
 })();

@@ -3,9 +3,11 @@
 A notebook stores a lab's view, its settings and a still picture. On the page
 they share one place: `host.js` draws the lab there, and the picture stands
 there without JavaScript, in print, and when a lab fails. Only a page that
-shows a lab loads its script, which holds the module as text.
+shows a lab loads its script, which holds the module as text: at once, or, if
+it brings a trained model along, when the reader comes near.
 """
 
+import hashlib
 import importlib.util
 import json
 import re
@@ -20,6 +22,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 VIEW = "application/vnd.jupyter.widget-view+json"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 LABS = Path(__file__).parents[2] / "src" / "selfattn" / "labs"
+MUCH = 80_000  # characters of a script: more is fetched when it is needed
 
 
 def load_esm():
@@ -41,7 +44,10 @@ class LabPlace(nodes.General, nodes.Element):
 
 def open_place(writer, node):
     """A plain element that names the lab."""
-    writer.body.append(f'<div class="lab-place" data-lab="{node["lab"]}">\n')
+    later = f' data-script="{node["later"]}"' if node["later"] else ""
+    writer.body.append(
+        f'<div class="lab-place" data-lab="{node["lab"]}"{later}>\n'
+    )
 
 
 def close_place(writer, node):
@@ -70,7 +76,7 @@ class PlaceLabs(SphinxPostTransform):
             for image in pictures:
                 image["classes"] += ["lab-still", "dark-light"]
                 image.setdefault("alt", state["alt"])
-            place = LabPlace(lab=stem)
+            place = LabPlace(lab=stem, later=fetched_later(stem))
             place += [*view.children, *pictures]
             view.children = []
             view += place
@@ -101,6 +107,14 @@ def script(stem):
     return f'(window.selfattnLabs ??= {{}})["{stem}"] =\n{text};\n'
 
 
+def fetched_later(stem):
+    """The address, beside `host.js`, of a script too heavy to begin with."""
+    text = script(stem)
+    if len(text) <= MUCH:
+        return ""
+    return f"{stem}.js?v={hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
 def add_scripts(app, pagename, templatename, context, doctree):
     """The scripts and the style sheet of the labs that this page shows."""
     if doctree is None or not (stems := labs_of(doctree)):
@@ -109,7 +123,8 @@ def add_scripts(app, pagename, templatename, context, doctree):
     folder.mkdir(parents=True, exist_ok=True)
     for stem in stems:
         (folder / f"{stem}.js").write_text(script(stem), encoding="utf-8")
-        app.add_js_file(f"labs/{stem}.js", defer="defer")
+        if not fetched_later(stem):
+            app.add_js_file(f"labs/{stem}.js", defer="defer")
     css = (LABS / esm.STYLE).read_text(encoding="utf-8")
     (folder / "lab.css").write_text(css, encoding="utf-8")
     app.add_css_file("labs/lab.css")

@@ -10,9 +10,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Request, Response
 
-HEAVIEST = 250 * 1024  # bytes, compressed, without pictures
-# A page with a trained model on it: two bytes for each of 20,224 numbers.
-WITH_A_MODEL, OF_A_MODEL = "/looking_inside.html", 41_000
+HEAVIEST = 250_000  # bytes, compressed, without pictures
 PHONE = 600  # pixels: no wider
 SETTLED = 400  # ms: the theme sets its tab stops 300 ms after the load
 
@@ -157,8 +155,6 @@ def overweight(page: Page, limit: int = HEAVIEST) -> list[str]:
         return []  # from disk
     sizes = weigh(page)
     total = sum(sizes.values())
-    if page.url.endswith(WITH_A_MODEL):
-        limit += OF_A_MODEL
     if total <= limit:
         return []
     worst = sorted(sizes, key=lambda url: -sizes[url])[:3]

@@ -1,7 +1,7 @@
 """The lab on looking inside on its page, driven in a real browser."""
 
 import pytest
-from guards.site_pages import control
+from guards.site_pages import LAB, control
 from playwright.sync_api import expect
 
 from selfattn.labs.looking_inside import NAMES, LookingInsideLab
@@ -98,3 +98,29 @@ def test_a_setting_travels_by_its_link(open_lab):
         head=6,
         head_2_1=False,
     )
+
+
+def test_the_model_comes_when_the_reader_does(new_page, site_url):
+    """Its 40 kB weigh on nobody who only reads the beginning."""
+    page, asked = new_page(), []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(site_url + ADDRESS, wait_until="networkidle")
+    assert not any("/labs/looking_inside.js" in url for url in asked)
+    assert page.locator(".lab-still").count()
+    page.locator(".lab-place").scroll_into_view_if_needed()
+    expect(page.locator(".lab-runs")).to_have_count(1)
+    assert any("/labs/looking_inside.js" in url for url in asked)
+
+
+def test_a_link_to_the_lab_brings_the_model(new_page, site_url):
+    """Also one that is followed within the page, long before the lab."""
+    page = new_page()
+    page.goto(f"{site_url}{ADDRESS}#lab=looking_inside&head=6")
+    expect(page.locator(".lab-runs")).to_have_count(1)
+    expect(page.locator(LAB)).to_be_in_viewport()
+    page = new_page()
+    page.goto(site_url + ADDRESS, wait_until="networkidle")
+    page.evaluate("location.hash = '#lab=looking_inside&head=6'")
+    expect(page.locator(".lab-runs")).to_have_count(1)
+    expect(page.locator(LAB)).to_be_in_viewport()
+    expect(page.locator(f"{LAB} table").first).to_contain_text(NAMES[6])

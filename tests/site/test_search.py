@@ -48,6 +48,7 @@ def test_every_hit_leads_to_its_section_and_quotes_it(site, site_url, page):
 
 def test_no_solution_is_found_before_one_has_looked(site_url, page):
     page.goto(f"{site_url}search.html?q=solution")
+    page.locator(RESULTS).first.wait_for()
     titles = page.locator(f"{RESULTS} a").all_text_contents()
     assert "Solution" not in titles
 
@@ -71,3 +72,19 @@ def test_nothing_found_is_said(site_url, page):
 def test_words_that_are_markup_stay_words(site_url, page):
     page.goto(f"{site_url}search.html?q=%3Cb%3Exyzzy%3C/b%3E")
     assert page.locator("#search-results b").count() == 0
+
+
+def test_the_texts_are_fetched_for_those_who_ask(site_url, page):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{site_url}search.html", wait_until="networkidle")
+    assert not any("search-sections" in url for url in asked)
+    page.goto(f"{site_url}search.html?q=softmax")
+    assert any("search-sections" in url for url in asked)
+
+
+def test_texts_that_do_not_come_are_not_called_nothing(site_url, page):
+    page.route("**/search-sections.js", lambda route: route.abort())
+    page.goto(f"{site_url}search.html?q=softmax")
+    said = page.locator("[role=status]").inner_text()
+    assert said == "The book’s text could not be fetched."

@@ -63,7 +63,29 @@
     place.append(note);
   }
 
+  const folder = document.currentScript.src;
+  const asksFor = (name) =>
+    new URLSearchParams(location.hash.slice(1)).get("lab") === name;
+
+  // Resolves once the place is nearly in sight, or the address asks for it.
+  const needed = (place, name) => new Promise((resolve) => {
+    const watch = new IntersectionObserver((seen) => {
+      if (seen.some((entry) => entry.isIntersecting)) resolve();
+    }, { rootMargin: "100%" });
+    watch.observe(place);
+    addEventListener("hashchange", () => asksFor(name) && resolve());
+  });
+
+  const fetched = (source) => new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = new URL(source, folder);
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`no script ${source}`));
+    document.head.append(script);
+  });
+
   async function run(place, traits, name) {
+    if (place.dataset.script) await fetched(place.dataset.script);
     const text = window.selfattnLabs?.[place.dataset.lab];
     if (!traits || !text) throw new Error(`no module or state for ${name}`);
     const blob = new Blob([text], { type: "text/javascript" });
@@ -95,8 +117,11 @@
       const name = count[stem] === 1 ? stem : `${stem}-${count[stem]}`;
       const view = place.querySelector(`script[type="${WIDGET}view+json"]`);
       const { model_id: id } = JSON.parse(view.textContent);
-      running.push(run(place, states[id]?.state, name)
-        .catch((error) => giveUp(place, error)));
+      const start = () => run(place, states[id]?.state, name)
+        .catch((error) => giveUp(place, error));
+      if (!place.dataset.script || asksFor(name)) running.push(start());
+      else needed(place, name).then(start).then((later) =>
+        asksFor(name) && later?.scrollIntoView());
     }
     // Labs are taller than their pictures, so what was asked for has moved.
     const asked = (await Promise.all(running)).find(Boolean);
