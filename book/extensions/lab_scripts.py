@@ -11,7 +11,6 @@ import hashlib
 import importlib.util
 import json
 import re
-from copy import deepcopy
 from pathlib import Path
 
 from docutils import nodes
@@ -67,7 +66,7 @@ class PlaceLabs(SphinxPostTransform):
             state = self.state_of(view)
             stem = state["_anywidget_id"].split(".")[-2]
             pictures = [
-                deepcopy(image) for image in view.parent.findall(nodes.image)
+                image.deepcopy() for image in view.parent.findall(nodes.image)
             ]
             if len(pictures) != 1:
                 raise ExtensionError(

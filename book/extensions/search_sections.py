@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 # Formulas once, no badges, no buttons; code is found by what is said of it.
 UNREAD = ".katex-html, annotation, .claim-test, summary, .headerlink, script"
 UNREAD += ", style, div.highlight, .lab-place, table.claims"
+CODE = re.compile(r'(?<=<div class="highlight">)<pre>.*?</pre>', re.DOTALL)
 HEADING = re.compile("^h[1-6]$")
 # Of what repeats the chapters, or is code, the title alone is found.
 REPEATING = {"book/claim-tests", "book/conclusions"}
@@ -24,7 +25,9 @@ THEMES_OWN = ["searchindex.js", "_static/searchtools.js"]
 
 def sections(html: str, page: str) -> Iterator[dict[str, str]]:
     """Each section of a page but the solutions: address, titles and text."""
-    article = BeautifulSoup(html, "html.parser").select_one("article")
+    start, end = html.find("<article"), html.rfind("</article>")
+    uncoded = CODE.sub("", html[start:end])  # half of the page's elements
+    article = BeautifulSoup(uncoded, "html.parser").article
     if article is None or article.h1 is None:
         return
     for part in article.select(UNREAD):
@@ -49,7 +52,9 @@ def sections(html: str, page: str) -> Iterator[dict[str, str]]:
             "title": words(heading),
             "text": " ".join(filter(None, map(words, own))),
             "strong": " ".join(
-                words(strong) for one in own for strong in one.select("strong")
+                words(strong)
+                for one in own
+                for strong in one.find_all("strong")
             ),
         }
 

@@ -56,18 +56,29 @@ function inTable({ flipped, n, n_q }) {
   return flipped.filter(([i, j]) => i < n_q && j < n);
 }
 
+// The scores of so many queries and keys: no mask changes them.
+let scored = {};
+
+function scoresOf({ n, n_q }) {
+  if (scored.n !== n || scored.n_q !== n_q) {
+    const first = Math.max(0, n - n_q);
+    const q = Array.from({ length: n_q }, (_, row) => query(first + row));
+    const k = Array.from({ length: n }, (_, p) => key(p));
+    const scores = dotProducts(q, k).map((row) =>
+      row.map((score) => score / Math.SQRT2));
+    scored = { n, n_q, scores };
+  }
+  return scored.scores;
+}
+
 function compute(values) {
-  const { n, n_q } = values;
   const keep = keepOf(values);
-  const first = Math.max(0, n - n_q);
-  const q = Array.from({ length: n_q }, (_, row) => query(first + row));
-  const k = Array.from({ length: n }, (_, p) => key(p));
-  const weights = dotProducts(q, k).map((row, i) =>
-    maskedSoftmax(row.map((score) => score / Math.SQRT2), keep[i]));
+  const weights = scoresOf(values).map((row, i) =>
+    maskedSoftmax(row, keep[i]));
   const empty = keep.flatMap((row, i) => (row.includes(true) ? [] : [i]));
   const calls = writeCalls({
     ...values, flipped: inTable(values),
-    lengths: lengthsOf(n, values.size), empty });
+    lengths: lengthsOf(values.n, values.size), empty });
   return { keep, weights, empty, calls };
 }
 

@@ -6,6 +6,7 @@ import { element } from "./drawing.js";
 export class Shades {
   constructor(title, look, textsUpTo) {
     this.canvas = element("canvas", { role: "img", "aria-label": title });
+    this.dots = document.createElement("canvas"); // a pixel a cell
     this.textsUpTo = textsUpTo; // beyond, cells are too small for them
     this.frame = element("figure", { class: `lab-plane lab-shades ${look}` },
       element("figcaption", {}, title), this.canvas);
@@ -20,15 +21,8 @@ export class Shades {
     this.canvas.style.width = `${(100 * n) / most}%`;
     this.canvas.style.imageRendering = worded ? "auto" : "pixelated";
     const pen = this.canvas.getContext("2d");
-    for (let i = 0; i < n_q; i += 1)
-      for (let j = 0, from = 0; j < n; j = from) { // equal neighbours at once
-        const dark = shade(i, j);
-        for (from = j + 1; from < n && shade(i, from) === dark;) from += 1;
-        if (dark === 0) continue;
-        pen.globalAlpha = 0.45 * dark;
-        pen.fillRect(j * side, i * side, (from - j) * side, side);
-      }
-    pen.globalAlpha = 1;
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(this.drawn(n_q, n, shade), 0, 0, n * side, n_q * side);
     if (worded) this.details(pen, side, n_q, n, text);
     for (const i of struck) // a row with nothing in it
       pen.fillRect(0, (i + 0.5) * side - 1, n * side, 2);
@@ -37,6 +31,18 @@ export class Shades {
       pen.strokeRect(marked[1] * side + 1, marked[0] * side + 1,
         side - 2, side - 2);
     }
+  }
+
+  // All cells at once: one by one, a large table takes longer than a frame.
+  drawn(n_q, n, shade) {
+    Object.assign(this.dots, { width: n, height: n_q });
+    const pen = this.dots.getContext("2d");
+    const picture = pen.createImageData(n, n_q);
+    for (let i = 0, at = 3; i < n_q; i += 1)
+      for (let j = 0; j < n; j += 1, at += 4)
+        picture.data[at] = Math.round(255 * 0.45 * shade(i, j));
+    pen.putImageData(picture, 0, 0);
+    return this.dots;
   }
 
   details(pen, side, n_q, n, text) {

@@ -257,15 +257,7 @@ OF_TILES = (  # what depends on their size
     diagonal_tiles_are_left_out,
 )
 MISTAKES = (
-    nothing_is_rescaled,
-    output_is_not_rescaled,
-    maximum_of_the_first_tile,
-    each_tile_has_its_own_softmax,
-    never_divided,
-    last_tile_left_out,
-    zeros_fill_the_last_tile,
-    diagonal_tiles_are_not_masked,
-    diagonal_tiles_are_left_out,
+    *OF_TILES,
     no_scale,
     divided_by_d,
     softmax_that_overflows,
