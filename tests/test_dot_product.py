@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import statistics
 
 import pytest
 import torch
@@ -279,6 +280,29 @@ def test_half_precision_errs_at_most_twice_as_much_as_pytorch(
     ours = errors(lambda *x: attend(*x, causal=causal))
     for error, allowance in zip(ours, theirs, strict=True):
         assert error <= 2 * max(allowance)
+
+
+def times_closer(size, seed):
+    """How often our error in bfloat16 goes into that of the bare lines."""
+    torch.manual_seed(seed)
+    q, k, v = (torch.randn(3, 64, 16) * size).bfloat16()
+    truth = attention(q.double(), k.double(), v.double())
+    bare = (q @ k.mT / 4).softmax(dim=-1) @ v
+    bare, ours = (
+        (output.double() - truth).abs().max()
+        for output in (bare, attention(q, k, v))
+    )
+    return (bare / ours).item()
+
+
+def test_float32_inside_gains_the_more_the_larger_the_inputs():
+    at = [
+        statistics.median(times_closer(size, seed) for seed in range(100))
+        for size in (1, 2, 4, 8)
+    ]
+    assert at == sorted(at)
+    assert 1.5 < at[0] < 3  # "about half", in the chapter
+    assert at[-1] > 20
 
 
 @pytest.mark.parametrize("attend", BOTH)

@@ -93,4 +93,6 @@ def test_without_its_own_key_a_shared_matrix_solves_pairs(setting, runs):
 
 def test_in_cycles_of_three_training_stays_at_a_third(setting, runs):
     (run,) = runs
-    assert found(run, setting["after"]) < 0.4
+    assert abs(found(run, setting["after"]) - 1 / 3) < 0.02
+    # A tie: three weights of a third, so that the largest is hardly more.
+    assert run["largest"] < 0.4 and run["in cycle"] > 0.95
