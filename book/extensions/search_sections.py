@@ -25,9 +25,7 @@ THEMES_OWN = ["searchindex.js", "_static/searchtools.js"]
 
 def sections(html: str, page: str) -> Iterator[dict[str, str]]:
     """Each section of a page but the solutions: address, titles and text."""
-    start, end = html.find("<article"), html.rfind("</article>")
-    uncoded = CODE.sub("", html[start:end])  # half of the page's elements
-    article = BeautifulSoup(uncoded, "html.parser").article
+    article = article_of(html)
     if article is None or article.h1 is None:
         return
     for part in article.select(UNREAD):
@@ -52,11 +50,16 @@ def sections(html: str, page: str) -> Iterator[dict[str, str]]:
             "title": words(heading),
             "text": " ".join(filter(None, map(words, own))),
             "strong": " ".join(
-                words(strong)
-                for one in own
-                for strong in one.find_all("strong")
+                words(bold) for one in own for bold in one.find_all("strong")
             ),
         }
+
+
+def article_of(html: str) -> Tag | None:
+    """A page's article without its code, which is half of its elements."""
+    start, end = html.find("<article"), html.rfind("</article>")
+    uncoded = CODE.sub("", html[start:end])
+    return BeautifulSoup(uncoded, "html.parser").article
 
 
 def words(element: Tag) -> str:
