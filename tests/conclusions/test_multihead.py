@@ -90,11 +90,11 @@ def test_heads_in_another_order_give_the_same_output():
 
 
 def both(run, after):
-    """The share of sentences with both digits right, by then."""
+    """The share of names with both digits right, by then."""
     return run["both" if after == run["steps"] else f"both at {after}"]
 
 
-def test_one_head_gets_both_in_few_sentences(setting, runs):
+def test_one_head_gets_both_for_few_names(setting, runs):
     (run,) = runs
     assert both(run, setting["after"]) <= MOST_BY_ONE
 
