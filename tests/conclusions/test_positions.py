@@ -73,18 +73,35 @@ def test_a_rotation_keeps_the_spread_of_random_scores():
         R = pos.rope(one[:, None], offset=distance)[:, 0].T
         assert_close(R.square().sum(), torch.tensor(16.0).double())
         assert_close(R.T @ R, one)
+    # That lengths stay is not enough: each pair's second feature is 0.
+    half = torch.diag(torch.tensor([1.0, 0.0] * 8).double())  # covariance
+    R = pos.rope(one[:, None], offset=1)[:, 0].T
+    spread = torch.trace(R.T @ half @ R @ half)
+    cos = pos.absolute.frequencies(16, BASE).cos()
+    assert_close(spread, cos.square().sum())  # by pairs: ab cos ω
+    assert spread < torch.trace(half @ half) - 0.5
+
+
+def again(arm, setting):
+    """The run of an arm with the same seed and budget."""
+    (run,) = [
+        run
+        for run in measured("positions")["runs"]
+        if run["arm"] == arm
+        and (run["seed"], run["steps"]) == (setting["seed"], setting["steps"])
+    ]
+    return run
 
 
 def test_rows_that_were_met_carry_the_task(setting, runs):
     (shifted,) = runs
-    (plain,) = [
-        run
-        for run in measured("positions")["runs"]
-        if run["arm"] == "sinusoidal"
-        and (run["seed"], run["steps"]) == (setting["seed"], setting["steps"])
-    ]
+    plain = again("sinusoidal", setting)
     assert plain["within"] - plain[setting["band"]] > 0.5
     assert shifted[setting["band"]] > plain[setting["band"]] + 0.5
+    some = again("sinusoidal, from 0 to 32", setting)
+    assert some["twice"] > 0.9  # rows that were met, to 63
+    for run in (again("sinusoidal, from 0", setting), some):
+        assert run["four"] + 0.2 < run["short"] < 0.9  # rows as new in both
 
 
 def test_with_angles_that_were_met_nothing_is_lost(setting, runs):

@@ -8,7 +8,9 @@ the scores by a number or a rotation, with such keys in sight but taken for
 nearer ones ("clamped"). The two together tell new distances from more keys.
 RoPE is read with slower speeds as well, as is done to reach further without
 more training: all of them divided by four ("squeezed"), or with so large a
-base that only the slowest is ("larger base").
+base that only the slowest is ("larger base"). Two arms with the sinusoidal
+table begin their texts of training at 0, or anywhere from 0 to 32, and read
+texts of 32 as well, on rows 64 to 95, which neither has met ("short").
 """
 
 from functools import partial
@@ -38,7 +40,9 @@ ABOUT = (
     "32 to 63 (twice) and 64 to 127 (four); the last two again with keys "
     "more than 31 back hidden (hidden), and with distances beyond 30 taken "
     "for 30 (clamped; beyond 20 for 20 with T5), and, of RoPE in some runs, "
-    "with all speeds a quarter (squeezed) or only the slowest (larger base). "
+    "with all speeds a quarter (squeezed) or only the slowest (larger base); "
+    "of the sinusoidal table, with training from one row or 33 rows on, also "
+    "on texts of 32 that stand on rows 64 to 95 (short). "
     "One of 16 tokens: guessing is right in .0625. The learning rate is .003 "
     "where none is stated."
 )
@@ -71,12 +75,23 @@ SETTINGS += [
         ("RoPE", 0.003),
     )
 ]
+FROM = ("sinusoidal, from 0", "sinusoidal, from 0 to 32")
+SETTINGS += [
+    {"arm": arm, **budget}
+    for arm in FROM
+    for budget in (
+        {"steps": 800},
+        {"steps": 200},
+        {"steps": 300, "rate": 0.001},
+    )
+]
 SMALLEST = {"arm": "Shaw", "steps": 200}
 # Another processor adds in another order, and 800 steps of Adam amplify the
 # last digit; every seed of this arm is right almost everywhere.
 TOLERANCE = 0.02
 
 VOCABULARY, LAG, N, FAR = 16, 3, 32, 128
+STARTS = {"sinusoidal, shifted": FAR - N + 1, FROM[1]: N + 1}  # or one
 D, HEADS, LAYERS = 64, 4, 2
 BATCH, RATE = 16, 0.003
 T5_BIAS = {
@@ -201,8 +216,8 @@ def run(
     draw = partial(torch.randint, VOCABULARY, generator=generator)
     for _ in range(steps):
         text = draw((BATCH, N))
-        shift = torch.randint(FAR - N + 1, (), generator=generator).item()
-        scores = decoder(text, int(shift) if "shifted" in arm else 0)
+        start = torch.randint(STARTS.get(arm, 1), (), generator=generator)
+        scores = decoder(text, int(start))
         loss = F.cross_entropy(
             scores[:, LAG:].flatten(0, 1), text[:, :-LAG].flatten()
         )
@@ -220,6 +235,9 @@ def read_far(decoder: Decoder, seed: int) -> dict[str, float]:
     found = by_band(decoder(text), text)
     hidden = by_band(decoder(text, hidden=True), text)
     found |= {f"{name}, hidden": hidden[name] for name in ("twice", "four")}
+    if decoder.arm in FROM:
+        short = by_band(decoder(text[:, :N], offset=2 * N), text[:, :N])
+        found["short"] = short["within"]
     if decoder.arm == "RoPE":
         for name, speeds in SLOWER.items():
             for _, heads, _ in decoder.blocks:
@@ -242,4 +260,5 @@ def by_band(scores: Tensor, text: Tensor) -> dict[str, float]:
     return {
         name: right[low - LAG : high - LAG].mean().item()
         for name, (low, high) in BANDS.items()
+        if high <= text.shape[-1]
     }
