@@ -30,14 +30,19 @@ def wrong_on(exercise: Exercise, seen: Sequence[Seen]) -> list[Finding]:
 
 
 def mistake_made(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
-    """The mistake that an answer agrees with on every probe, if it is one."""
-    if not wrong_on(exercise, seen):
+    """The mistake that an answer agrees with on every probe, if it is one.
+
+    Where it is wrong, few mistakes agree with it: they are asked there first.
+    """
+    wrong = {finding.probe for finding in wrong_on(exercise, seen)}
+    if not wrong:
         return None
     # Whoever fails everywhere is like all who do, which says nothing.
     if all(one.outcome.error is not None for one in seen):
         return None
+    telling = sorted(seen, key=lambda one: one.probe not in wrong)
     for mistake in exercise.mistakes:
-        if agrees_on(exercise, mistake, seen):
+        if agrees_on(exercise, mistake, telling):
             return mistake
     return None
 
