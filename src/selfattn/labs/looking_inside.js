@@ -66,7 +66,7 @@ function build(lab) {
   lab.root.append(switches);
   const heat = looking(lab);
   const loss = lossTable(lab);
-  lab.root.append(element("div", { class: "lab-pair" },
+  lab.root.append(element("div", { class: "lab-pair lab-wider" },
     element("div", { class: "lab-scroll", tabindex: 0, role: "region",
       "aria-label": "Weights of the chosen head" }, heat.frame),
     element("div", {}, loss.frame)));
@@ -120,6 +120,7 @@ function looking(lab) {
 
   function make(n) {
     frame.style.setProperty("--n", n);
+    set(frame, { class: n > 9 ? "lab-heat lab-many" : "lab-heat" });
     const places = Array.from({ length: n }, (_, i) => i);
     head.replaceChildren(element("td"), ...places.map(() =>
       element("th", { scope: "col" }, element("span"))));
