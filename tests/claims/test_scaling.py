@@ -270,6 +270,20 @@ def test_the_delay_is_of_the_start_and_the_largest_rate_of_the_scale():
         assert steps_to(arm="none", **high) == [math.inf] * 5
 
 
+def rates_for_all_widths(arm, start):
+    """Of the four rates, those at which every run learns the look-up."""
+    runs = [
+        run
+        for run in measured("scaling")["runs"]
+        if (run["arm"], run["start"]) == (arm, start)
+        and run["optimizer"] == "SGD"
+        and "steps" not in run
+    ]
+    assert len(runs) == 4 * 3 * 5
+    short = {run["rate"] for run in runs if run["right"] < 0.95}
+    return {run["rate"] for run in runs} - short
+
+
 @settles("003-023", "holds-with-caveat")
 @settles("004-020", "holds-with-caveat")
 def test_divided_by_the_root_one_rate_does_for_all_widths():
@@ -282,6 +296,9 @@ def test_divided_by_the_root_one_rate_does_for_all_widths():
     ]
     assert len(runs) == 2 * 3 * 2 * 5
     assert all(run["right"] > 0.98 for run in runs)
+    for start in ("unit", "default"):
+        assert rates_for_all_widths("root", start) == {0.1, 0.3}
+        assert rates_for_all_widths("none", start) == set()
 
 
 @settles("003-043", "holds-with-caveat")
