@@ -101,6 +101,18 @@ def test_an_undivided_layer_gets_there_in_ten_times_the_steps(one_thread):
     assert experiment.run(0, **longer)["right"] > 0.9
 
 
+def test_cycles_of_three_come_to_a_tie_and_two_of_three_are_kept():
+    experiment = experiments.load("dot_product")
+    setting = {"cycle": 3, "rate": 0.1, "steps": 120}
+    tied = experiment.run(0, arm="shared", **setting)
+    assert tied["found"] == pytest.approx(1 / 3, abs=0.02)
+    assert tied["largest"] < 0.4 and tied["in cycle"] > 0.9
+    kept = experiment.run(0, arm="shared, from two of three", **setting)
+    assert kept["found"] == pytest.approx(2 / 3, abs=0.02)
+    assert kept["largest"] > 0.99
+    assert kept["loss"] > tied["loss"] + 0.05
+
+
 def test_another_seed_is_another_run():
     experiment = experiments.load("dot_product")
     setting = experiment.SMALLEST
