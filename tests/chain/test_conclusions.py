@@ -59,7 +59,7 @@ def replaced(path, old, new):
             "not_in = [{block = 5},",
             "none of",
         ),
-        (RECORD, "not_in = [{depth = 2}]", "not_in = [{}]", "half of its"),
+        (RECORD, "not_in = [{blocks = 4}]", "not_in = [{}]", "half of its"),
         (RECORD, 'says = "Exactly 1 is', 'says = "because 1 is', "no rival"),
         (
             "tests/conclusions/test_layers.py",
