@@ -2,23 +2,20 @@
 
 import re
 
-from bs4 import BeautifulSoup
+from guards.site_files import parse
 
 
 def test_a_chapter_is_called_the_same_wherever_it_is_named(site):
     titles = {}
     for path in (site / "book").rglob("*.html"):
-        page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-        heading = page.select_one("article h1")
-        heading.select_one("a.headerlink").extract()
+        page = parse(path)
+        heading = page.article.h1
         name = path.relative_to(site / "book").as_posix()
-        titles[name] = heading.get_text()
+        titles[name] = heading.get_text().removesuffix(heading.a.get_text())
         assert page.title.get_text().startswith(titles[name])
         # A title is plain text: tabs and menus show neither TeX nor code.
         assert not re.search(r"[_^$\\`{}]", titles[name])
-    home = BeautifulSoup(
-        (site / "book" / "intro.html").read_text("utf-8"), "html.parser"
-    )
+    home = parse(site / "book" / "intro.html")
     listed = home.select("#the-way-through-the-book li > p > a:first-child")
     assert len(listed) > 10
     for link in listed:

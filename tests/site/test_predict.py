@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from bs4 import BeautifulSoup
+from guards.site_files import parse
 from playwright.sync_api import expect
 from predict import kind_of
 
@@ -31,7 +31,7 @@ def test_a_question_gets_the_place_that_it_needs(question, kind):
 def test_nearly_every_prediction_has_its_answer_folded(site):
     asked = folded = 0
     for path in sorted((site / "book").glob("*.html")):
-        page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+        page = parse(path)
         marks = page.select("blockquote > div > p, blockquote > p")
         asked += sum(p.get_text().startswith("Predict.") for p in marks)
         for fold in page.select("details.predicted"):
