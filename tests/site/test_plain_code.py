@@ -1,0 +1,31 @@
+"""Code is lighter without the spans that colour nothing, and looks the same."""
+
+import re
+
+from guards import site_files
+from plain_code import PLAIN
+
+
+def test_only_what_has_the_colour_of_all_code_loses_its_span(site):
+    sheet = (site / "_static" / "pygments.css").read_text("utf-8")
+    for theme in ("light", "dark"):
+        code = rf'html\[data-theme="{theme}"\] \.highlight '
+        (ground,) = re.findall(code + r"\{.*color: (\S+) \}", sheet)
+        for name in PLAIN:
+            told = re.findall(code + rf"\.{name} \{{ (.*) \}}", sheet)
+            assert told == [f"color: {ground}"]
+
+
+def test_no_page_has_such_a_span_and_all_have_others(site):
+    for name in ("dot_product", "masks", "api"):
+        text = (site / "book" / f"{name}.html").read_text("utf-8")
+        assert not re.search(rf'<span class="({"|".join(PLAIN)})">', text)
+        assert '<span class="k">' in text
+
+
+def test_what_code_says_is_left_as_it_was(site):
+    page = site_files.parse(site / "book" / "masks.html")
+    cells = [pre.get_text() for pre in page.select("div.highlight pre")]
+    assert any("from selfattn import attention" in cell for cell in cells)
+    for cell in cells:
+        assert "</span>" not in cell
