@@ -1,4 +1,4 @@
-"""Code is lighter without the spans that colour nothing, and looks the same."""
+"""Code without the spans that colour nothing looks and reads the same."""
 
 import re
 
