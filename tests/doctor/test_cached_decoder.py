@@ -94,3 +94,10 @@ def test_words_are_taken_as_well():
 
     report = examine(block, kind="cached-decoder", call=call, time_limit=None)
     assert report.passed, report
+
+
+def test_a_class_of_decoders_is_none_and_is_not_called_ill():
+    """It was called like one: its constructor got the words for `self`."""
+    report = examine(Leftover, kind="cached-decoder")
+    assert report.exit_code == 2
+    assert report.question.startswith("Leftover is a class, and a decoder")

@@ -53,6 +53,16 @@ def test_a_block_may_have_its_parts_flat():
     assert here(FlatBlock(), kind="encoder-block", **told).passed
 
 
+def test_a_map_that_makes_all_three_is_not_taken_for_three():
+    """The trouble was called the doctor's own, or the block ill."""
+    block = FlatBlock()
+    block.qkv = nn.Linear(8, 24)
+    for names in (("qkv", "o"), ("qkv", "qkv", "qkv", "o")):
+        report = here(block, kind="encoder-block", flat_attention=names)
+        assert report.question.startswith("flat_attention=(q, k, v, out) na")
+        assert "a module of its own" in report.question
+
+
 @pytest.mark.parametrize(
     "name",
     [

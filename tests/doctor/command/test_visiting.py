@@ -189,3 +189,65 @@ def test_who_saves_no_work_is_not_held_to_that(told):
 def test_a_file_that_is_not_there_is_named(capsys):
     assert main(["nowhere.py"]) == 2
     assert "There is no file nowhere.py" in capsys.readouterr().err
+
+
+DECODER = """
+import torch
+from torch import nn
+
+
+class Layer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+
+    def forward(self, x, past=None):
+        b, t, w = x.shape
+        made = self.qkv(self.norm(x)).view(b, t, 3, self.heads, -1)
+        q, k, v = torch.einsum("btche->cbhte", made)
+        if past is not None:
+            k = torch.cat((past[0], k), dim=2)
+            v = torch.cat((past[1], v), dim=2)
+        n = k.shape[2]
+        scores = torch.einsum("bhie,bhje->bhij", q, k) / q.shape[-1] ** 0.5
+        later = torch.ones(n, n, dtype=torch.bool).triu(1)[n - t :]
+        weights = scores.masked_fill(later, float("-inf")).softmax(-1)
+        read = torch.einsum("bhij,bhje->bihe", weights, v)
+        return x + self.proj(read.reshape(b, t, w)), (k, v)
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, vocab, width, heads, depth, longest):
+        super().__init__()
+        self.words = nn.Embedding(vocab, width)
+        self.places = nn.Embedding(longest, width)
+        self.layers = nn.ModuleList(
+            Layer(width, heads) for _ in range(depth)
+        )
+
+    def forward(self, ids, cache=None):
+        old = 0 if cache is None else cache[0][0].shape[2]
+        x = self.words(ids) + self.places.weight[old : old + ids.shape[1]]
+        kept = []
+        for i, layer in enumerate(self.layers):
+            x, pair = layer(x, None if cache is None else cache[i])
+            kept.append(pair)
+        return x @ self.words.weight.T, kept
+"""
+
+
+def test_a_decoder_is_made_before_it_is_called(told):
+    """Two strangers' sound ones were called ill: their classes were called."""
+    code, out = told(DECODER)
+    assert code == 0
+    assert "✓ Layer (cached-decoder): healthy, on 9 probes" in out
+    assert "✓ LanguageModel (cached-decoder): healthy, on 9 probes" in out
+    again = "self.places.weight[: ids.shape[1]]"
+    wrong = DECODER.replace(
+        "self.places.weight[old : old + ids.shape[1]]", again
+    )
+    code, out = told(wrong, inside=":LanguageModel")
+    assert code == 1 and "positions start again" in out

@@ -5,11 +5,15 @@ import math
 import torch
 
 from selfattn.doctor.engine.outcome import alike
+from selfattn.doctor.patient import Call
 from selfattn.doctor.probes import numbers
+from selfattn.doctor.report import Difference
 from selfattn.doctor.report.snippets import (
+    MAX_LINES,
     MAX_SHOWN,
     as_code,
     rounded,
+    snippet_of_calls,
     wrapped,
 )
 
@@ -38,3 +42,22 @@ def test_numbers_are_shown_to_four_places_and_lines_are_broken():
     long = wrapped("x = torch.tensor([" + "0.25, " * 30 + "])")
     assert max(map(len, long.splitlines())) <= 78
     assert wrapped("# " + "a " * 60).count("\n    # ") == 1
+
+
+def test_a_cache_is_what_the_call_before_gave_back():
+    """Its thousand numbers were written out, call after call."""
+    kept = [(torch.ones(2, 3), torch.zeros(2, 3))]
+    chunk = torch.tensor([[1]])
+    calls = [Call((chunk, None), {}), Call((chunk,), {"cache": kept})]
+    found = Difference("value", "It is off.")
+    code = snippet_of_calls(calls, ("decoder",), found, ("ids", "cache"))
+    assert [line.strip() for line in code.splitlines()] == [
+        "ids = torch.tensor([[1]])",
+        "cache = None",
+        "_, cache = decoder(ids, cache)",
+        "ids = torch.tensor([[1]])",
+        "_, cache = decoder(ids, cache=cache)",
+        "# It is off.",
+    ]
+    many = snippet_of_calls(calls * MAX_LINES, ("f",), found, ("x", "cache"))
+    assert many == ""

@@ -1,6 +1,7 @@
 """The smallest input on which an answer fails, and code to see it."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -21,16 +22,21 @@ TRIALS, SECONDS = 300, 4.0  # of all inputs of a report together
 def smallest_failure(
     answer: Any, exercise: Exercise, findings: Sequence[Finding]
 ) -> tuple[Finding, str]:
-    """Shrink every failing input; return the smallest, and code to see it."""
-    best: tuple[int, Finding, str] | None = None
+    """Shrink every failing input; return the smallest, and code to see it.
+
+    Of inputs of one size, the one that takes the fewest lines to see.
+    """
+    best: tuple[tuple[int, float], Finding, str] | None = None
     patience = Patience()
     for finding in findings:
         sizes, found = shrink(answer, exercise, finding, patience)
         inputs = finding.probe.make(**sizes)
         count = sum(size_of(x) for x in inputs.values())
-        if best is None or count < best[0]:
+        if best is None or count <= best[0][0]:
             code = as_snippet(answer, exercise, finding.probe, sizes, found)
-            best = count, finding._replace(difference=found), code
+            rank = count, len(code.splitlines()) or math.inf
+            if best is None or rank < best[0]:
+                best = rank, finding._replace(difference=found), code
     if best is None:
         raise ValueError("there must be a failure to shrink, but none is")
     return best[1:]

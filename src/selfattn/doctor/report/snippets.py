@@ -11,7 +11,7 @@ from selfattn.doctor.probes import Inputs
 from selfattn.doctor.report.record import Difference
 
 WIDTH = 78
-MAX_SHOWN = 60  # numbers; a snippet with more is no help
+MAX_SHOWN, MAX_LINES = 60, 60  # numbers; a snippet with more is no help
 
 
 def snippet(
@@ -38,18 +38,34 @@ def snippet_of_calls(
     """
     *setup, name = code
     lines: list[str] = []
-    for call in calls:
-        missing = range(len(plain), len(call.arguments))
-        names = [*plain, *(f"x{i + 1}" for i in missing)]
-        inputs = dict(zip(names, call.arguments, strict=False))
-        written = {n: as_code(x) for n, x in (inputs | call.named).items()}
+    inputs = [named(call, plain) for call in calls]
+    kept = {n for given in inputs for n, x in given.items() if is_kept(x)}
+    back = f"_, {', '.join(sorted(kept))} = " if kept else ""
+    for call, given in zip(calls, inputs, strict=True):
+        written = {n: as_code(x) for n, x in given.items() if not is_kept(x)}
         if None in written.values():
             return ""
         lines += [f"{key} = {code}" for key, code in written.items()]
-        arguments = [*inputs, *(f"{n}={n}" for n in call.named)]
-        lines.append(f"{name}({', '.join(arguments)})")
+        listed = [f"{n}={n}" if n in call.named else n for n in given]
+        lines.append(f"{back}{name}({', '.join(listed)})")
     lines = [*setup, *lines, *result(found)]
+    if len(lines) > MAX_LINES:
+        return ""
     return "\n".join(wrapped(line) for line in lines)
+
+
+def named(call: Call, plain: Sequence[str]) -> dict[str, object]:
+    """What a call was given, each by its name, or else by a number."""
+    missing = range(len(plain), len(call.arguments))
+    names = [*plain, *(f"x{i + 1}" for i in missing)]
+    return dict(zip(names, call.arguments, strict=False)) | {**call.named}
+
+
+def is_kept(x: object) -> bool:
+    """Whether it is no plain input, but a cache that a call gave back."""
+    return x is not None and not isinstance(
+        x, Tensor | bool | int | float | str
+    )
 
 
 def result(found: Difference) -> list[str]:

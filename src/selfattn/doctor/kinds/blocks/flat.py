@@ -24,16 +24,34 @@ QUERIES = {
 
 
 def attention(block: nn.Module, facts: Facts) -> Any:
-    """Attention of maps that lie in the block itself, if they do."""
+    """Attention of maps that lie in the block itself, if they do.
+
+    Raises:
+        UnclearError: if what was named is not a map each for q, k and v.
+    """
     names = facts.get("flat_attention") or found(block)
     if names is None:
         return None
     maps = tuple(block.get_submodule(name) for name in names)
+    if len(maps) not in (3, 4) or any(map(is_fused, maps[:3])):
+        raise UnclearError(
+            "flat_attention=(q, k, v, out) names a map each, but here are "
+            f"{', '.join(names)}. A map that makes q, k and v at once can be "
+            "read in a module of its own: put attention into one, and say "
+            "attention=…, its name in the block."
+        )
     told = facts.get("n_heads")
     heads = [told, *(getattr(block, name, None) for name in HEADS)]
     n_heads = next((n for n in heads if isinstance(n, int)), 1)
 
     return Flat(maps, n_heads)
+
+
+def is_fused(part: Any) -> bool:
+    """Whether a map makes queries, keys and values at once."""
+    return isinstance(part, nn.Linear) and (
+        part.out_features == 3 * part.in_features
+    )
 
 
 class Flat(NamedTuple):

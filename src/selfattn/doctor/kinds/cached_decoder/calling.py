@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from selfattn.doctor import sayings
-from selfattn.doctor.kind import Fact, Reading
+from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.cached_decoder.probes import Step
 from selfattn.doctor.patient import Facts
 
@@ -17,7 +17,7 @@ FACTS = {
     ),
     "call": Fact(
         "call(patient, chunk, cache) returns output and cache; the cache "
-        "is None at first",
+        "is None at first. A method needs none: hand over decoder.step",
         saying=sayings.FUNCTION,
     ),
 }
@@ -33,7 +33,16 @@ def adapt(thing: Any, facts: Facts) -> Step:
 
 
 def read(thing: Any, told: Facts) -> Reading:
-    """Whether it takes words or vectors: an embedding takes words."""
+    """Whether it takes words or vectors: an embedding takes words.
+
+    Raises:
+        UnclearError: of a class, which makes decoders and is none.
+    """
+    if isinstance(thing, type):
+        raise UnclearError(
+            f"{thing.__name__} is a class, and a decoder is asked for, made "
+            "and ready to be called: hand over one of its kind."
+        )
     known = {"d_model", "call"} & told.keys()
     if known or not isinstance(thing, nn.Module):
         return Reading()
