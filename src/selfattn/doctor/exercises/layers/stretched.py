@@ -33,6 +33,17 @@ def centred_alone():
 
 
 @mistaken_value
+def not_divided():
+    """The mean is 0, but the variance is 2.
+
+    Cause: The token was brought back to (1, 1, 4) and centred; the division
+        by the deviation is missing.
+    Cure: Divide by √((1 + 1 + 4) / 3) = √2.
+    """
+    return torch.tensor([-1.0, -1.0, 2.0])
+
+
+@mistaken_value
 def bessel():
     """These have a variance below 1.
 
@@ -100,6 +111,7 @@ STRETCHED = prediction(
     mistakes=(
         left_as_it_is,
         centred_alone,
+        not_divided,
         bessel,
         divided_by_the_variance,
         root_mean_square,

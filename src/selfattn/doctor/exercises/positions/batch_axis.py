@@ -53,6 +53,30 @@ def no_check(x, table):
 
 
 @mistake
+def exact_table_refused(x, table):
+    """A table with just as many rows as there are tokens is refused.
+
+    Cause: The check asks for more rows than tokens: >= where > is meant.
+    Cure: Refuse only if n > len(table).
+    """
+    if x.shape[-2] >= len(table):
+        raise ValueError("there is no row to spare")
+    return add_positions(x, table)
+
+
+@mistake
+def positions_still_count_the_texts(x, table):
+    """All tokens of a text get one position, and each text another.
+
+    Cause: The check of the length is right, but the table is still cut and
+        laid along axis 0, and here the first axis is the batch.
+    Cure: Cut it to x.shape[1] rows, and let it broadcast over the batch.
+    """
+    add_positions(x, table)
+    return x + table[: x.shape[0], None]
+
+
+@mistake
 def no_positions(x, table):
     """Nothing has been added.
 
@@ -205,6 +229,8 @@ BATCH_AXIS = Exercise(
         positions_count_the_texts,
         as_many_rows_as_texts,
         no_check,
+        exact_table_refused,
+        positions_still_count_the_texts,
         no_positions,
         one_position_for_all,
         the_whole_table,
