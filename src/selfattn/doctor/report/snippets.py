@@ -110,9 +110,13 @@ def as_code(x: object) -> str | None:
 
 
 def rounded(x: Tensor) -> str:
-    """The numbers of a tensor, to four places.
+    """The numbers of a tensor, to four places, or its truths as they are.
 
     >>> rounded(torch.tensor([1 / 3, -1e-9]))
     '[0.3333, 0.0]'
+    >>> rounded(torch.tensor([True, False]))
+    '[True, False]'
     """
+    if x.dtype == torch.bool:
+        return str(x.tolist())
     return str((x.double().round(decimals=4) + 0.0).tolist())
