@@ -161,3 +161,27 @@ def test_a_probe_reads_the_sort_of_thing_from_a_random_block(setting, runs):
             x = model.blocks[0](model.embed(tale.tokens), causal=True)
         sides.append((x[:, 14], (who >= WORDS.index("street")).long()))
     assert Probe(*sides[0]).right(*sides[1]) > 0.8
+
+
+def test_heads_that_look_at_the_subject_stand_in_for_each_other(setting, runs):
+    (run,) = runs
+    whole = run["agreement loss"]
+    together, summed, others = (
+        run[f"agreement without {name}"] - whole
+        for name in (
+            "looker heads",
+            "looker heads, summed",
+            "as many, not looker",
+        )
+    )
+    assert run["agreement right"] > 0.9
+    assert together > 2 * others
+    assert together > 1.2 * summed
+
+
+def test_who_it_was_is_not_read_before_the_number(setting, runs):
+    (run,) = runs
+    for name in ("number at 2", "who at 2"):
+        assert run[name] > 0.97
+    who, number = (run[f"{name} at 1"] for name in ("who", "number"))
+    assert who < setting["read"] or number > setting["read"]
