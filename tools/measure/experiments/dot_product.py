@@ -6,7 +6,8 @@ W_q and W_k apart, with one matrix for both, with one matrix twice as wide
 hidden from it. What is concluded is trained again at three rates, and looked
 at on the way: after a tenth of the steps, three tenths of them, and all. To
 tell what training cannot keep from what it does not reach, cycles of three
-are also started from one matrix that finds two names of three.
+are also started from one matrix that finds two names of three, once with
+weights that are mostly sharp and once with weights that are not.
 """
 
 import itertools
@@ -46,6 +47,7 @@ CONCLUDED = {
     "shared": (2, 3),
     "shared, self hidden": (2,),
     "shared, from two of three": (3,),
+    "shared, softly from two": (3,),
 }
 SETTINGS += [
     {"cycle": cycle, "arm": arm, "rate": rate, "steps": 400}
@@ -65,6 +67,7 @@ ASKED = (40, 120)  # runs that state their steps are asked on the way
 # Queries, and keys, of three names: the first scores highest on the second,
 # the second on the third, and the third on itself.
 TWO_OF_THREE = torch.tensor([[2.0, 0.0], [3.0, 3.0], [0.0, 8.0]])
+SIZES = {"shared, from two of three": 1.0, "shared, softly from two": 0.4}
 
 
 class Layer(nn.Module):
@@ -82,15 +85,19 @@ class Layer(nn.Module):
         self.W_v = nn.Linear(D_MODEL, N_DIGITS, bias=False)
         own = torch.eye(N_NAMES, dtype=torch.bool)
         self.mask = ~own if arm == "shared, self hidden" else None
-        if arm == "shared, from two of three":
-            self.find_two_of_three()
+        if arm in SIZES:
+            self.find_two_of_three(SIZES[arm])
 
     @torch.no_grad()
-    def find_two_of_three(self) -> None:
-        """Start from there, in cycles of three, with a little noise."""
+    def find_two_of_three(self, size: float) -> None:
+        """Start from there, in cycles of three, with a little noise.
+
+        Args:
+            size: of the queries; the smaller, the less sharp the weights.
+        """
         self.W_q.weight.copy_(0.1 * torch.randn(D_K, D_MODEL))
-        self.W_q.weight[:2, :3] += TWO_OF_THREE.T
-        self.W_q.weight[2:4, 3:6] += TWO_OF_THREE.T
+        self.W_q.weight[:2, :3] += size * TWO_OF_THREE.T
+        self.W_q.weight[2:4, 3:6] += size * TWO_OF_THREE.T
         self.W_v.weight[:, :N_NAMES] = 0
         self.W_v.weight[:, N_NAMES:] = 3 * torch.eye(N_DIGITS)
 
