@@ -111,6 +111,17 @@ def test_cycles_of_three_come_to_a_tie_and_two_of_three_are_kept():
     assert kept["found"] == pytest.approx(2 / 3, abs=0.02)
     assert kept["largest"] > 0.99
     assert kept["loss"] > tied["loss"] + 0.05
+    left = experiment.run(0, arm="shared, softly from two", **setting)
+    assert left["found"] < 0.36 and left["largest"] < 0.4
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_mlp_reads_two_digits_out_of_a_head_that_is_kept():
+    experiment = experiments.load("multihead")
+    (setting,) = (x for x in experiment.SETTINGS if "kept" in x["arm"])
+    kept = experiment.run(0, **setting)
+    assert kept["both before"] < 0.3 < 0.9 < kept["both"]
+    assert kept["smaller share"] < kept["larger share"]
 
 
 def test_another_seed_is_another_run():

@@ -62,7 +62,6 @@ CONCLUDED = ("1 head", "2 heads", "1 head, then an MLP")
 SETTINGS += [
     {"task": "two look-ups", "arm": arm, "rate": rate, "steps": 1200}
     for rate, arm in itertools.product(RATES, CONCLUDED)
-    if (arm, rate) != ("1 head, then an MLP", 0.01)
 ]
 KEPT = "1 head, kept, then an MLP"
 SETTINGS += [{"task": "two look-ups", "arm": KEPT, "rate": RATES[-1]}]
