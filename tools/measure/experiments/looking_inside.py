@@ -36,7 +36,7 @@ from selfattn.looking_inside import (
 )
 from selfattn.models import Decoder
 from tools.measure.experiments._probes import probes, texts
-from tools.measure.experiments.multihead import Reader
+from tools.measure.experiments._readers import Reader
 
 ABOUT = (
     "Tales: decoders of two blocks of 4 heads and a width of 32, trained for "

@@ -21,10 +21,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from selfattn import MultiHeadAttention, attention
-from selfattn.data.relations import D_MODEL, N_DIGITS
+from selfattn import MultiHeadAttention
 from selfattn.data.repeats import LENGTH, N_TOKENS, repeat_batches
 from selfattn.data.two_lookups import two_lookup_batches
+from tools.measure.experiments._readers import WIDTH, ByView, Reader
 
 ABOUT = (
     "Two look-ups: one attention layer, trained for 600 steps to report the "
@@ -44,7 +44,6 @@ ABOUT = (
     "its weights on the two names, the smaller and the larger share."
 )
 SEEDS = range(10)
-WIDTH = 32
 ARMS: dict[str, dict[str, Any]] = {
     "1 head": {"n_heads": 1},
     "2 heads": {"n_heads": 2},
@@ -76,42 +75,6 @@ ASKED = (120, 400)  # look-ups of more than 600 steps are asked on the way
 # How far back each kind of key stands, or a whole number of periods more.
 BACK = {"own": 0, "before": 1, "earlier": 2, "same": 0, "after": -1}
 Predict = Callable[[Tensor, int], Tensor]  # tokens and period to scores
-
-
-class ByView(MultiHeadAttention):
-    """Heads taken by `view` alone, going in and coming out: the bug."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Self-attention over what is wrongly taken for heads."""
-        batch, n, d_model = x.shape
-        shape = batch, self.n_heads, n, d_model // self.n_heads
-        q, k, v = (W(x).view(shape) for W in (self.W_q, self.W_k, self.W_v))
-        return self.W_o(attention(q, k, v).view(batch, n, d_model))
-
-
-class Reader(nn.Module):
-    """Embedding, one layer of attention, and a score for each digit, twice."""
-
-    def __init__(
-        self,
-        n_heads: int,
-        *,
-        width: int = WIDTH,
-        hidden: int | None = None,
-        by_view: bool = False,
-    ) -> None:
-        super().__init__()
-        self.embed = nn.Linear(D_MODEL, width, bias=False)
-        kind = ByView if by_view else MultiHeadAttention
-        self.layer = kind(width, n_heads)
-        self.read = nn.Linear(hidden or width, 2 * N_DIGITS)
-        if hidden:
-            inner = nn.Linear(width, hidden)
-            self.read = nn.Sequential(inner, nn.ReLU(), self.read)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Scores, (batch, 6, 2, 10)."""
-        return self.read(self.layer(self.embed(x))).unflatten(-1, (2, -1))
 
 
 class Continuer(nn.Module):
