@@ -58,6 +58,18 @@ def test_the_smallest_of_all_failures_is_shown(an_exercise):
         smallest_failure(doubled, exercise, [])
 
 
+def test_of_one_size_the_one_that_takes_fewer_lines_is_shown(an_exercise):
+    """Thirty rows of one number fill more lines than one row of thirty."""
+    probes = (
+        Probe("x", ROWS, {"n": 30, "d": 1}, fixed=("n", "d")),
+        Probe("y", ROWS, {"n": 1, "d": 30}, fixed=("n", "d")),
+    )
+    exercise, wrong = an_exercise(*probes), [*map(found, probes)]
+    for findings in (wrong, wrong[::-1]):
+        first, _ = smallest_failure(lambda x: x, exercise, findings)
+        assert first.probe is probes[1]
+
+
 def test_patience_ends_with_its_trials_or_its_time(an_exercise):
     few = Patience(trials=2, seconds=60)
     assert [few.lasts() for _ in range(3)] == [True, True, False]

@@ -1,4 +1,4 @@
-"""The probes of the exercise, as wide as a table, and one beyond it."""
+"""The probes of the exercise, as wide as a table, and two on its end."""
 
 from torch import Tensor
 
@@ -12,7 +12,7 @@ KEPT = ("batch", "n")  # the sizes that a probe has for a reason
 
 
 def of_table(table: Tensor) -> tuple[Probe, ...]:
-    """The probes of the exercise, as wide as a table, and one beyond it."""
+    """The probes of the exercise, as wide as a table, and two on its end."""
     rows, d = table.shape
     sizes = {"d": d, "n": min(5, rows - 1)}
     kept = [
@@ -29,6 +29,13 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
         for probe in BATCH_AXIS.probes
         if not ELSEWHERE & {*probe.needs}
     ]
+    full = Probe(
+        "a text just as long as the table has a row for every token",
+        {"x": "batch n d"},
+        {"n": rows, "d": d},
+        table.dtype,
+        fixed=("d", "n"),
+    )
     beyond = Probe(
         "a text that is longer than the table is refused",
         {"x": "batch n d"},
@@ -37,4 +44,4 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
         fixed=("d", "n"),
         refused=True,
     )
-    return (*kept, beyond)
+    return (*kept, full, beyond)
