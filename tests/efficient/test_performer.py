@@ -5,6 +5,11 @@ from functools import partial
 
 import pytest
 import torch
+from mechanisms import (
+    assert_differentiated_once,
+    assert_heads_broadcast,
+    assert_nothing_of_nothing,
+)
 from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
@@ -228,29 +233,18 @@ def test_derivatives_agree_with_finite_differences(causal, monkeypatch):
 
 
 def test_heads_that_broadcast():
-    q = torch.randn(2, 1, 70, 5).double().requires_grad_()
-    k = torch.randn(3, 83, 5).double().requires_grad_()
-    v = torch.randn(1, 1, 83, 7).double().requires_grad_()
     for causal in (False, True):
-        output = performer_attention(q, k, v, causal=causal, n_features=M)
-        assert_same(output, quadratic(q, k, v, causal=causal), (q, k, v))
+        near = partial(performer_attention, causal=causal, n_features=M)
+        assert_heads_broadcast(near, partial(quadratic, causal=causal))
 
 
 def test_no_queries_or_no_keys():
-    q, k, v = some(7, 11)
     for causal in (False, True):
-        none = performer_attention(q[:, :0], k, v, causal=causal)
-        assert none.shape == (2, 0, 3)
-        nothing = performer_attention(q, k[:, :0], v[:, :0], causal=causal)
-        assert torch.equal(nothing, torch.zeros(2, 7, 3).double())
+        assert_nothing_of_nothing(partial(performer_attention, causal=causal))
 
 
 def test_the_second_derivative_is_refused_not_wrong():
-    q, k, v = some(7, 7)
-    with pytest.raises(RuntimeError, match="can be differentiated once"):
-        torch.autograd.grad(
-            performer_attention(q, k, v).sum(), q, create_graph=True
-        )
+    assert_differentiated_once(performer_attention)
 
 
 def test_autocast_rounds_no_sum():

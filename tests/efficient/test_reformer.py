@@ -6,6 +6,11 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from mechanisms import (
+    assert_differentiated_once,
+    assert_heads_broadcast,
+    assert_nothing_of_nothing,
+)
 from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
@@ -282,24 +287,16 @@ def test_derivatives_agree_with_finite_differences(see_itself):
 
 
 def test_heads_that_broadcast():
-    q = torch.randn(2, 1, 70, 5).double().requires_grad_()
-    k = torch.randn(3, 83, 5).double().requires_grad_()
-    v = torch.randn(1, 1, 83, 7).double().requires_grad_()
-    output = lsh_attention(q, k, v, n_buckets=4)
-    assert_same(output, with_mask(q, k, v, n_buckets=4), (q, k, v))
+    near = partial(lsh_attention, n_buckets=4)
+    assert_heads_broadcast(near, partial(with_mask, n_buckets=4))
 
 
 def test_no_queries_or_no_keys():
-    q, k, v = some(7, 11)
-    assert lsh_attention(q[:, :0], k, v).shape == (2, 0, 3)
-    nothing = lsh_attention(q, k[:, :0], v[:, :0])
-    assert torch.equal(nothing, torch.zeros(2, 7, 3).double())
+    assert_nothing_of_nothing(lsh_attention)
 
 
 def test_the_second_derivative_is_refused_not_wrong():
-    q, k, v = some(7, 7)
-    with pytest.raises(RuntimeError, match="can be differentiated once"):
-        torch.autograd.grad(lsh_attention(q, k, v).sum(), q, create_graph=True)
+    assert_differentiated_once(lsh_attention)
 
 
 def test_autocast_changes_nothing():

@@ -5,6 +5,11 @@ from functools import partial
 
 import pytest
 import torch
+from mechanisms import (
+    assert_differentiated_once,
+    assert_heads_broadcast,
+    assert_nothing_of_nothing,
+)
 from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
@@ -153,27 +158,18 @@ def test_derivatives_agree_with_finite_differences(attend, mask_of):
 
 @each
 def test_heads_that_broadcast(attend, mask_of):
-    q = torch.randn(2, 1, 70, 5).double().requires_grad_()
-    k = torch.randn(3, 83, 5).double().requires_grad_()
-    v = torch.randn(1, 1, 83, 7).double().requires_grad_()
-    output = attend(q, k, v, stride=11)
-    mask = mask_of(70, 83, 11)
-    assert_same(output, attention(q, k, v, mask=mask), (q, k, v))
+    slow = partial(attention, mask=mask_of(70, 83, 11))
+    assert_heads_broadcast(partial(attend, stride=11), slow)
 
 
 @each
 def test_no_queries_or_no_keys(attend, mask_of):
-    q, k, v = some(7, 11)
-    assert attend(q[:, :0], k, v, stride=3).shape == (2, 0, 3)
-    nothing = attend(q, k[:, :0], v[:, :0], stride=3)
-    assert torch.equal(nothing, torch.zeros(2, 7, 3).double())
+    assert_nothing_of_nothing(partial(attend, stride=3))
 
 
 @each
 def test_the_second_derivative_is_refused_not_wrong(attend, mask_of):
-    q, k, v = some(7, 7)
-    with pytest.raises(RuntimeError, match="can be differentiated once"):
-        torch.autograd.grad(attend(q, k, v).sum(), q, create_graph=True)
+    assert_differentiated_once(attend)
 
 
 @each

@@ -1,7 +1,14 @@
 """The window is the definition with the window's mask, at a linear cost."""
 
+from functools import partial
+
 import pytest
 import torch
+from mechanisms import (
+    assert_differentiated_once,
+    assert_heads_broadcast,
+    assert_nothing_of_nothing,
+)
 from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
@@ -73,27 +80,16 @@ def test_derivatives_agree_with_finite_differences(causal):
 
 
 def test_heads_that_broadcast():
-    q = torch.randn(2, 1, 70, 5).double().requires_grad_()
-    k = torch.randn(3, 83, 5).double().requires_grad_()
-    v = torch.randn(1, 1, 83, 7).double().requires_grad_()
-    mask = window_mask(70, 83, 11)
-    near = sliding_window_attention(q, k, v, window=11)
-    assert_same(near, attention(q, k, v, mask=mask), (q, k, v))
+    slow = partial(attention, mask=window_mask(70, 83, 11))
+    assert_heads_broadcast(partial(sliding_window_attention, window=11), slow)
 
 
 def test_no_queries_or_no_keys():
-    q, k, v = some(7, 11)
-    none = sliding_window_attention(q[:, :0], k, v, window=3)
-    assert none.shape == (2, 0, 3)
-    nothing = sliding_window_attention(q, k[:, :0], v[:, :0], window=3)
-    assert torch.equal(nothing, torch.zeros(2, 7, 3).double())
+    assert_nothing_of_nothing(partial(sliding_window_attention, window=3))
 
 
 def test_the_second_derivative_is_refused_not_wrong():
-    q, k, v = some(7, 7)
-    near = sliding_window_attention(q, k, v, window=3).sum()
-    with pytest.raises(RuntimeError, match="can be differentiated once"):
-        torch.autograd.grad(near, q, create_graph=True)
+    assert_differentiated_once(partial(sliding_window_attention, window=3))
 
 
 def test_autocast_changes_nothing():

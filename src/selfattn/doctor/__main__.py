@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from selfattn.doctor.command.arguments import read_arguments
-from selfattn.doctor.command.listing import listed
+from selfattn.doctor.command.listing import list_of, listed
 from selfattn.doctor.command.visiting import (
     Visit,
     gravest,
@@ -39,7 +39,7 @@ def answered(arguments: Sequence[str] | None) -> int:
     try:
         request = read_arguments(arguments)
         if request.options.list:
-            print(listed(request.options.kind))
+            say_list(request.options.kind, request.options.json)
             return 0
         if request.options.weight:
             print(weight())
@@ -49,6 +49,14 @@ def answered(arguments: Sequence[str] | None) -> int:
     except (ValueError, LookupError) as error:
         print(error.args[0] if error.args else error, file=sys.stderr)
         return 2
+
+
+def say_list(kind: str | None, as_json: bool) -> None:
+    """Print the kinds, or what there is of one, for a reader or a program."""
+    if as_json:
+        print_json(json.dumps(list_of(kind), ensure_ascii=False, indent=2))
+    else:
+        print(listed(kind))
 
 
 def in_words(made: Iterable[Visit], several: bool) -> list[int]:

@@ -73,3 +73,13 @@ def test_facts_are_read_as_options():
     assert facts == {"causal": True, "flag": False, "call": {"a": 1}}
     with pytest.raises(ValueError, match="begins with two dashes, but this"):
         read_facts(["--n-heads", "3", "loose"])
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [["--causal", "--no-causal"], ["--scale", "2", "--scale=3"], ["--a"] * 2],
+)
+def test_a_fact_that_is_said_twice_is_refused(twice):
+    """`--causal --no-causal` took the last word and left the first unsaid."""
+    with pytest.raises(ValueError, match="a fact is said once, but"):
+        read_facts(twice)

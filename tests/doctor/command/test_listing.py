@@ -1,7 +1,10 @@
 """Lists: every kind, and what may be said of one, and go wrong in it."""
 
+import json
+
 import pytest
 
+from selfattn.doctor.__main__ import main
 from selfattn.doctor.command.listing import listed
 from selfattn.doctor.kinds import kinds
 
@@ -26,3 +29,15 @@ def test_a_kind_is_listed_with_its_facts_and_mistakes():
 def test_a_kind_that_is_none_is_refused():
     with pytest.raises(LookupError, match="There is no kind 'atention'"):
         listed("atention")
+
+
+@pytest.mark.parametrize("kind", [[], ["--kind", "attention"]])
+def test_a_list_for_a_program_is_json(kind, capsys):
+    """`--list --json` printed the words for a reader."""
+    assert main(["--list", "--json", *kind]) == 0
+    told = json.loads(capsys.readouterr().out)
+    if kind:
+        assert told["facts"]["mask"]["values"]["keep"] == "True allows"
+        assert told["mistakes"]["no scale"]
+    else:
+        assert list(told) == sorted(kinds())

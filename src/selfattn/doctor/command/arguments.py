@@ -106,14 +106,13 @@ def read_facts(words: Sequence[str]) -> dict[str, Any]:
     name = ""
     for word in words:
         if word.startswith("--"):
-            name, given, value = word[2:].partition("=")
-            name = name.replace("-", "_")
-            if given:
-                facts[name] = literal(value)
-            elif name.startswith("no_"):
-                facts[name[3:]] = False
-            else:
-                facts[name] = True
+            name, value = option(word)
+            if name in facts:
+                raise ValueError(
+                    f"a fact is said once, but {name} is said to be "
+                    f"{facts[name]!r} and {value!r}"
+                )
+            facts[name] = value
         elif name and facts.get(name) is True:
             facts[name] = literal(word)
         else:
@@ -121,6 +120,17 @@ def read_facts(words: Sequence[str]) -> dict[str, Any]:
                 f"a fact begins with two dashes, but this is {word!r}"
             )
     return facts
+
+
+def option(word: str) -> tuple[str, Any]:
+    """The fact that one word with two dashes says by itself, and its value."""
+    name, given, value = word[2:].partition("=")
+    name = name.replace("-", "_")
+    if given:
+        return name, literal(value)
+    if name.startswith("no_"):
+        return name[3:], False
+    return name, True
 
 
 def literal(word: str) -> Any:

@@ -1,23 +1,43 @@
 """What the command lists: the kinds, or the facts and mistakes of one."""
 
+from typing import Any
+
 from selfattn.doctor.kind import COMMON, Kind
 from selfattn.doctor.kinds import find_kind, kinds
 from selfattn.doctor.self_test import bank
 
 
 def listed(name: str | None) -> str:
-    """The kinds there are, or the facts and mistakes of one."""
+    """The kinds there are, or the facts and mistakes of one, to be read."""
+    table = list_of(name)
     if name is None:
-        return "\n".join(f"{kind.name}: {kind.does}" for kind in all_kinds())
-    kind = find_kind(name)
-    lines = [f"{kind.name}: {kind.does}", "", "Facts:"]
-    for fact_name, fact in {**kind.facts, **COMMON}.items():
-        lines.append(f"  --{fact_name.replace('_', '-')}: {fact.meaning}")
-        lines += [f"      {x}: {words}" for x, words in fact.options.items()]
+        return "\n".join(f"{kind}: {does}" for kind, does in table.items())
+    lines = [f"{table['kind']}: {table['does']}", "", "Facts:"]
+    for fact, told in table["facts"].items():
+        lines.append(f"  --{fact.replace('_', '-')}: {told['meaning']}")
+        lines += [f"      {x}: {words}" for x, words in told["values"].items()]
     lines += ["", "Mistakes:"]
-    for mistake in bank(kind).mistakes:
-        lines.append(f"  {mistake.name}: {mistake.symptom}")
+    for mistake, symptom in table["mistakes"].items():
+        lines.append(f"  {mistake}: {symptom}")
     return "\n".join(lines)
+
+
+def list_of(name: str | None) -> dict[str, Any]:
+    """The same as a table of names, as `--json` prints it."""
+    if name is None:
+        return {kind.name: kind.does for kind in all_kinds()}
+    kind = find_kind(name)
+    return {
+        "kind": kind.name,
+        "does": kind.does,
+        "facts": {
+            fact_name: {"meaning": fact.meaning, "values": dict(fact.options)}
+            for fact_name, fact in {**kind.facts, **COMMON}.items()
+        },
+        "mistakes": {
+            mistake.name: mistake.symptom for mistake in bank(kind).mistakes
+        },
+    }
 
 
 def all_kinds() -> list[Kind]:

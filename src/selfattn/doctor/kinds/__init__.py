@@ -16,7 +16,8 @@ nobody knows, with `experiments`, the ways to look at them; `parts`, which
 finds the parts of a module; `reading`, what can be read off it. What masks
 say is no family's own: `mask_meanings`.
 
-Nothing else needs to know of a new kind: every module `kind` is found.
+Every module `kind` is found, if its folder has an `__init__`. Nothing else
+needs to know of a new kind, but the door, where it shall be guessed unasked.
 """
 
 import difflib
