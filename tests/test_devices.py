@@ -34,10 +34,15 @@ from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import padding_mask, window_mask
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import rope
+from selfattn.positions.relative import ShawAttention
 
 BATCH, HEADS, D, D_V = 3, 4, 5, 7
 LATE = 0.5  # seconds that a rank is waited for, where it never comes
 LIMIT = 60.0  # and a whole world, so that a hang is a failure
+
+
+# W_o adds its bias once the heads are added up; the mechanism's own tables.
+WHOLE = ("W_o.bias", "attend.for_keys", "attend.for_values")
 
 
 class Case(NamedTuple):
@@ -114,7 +119,18 @@ def layers():
         "padding": (one, (x,), padded),
         "a context": (few, (x, y), {}),
         "a context by name": (one, (x,), {"context": y}),
+        "a mechanism that learns": (distances(), (x,), {"causal": True}),
     }
+
+
+def distances():
+    """A layer whose mechanism has tables of its own, the same for all heads.
+
+    Each rank gave them what its own heads passed back, and no more: after a
+    step the ranks had different tables, and the layer no longer was one.
+    """
+    attend = ShawAttention(4, max_distance=2)
+    return MultiHeadAttention(32, 8, attend=attend, projection_bias=True)
 
 
 # What a rank runs
@@ -175,11 +191,16 @@ def run_layer(layer, tokens, options, ranks):
         output = layer(*tokens, **options)
     with Exchanges() as back:
         output.backward(numbers(*output.shape, seed=9))
-    weights = [p.grad.full_tensor() for p in layer.parameters()]
-    held = [p.to_local().numel() for p in layer.parameters()]
+    weights = [whole(p.grad) for p in layer.parameters()]
+    held = [getattr(p, "_local_tensor", p).numel() for p in layer.parameters()]
     grads = [x.grad * 1 for x in (*tokens, *learned)]
     results = [output.detach() * 1, *grads, *weights]
     return results, there.seen, back.seen, held
+
+
+def whole(x):
+    """All of what the ranks hold parts of."""
+    return x.full_tensor() if hasattr(x, "full_tensor") else x * 1
 
 
 def refusals(rank, ranks):
@@ -342,9 +363,8 @@ def check_layer(layer, tokens, options, found, ranks):
         assert_near(result, output.detach(), 1e-6)
         for actual, expected in zip(more, grads, strict=True):
             assert_near(actual, expected, 5e-6)
-        # W_o adds its bias once the heads are added up.
         assert held == [
-            p.numel() if name == "W_o.bias" else p.numel() // ranks
+            p.numel() // (1 if name in WHOLE else ranks)
             for name, p in layer.named_parameters()
         ]
 
@@ -372,9 +392,12 @@ def check_exchanges(found, ranks):
             context = [("all_reduce", 4 * 2 * 11 * 32)] * (
                 name == "a context"  # by name, it is not learned from
             )
-            sizes = {"a learned bias": 1, "a learned bias for each head": 8}
-            tables = [sizes[name]] if name in sizes else []
-            bias = [("allreduce_", 4 * n * 7 * 7) for n in tables]
+            sizes = {
+                "a learned bias": [7 * 7],
+                "a learned bias for each head": [8 * 7 * 7],
+                "a mechanism that learns": [5 * 4, 5 * 4],  # two tables
+            }
+            bias = [("allreduce_", 4 * n) for n in sizes.get(name, [])]
             assert sorted(back) == sorted([*there, *context, *bias])
 
 

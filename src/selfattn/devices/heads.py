@@ -35,7 +35,8 @@ def tensor_parallel(
         parameters and their gradients are DTensors, and its ``heads`` and
         ``weights`` are those of the rank's own heads. A bias that is learned
         gets on every rank what the heads of all ranks pass back to it, at
-        the price of one all-reduce more on the way back.
+        the price of one all-reduce more on the way back; and so does each
+        parameter of the mechanism itself, which every rank has whole.
 
     Raises:
         ValueError: if the heads do not come out even, key heads included,
@@ -56,7 +57,13 @@ def tensor_parallel(
     layer = copy.deepcopy(layer)
     columns, rows = parallel.ColwiseParallel(), parallel.RowwiseParallel()
     plan = {"W_q": columns, "W_k": columns, "W_v": columns, "W_o": rows}
+    own_numbers = [
+        p for name, p in layer.named_parameters() if name[:3] not in plan
+    ]
     parallel.parallelize_module(layer, mesh, plan)
+    for parameter in own_numbers:
+        if parameter.requires_grad:
+            parameter.register_hook(lambda grad: summed(grad, mesh))
     layer.n_heads //= n_ranks
     layer.n_kv_heads //= n_ranks
 
@@ -105,6 +112,11 @@ class Summed(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad):
         """Add up what the heads of each rank pass back."""
-        [total] = widen(grad.clone())
-        dist.all_reduce(total, group=ctx.mesh.get_group())
-        return total.to(grad.dtype), None
+        return summed(grad, ctx.mesh), None
+
+
+def summed(grad: Tensor, mesh: DeviceMesh) -> Tensor:
+    """What the heads of all ranks pass back to a number that all have."""
+    [total] = widen(grad.clone())
+    dist.all_reduce(total, group=mesh.get_group())
+    return total.to(grad.dtype)

@@ -1,5 +1,7 @@
 """The probes of the exercise, as wide as a table, and two on its end."""
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from selfattn.doctor.exercises.positions.batch_axis import (
@@ -29,6 +31,12 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
         for probe in BATCH_AXIS.probes
         if not ELSEWHERE & {*probe.needs}
     ]
+    return (*kept, *at_the_end(table))
+
+
+def at_the_end(table: Tensor) -> tuple[Probe, Probe]:
+    """A text just as long as the table is taken, a longer one refused."""
+    rows, d = table.shape
     full = Probe(
         "a text just as long as the table has a row for every token",
         {"x": "batch n d"},
@@ -36,12 +44,10 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
         table.dtype,
         fixed=("d", "n"),
     )
-    beyond = Probe(
-        "a text that is longer than the table is refused",
-        {"x": "batch n d"},
-        {"n": rows + 1, "d": d},
-        table.dtype,
-        fixed=("d", "n"),
+    beyond = replace(
+        full,
+        claim="a text that is longer than the table is refused",
+        sizes={"n": rows + 1, "d": d},
         refused=True,
     )
-    return (*kept, full, beyond)
+    return full, beyond
