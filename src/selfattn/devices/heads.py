@@ -57,13 +57,8 @@ def tensor_parallel(
     layer = copy.deepcopy(layer)
     columns, rows = parallel.ColwiseParallel(), parallel.RowwiseParallel()
     plan = {"W_q": columns, "W_k": columns, "W_v": columns, "W_o": rows}
-    own_numbers = [
-        p for name, p in layer.named_parameters() if name[:3] not in plan
-    ]
+    sum_whole(layer, mesh)
     parallel.parallelize_module(layer, mesh, plan)
-    for parameter in own_numbers:
-        if parameter.requires_grad:
-            parameter.register_hook(lambda grad: summed(grad, mesh))
     layer.n_heads //= n_ranks
     layer.n_kv_heads //= n_ranks
 
@@ -80,6 +75,14 @@ def tensor_parallel(
 
     layer.register_forward_pre_hook(deal, with_kwargs=True)
     return layer
+
+
+def sum_whole(layer: MultiHeadAttention, mesh: DeviceMesh) -> None:
+    """What is whole on every rank, the mechanism's own, hears all heads."""
+    for name, parameter in layer.named_parameters():
+        is_dealt = name.startswith(("W_q.", "W_k.", "W_v.", "W_o."))
+        if parameter.requires_grad and not is_dealt:
+            parameter.register_hook(lambda grad: summed(grad, mesh))
 
 
 def same(x: Any, mesh: DeviceMesh) -> Any:
