@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from guards import ON_A_NOTEBOOK, cells, contents
+from guards import ON_A_NOTEBOOK, cells, contents, headings
 
 from tools.build.notebooks import in_contents
 
@@ -32,6 +32,17 @@ def test_a_notebook_keeps_the_rules(path, guard):
 
 def test_a_notebook_is_written_by_the_one_command(path):
     assert cells.not_as_written(path) == []
+
+
+def test_what_is_held_elsewhere_is_still_stated():
+    stated = {
+        (cell.id, number)
+        for path in NOTEBOOKS
+        for cell in read(path).cells
+        for number, _ in headings.stated(cell)
+    }
+    listed = headings.listed()
+    assert {(cell, x) for cell in listed for x in listed[cell]} <= stated
 
 
 def test_nearly_every_output_is_compared():

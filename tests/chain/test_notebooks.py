@@ -1,5 +1,7 @@
 """Green, but nothing compared: a notebook in which that could be is red."""
 
+import copy
+
 import pytest
 from guards import ON_A_NOTEBOOK, cells
 
@@ -62,6 +64,16 @@ def describe_by_a_file_name(book):
 
 def describe_with_another_number(book):
     book.cells[3].metadata["mystnb"]["image"]["alt"] += " It ends at .82."
+
+
+def state_a_number_under_another_heading(book):
+    book.cells.append(copy.deepcopy(book.cells[0]))
+    book.cells[-1].update(id="another", source="## Another\n\nAgain .333.")
+
+
+def state_without_its_minus(book):
+    book.cells[2].source = "-0.444"
+    book.cells[0].source = "It falls to .444."
 
 
 def drop_the_class(book):
@@ -135,6 +147,9 @@ def store_a_module(book):
         (set_source(0, "Of 12 things"), "unheld_numbers"),
         (set_source(0, "It falls to −.333."), "unheld_numbers"),
         (describe_with_another_number, "unheld_numbers"),
+        (state_a_number_under_another_heading, "far_numbers"),
+        (state_without_its_minus, "far_numbers"),
+        (set_source(0, "With $x = 7.5$ it is"), "far_numbers"),
         (set_source(0, "See {ref}`this`"), "dead_markup"),
         (set_source(0, "```python\n1 / 3\n```"), "dead_markup"),
         (set_source(0, "```{note}\nSo.\n```"), "dead_markup"),
@@ -152,7 +167,7 @@ def test_a_break_turns_its_guard_red(notebook, change, guard):
     "change",
     [
         set_source(0, "About .33, 33 % and 1/3, see section 9.3."),
-        set_source(0, ":::{note}\nIn 2017, $x = 7.5$ and `12`.\n:::"),
+        set_source(0, ":::{note}\nIn 2017, $x = .333$ and `12`.\n:::"),
         set_source(0, "{cite:t}`a2017` has {eq}`b`. Ten, 10, −3."),
     ],
 )

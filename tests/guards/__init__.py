@@ -4,7 +4,7 @@ Each guard takes a notebook, a text or a folder and returns what is wrong with
 it, one sentence a finding; an empty list means nothing is.
 """
 
-from guards import cells, prose
+from guards import cells, headings, prose
 
 ON_A_NOTEBOOK = (
     cells.not_executed,
@@ -19,4 +19,5 @@ ON_A_NOTEBOOK = (
     cells.odd_metadata,
     prose.unheld_numbers,
     prose.dead_markup,
+    headings.far_numbers,
 )
