@@ -5,7 +5,7 @@ SAMPLE ?= 60
 VENV = .venv/bin/python
 
 .NOTPARALLEL:
-.PHONY: help book test lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants hostile corruptions format clean
+.PHONY: help book test lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants hostile corruptions retrain format clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -22,6 +22,7 @@ help:
 	@echo "make mutants    plant mistakes that the tests must see"
 	@echo "make hostile    try the package with inputs nobody meant it for"
 	@echo "make corruptions  corrupt copies of the book; SAMPLE=60 of each kind"
+	@echo "make retrain    train an experiment with seeds that are not committed"
 	@echo "make format     put code and notebooks into the house style"
 	@echo "make clean      remove what was built; .venv stays"
 
@@ -80,6 +81,10 @@ hostile:
 corruptions:
 	@$(PYTHON) -m tools.setup.prepare test
 	@$(VENV) -m tools.measure.corruptions --sample $(SAMPLE)
+
+retrain:
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.measure.retrain
 
 format:
 	@$(PYTHON) -m tools.setup.prepare lab

@@ -113,16 +113,19 @@ def test_each_job_takes_these_steps_and_no_others():
     stages = ".venv/bin/python -m tools.verify.stages"
     prepare = "python3 -m tools.setup.prepare test"
     assert done("weekly", "newest") == [*BEGIN, f"{prepare} --newest", stages]
-    campaigns = ["hostile", "corruptions"]
+    campaigns = ["hostile", "corruptions", "retrain"]
     for job in campaigns:
         module = f"tools.measure.{job}"
         command = f'.venv/bin/python -m {module} --seed "$GITHUB_RUN_NUMBER"'
         assert done("weekly", job) == [*BEGIN, prepare, command]
+    plain = "env ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1"
+    plainly = f"{plain} {stages} notebooks"
+    assert done("weekly", "plain") == [*BEGIN, prepare, plainly]
     audit = "python3 -m pip_audit --no-deps --disable-pip -r requirements.txt"
     install = "python3 -m pip install pip-audit=="
     *first, said, last = done("weekly", "audit")
     assert (first, last) == (BEGIN, audit) and said.startswith(install)
-    jobs = {*campaigns, "newest", "audit"}
+    jobs = {*campaigns, "newest", "plain", "audit"}
     assert set(read("weekly")["jobs"]) == jobs
 
 
