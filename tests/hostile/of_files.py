@@ -1,5 +1,6 @@
 """Hostile files: cut short, of other things, overwritten under a model."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,22 +12,43 @@ import torch
 from safetensors.torch import save_file, save_model
 from torch import Tensor, nn
 
-from hostile.scenes import a_file, bert_weights, folder, gpt2_weights
+from hostile.scenes import LAYOUTS, a_file, folder
 from hostile.verdicts import Trial
 from selfattn.measurements import measured
-from selfattn.models import load_bert, load_gpt2
+from selfattn.models import (
+    load_bert,
+    load_gpt2,
+    load_llama,
+    load_t5,
+    load_vit,
+)
 
 Change = Callable[[dict[str, Tensor], Random], dict[str, Tensor]]
+LOADERS = {
+    "gpt2": partial(load_gpt2, n_heads=2),
+    "bert": partial(load_bert, n_heads=2),
+    "llama": partial(load_llama, n_heads=2),
+    "t5": load_t5,
+    "vit": partial(load_vit, n_heads=2),
+}
+# The same weight under another name that its loader knows as well.
+ALIASES = {
+    "wte": "transformer.wte",
+    "h.": "transformer.h.",
+    "encoder.layer.": "bert.encoder.layer.",
+    "model.norm.": "norm.",
+    "model.layers.": "blocks.",
+    "shared.": "decoder.embed_tokens.",
+    "vit.layers.": "vit.encoder.layer.",
+}
+TIED = "lm_head.weight"  # a file without it means the embedding's table
 
 
 def trials(rng: Random) -> Iterator[Trial]:
-    """For both loaders, and for the ledgers of measurements."""
-    for model, load, weights in (
-        ("gpt2", load_gpt2, gpt2_weights),
-        ("bert", load_bert, bert_weights),
-    ):
+    """For every loader, and for the ledgers of measurements."""
+    for model, load in LOADERS.items():
         yield from damaged(model, load, rng)
-        yield from changed(model, load, weights(), rng)
+        yield from changed(model, load, LAYOUTS[model](), rng)
         yield from owned(model, load)
     for name in ("", "nothing", "../measurements/bench", "a\0b", "x" * 5000):
         yield refused(f"measured({name[:9]!r})", partial(measured, name))
@@ -71,7 +93,7 @@ def of_path(detail: str, load: Callable[..., nn.Module], path: Path) -> Trial:
 
     def run() -> Any:
         try:
-            return load(path, n_heads=2)
+            return load(path)
         except (ValueError, TypeError) as error:
             if path.name not in str(error):
                 raise KeyError("the file is not named") from error
@@ -82,13 +104,13 @@ def of_path(detail: str, load: Callable[..., nn.Module], path: Path) -> Trial:
 
 def without(weights: dict[str, Tensor], rng: Random) -> dict[str, Tensor]:
     """One weight is missing."""
-    name = rng.choice(sorted(weights))
+    name = rng.choice(sorted({*weights} - {TIED}))
     return {n: w for n, w in weights.items() if n != name}
 
 
 def transposed(weights: dict[str, Tensor], rng: Random) -> dict[str, Tensor]:
-    """One weight has another shape."""
-    name = rng.choice(sorted(weights))
+    """One weight has another shape; patches may, and are then narrower."""
+    name = rng.choice(sorted(n for n, w in weights.items() if w.ndim < 4))
     return weights | {name: weights[name][..., :-1].contiguous()}
 
 
@@ -110,19 +132,23 @@ def no_number(weights: dict[str, Tensor], rng: Random) -> dict[str, Tensor]:
 
 
 def gap(weights: dict[str, Tensor], rng: Random) -> dict[str, Tensor]:
-    """Block 1 is called 5."""
-    return {
-        n.replace("h.1.", "h.5.").replace("layer.1.", "layer.5."): w
-        for n, w in weights.items()
-    }
+    """The last block of a stack is called 5."""
+    last = re.compile(r"((?:^|\.)(?:h|layer|layers|block)\.)[01](?=\.)")
+    numbers = {n: last.search(n) for n in weights}
+    most = max(found[0] for found in numbers.values() if found)
+    return {n.replace(most, f"{most[:-1]}5"): w for n, w in weights.items()}
 
 
 def twice(weights: dict[str, Tensor], rng: Random) -> dict[str, Tensor]:
     """One weight is there under two of its names, and differs."""
-    first = next(iter(weights))
-    prefix = "transformer." if first.startswith("w") else "bert."
-    name = rng.choice(sorted(weights))
-    return weights | {prefix + name: weights[name] + 1}
+    names = [
+        (name, other + name.removeprefix(start))
+        for name in sorted(weights)
+        for start, other in ALIASES.items()
+        if name.startswith(start)
+    ]
+    name, alias = rng.choice(names)
+    return weights | {alias: weights[name] + 1}
 
 
 def nothing(weights: dict[str, Tensor], rng: Random) -> dict[str, Tensor]:
@@ -155,23 +181,24 @@ def owned(model: str, load: Callable[..., nn.Module]) -> Iterator[Trial]:
     def then(spoil: Callable[[Path], Any]) -> Any:
         path = folder() / f"{model}_owned.safetensors"
         shutil.copy(a_file(model), path)
-        loaded = load(path, n_heads=2)
+        loaded = load(path)
         spoil(path)
         return [w.clone() for w in loaded.state_dict().values()]
 
     def kept() -> Any:
-        return [*load(a_file(model), n_heads=2).state_dict().values()]
+        return [*load(a_file(model)).state_dict().values()]
 
     def overwrite(path: Path) -> None:
         with path.open("r+b") as file:
-            file.seek(path.stat().st_size - 4000)
-            file.write(b"\0" * 4000)
+            size = path.stat().st_size
+            file.seek(size // 2)
+            file.write(b"\0" * (size - size // 2))
 
     def remove(path: Path) -> None:
         path.unlink()
 
     def saved(path: Path) -> None:
-        save_model(load(path, n_heads=2), str(folder() / "again"))
+        save_model(load(path), str(folder() / "again"))
 
     for spoil in (overwrite, remove, saved):
         yield Trial(

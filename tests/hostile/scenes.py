@@ -135,16 +135,22 @@ def folder() -> Path:
 KEPT: list[tempfile.TemporaryDirectory] = []
 
 
+LAYOUTS = {
+    "gpt2": gpt2_weights,
+    "bert": bert_weights,
+    "llama": llama_weights,
+    "t5": t5_weights,
+    "vit": vit_weights,
+}
+
+
 @cache
 def a_file(model: str) -> Path:
     """A safetensors file of published form."""
     from safetensors.torch import save_file
 
-    weights = gpt2_weights() if model == "gpt2" else bert_weights()
-    other = {"llama": llama_weights, "t5": t5_weights, "vit": vit_weights}
-    weights = other[model]() if model in other else weights
     path = folder() / f"{model}.safetensors"
-    save_file(weights, path)
+    save_file(LAYOUTS[model](), path)
     return path
 
 
