@@ -131,7 +131,12 @@ def arrival(runs, arm):
 
 
 def test_an_undivided_wide_head_arrives_later(setting, runs):
-    assert arrival(runs, "root") < arrival(runs, "none")
+    root, none = (arrival(runs, arm) for arm in ARMS)
+    assert root < none
+    if setting["rate"] == 0.3:  # where the divided one is fastest
+        assert (root, none) == (100, math.inf)
+    else:
+        assert root > 100
 
 
 def test_from_a_mild_start_the_undivided_layer_arrives_no_later(setting, runs):

@@ -6,9 +6,10 @@ head twice as wide; with one head and a nonlinear read-out; and with two heads
 whose features are taken by `view` where they should be transposed. *Repeats*
 (`selfattn.data.repeats`): two layers of four heads learn to continue a text
 that repeats itself, and we measure where each of the heads looks; then heads
-are taken out of the trained model, and kinds of key hidden from a layer, to
-see what the model needs. What is concluded of the look-ups is trained again
-at two rates, and counted on the way as well.
+are taken out of the trained model, all but one or two of the first layer as
+well, and kinds of key hidden from a layer, to see what the model needs. What
+is concluded of the look-ups is trained again at two rates, and counted on the
+way as well.
 """
 
 import copy
@@ -229,6 +230,11 @@ def interventions(model: Continuer) -> Iterator[tuple[str, Predict]]:
         for kind in BACK:
             blind = partial(blind_scores, model, layer, kind)
             yield f"right, layer {layer} blind to {kind}", blind
+    for size in (1, 2):  # the other way round: only these are left
+        for left in itertools.combinations(heads, size):
+            named = " and ".join(f"1.{head + 1}" for head in left)
+            gone = [head for head in heads if head not in left]
+            yield f"right with {named} alone", without(model, 1, gone)
 
 
 def without(model: Continuer, layer: int, heads: list[int]) -> Predict:
