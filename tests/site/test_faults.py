@@ -63,6 +63,12 @@ def planted(folder, body, head=""):
             "<span class='math'><span class='katex-error'>x</span></span>",
             "not drawn: x",
         ),
+        (  # it stood on a page: a line's end, and "sqrt2" in italics
+            site_files.undrawn_formulas,
+            "<span class='math'><span class='katex'><span class='newline'>"
+            "</span>sqrt2</span></span>",
+            "not drawn: sqrt2",
+        ),
     ],
 )
 def test_a_fault_in_a_file_is_found(tmp_path, guard, body, says):
