@@ -1,4 +1,4 @@
-"""What happens to tokens and gradients in twelve untrained blocks.
+"""What happens to tokens and gradients in untrained blocks.
 
 For the chapter on layers. The residual path, the place of the norm and the
 feed-forward network are switched on and off; nothing is trained.
@@ -16,7 +16,9 @@ ABOUT = (
     "features, float64. By block, as powers of ten: how distinct the tokens "
     "still are (distance from their mean over their size), the gradient of "
     "a random sum of the outputs at each block's input (path), and at its "
-    "query matrix (query). What is below 1e-15 is written as that."
+    "query matrix (query). 36 further blocks follow, for how distinct the "
+    "tokens are after 16, 24, 32 and 48. What is below 1e-15 is written as "
+    "that."
 )
 SEEDS = range(10)
 SETTINGS = [
@@ -30,6 +32,7 @@ SMALLEST = {"residual": True, "norm": "pre", "feed_forward": False}
 TOLERANCE = 0.001
 
 DEPTH, N, D = 12, 10, 16
+FURTHER = (16, 24, 32, 48)  # blocks after which no gradient is taken
 LEAST = 1e-15  # below that there is nothing but rounding
 
 Sublayer = Callable[[Tensor], Tensor]
@@ -82,6 +85,22 @@ def step(x: Tensor, layer: Sublayer, residual: bool, norm: str) -> Tensor:
     return normal(added) if norm == "post" else added
 
 
+def further(
+    x: Tensor, generator: torch.Generator, how: tuple[bool, str, bool]
+) -> dict[str, float]:
+    """How distinct tokens are that go on through more blocks."""
+    residual, norm, feed_forward = how
+    found = {}
+    for block in range(DEPTH + 1, FURTHER[-1] + 1):
+        _, attend, work = sublayers(generator)
+        x = step(x, attend, residual, norm)
+        if feed_forward:
+            x = step(x, work, residual, norm)
+        if block in FURTHER:
+            found[f"distinct {block}"] = power(distinct(x))
+    return found
+
+
 def run(
     seed: int, *, residual: bool, norm: str, feed_forward: bool
 ) -> dict[str, float]:
@@ -102,4 +121,6 @@ def run(
     for i in range(DEPTH):
         found[f"path {i + 1}"] = power(gradients[i].norm().item())
         found[f"query {i + 1}"] = power(gradients[DEPTH + i].norm().item())
-    return found
+    how = residual, norm, feed_forward
+    with torch.no_grad():
+        return found | further(x, generator, how)
