@@ -8,6 +8,7 @@ import pytest
 
 from selfattn.labs.blocks import BlocksLab
 from selfattn.labs.cost import CostLab
+from selfattn.labs.devices import DevicesLab
 from selfattn.labs.doctor import DoctorLab, probes
 from selfattn.labs.dot_product import DotProductLab
 from selfattn.labs.flash import FlashLab
@@ -124,6 +125,19 @@ def looked_into(lab):
     ]
 
 
+def shared_out(lab):
+    ours = lab.shares()
+    if lab.ranks == 1:
+        return ["sends nothing"]
+    told = [f" sends {bytes_in_words(ours['ring'].sent)}"]
+    if ours["swap"].refused:
+        return ["Only the ring is open", ours["swap"].refused, *told]
+    times = lab.ranks // 2
+    more = "as much as" if times == 1 else f"{times} times as much as"
+    large = [way for way in ours.values() if way.held > 80e9]
+    return [*told, more, "Too large for" if large else "fits on a GPU"]
+
+
 # Each lab, and what its sentence must say, by the package.
 SAYS = {
     IntroLab: listened,
@@ -148,6 +162,7 @@ SAYS = {
     ModelsLab: left_over,
     LookingInsideLab: looked_into,
     FlashLab: collected,
+    DevicesLab: shared_out,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (
         [f" {sum(probes(lab.mistake))} "]

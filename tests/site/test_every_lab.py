@@ -118,6 +118,11 @@ LABS = {
         "n=1048576&mechanism=window",
         set_to("n", "13 - move % 2"),
     ),
+    "devices": Lab(
+        ["ranks=64&n_heads=40&n=1048576&link=x"],
+        "ranks=8&n=1048576&n_heads=128",
+        set_to("ranks", "move % 11"),
+    ),
     "doctor": Lab(
         ["mask=causal&n_q=4&n_k=2&d_v=3"],
         "n_q=4&n_k=4&d_k=3&d_v=3",

@@ -1,0 +1,180 @@
+"""Several ranks on this machine, each a process, and what each one sends."""
+
+import multiprocessing
+import os
+import pickle
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from selfattn.signatures import Within, checked
+
+Ranks = Annotated[int, Within(1, 64)]
+Seconds = Annotated[float, Within(0.1, 600.0)]
+GRACE = 5.0  # seconds beyond the timeout, for others to say what happened
+# Of the bytes handed to each exchange, how many leave a rank of p. What is
+# reduced or gathered goes round in a ring, as gloo and NCCL do it.
+LEAVING: dict[str, Callable[[int], float]] = {
+    "send": lambda p: 1.0,
+    "alltoall_base_": lambda p: (p - 1) / p,
+    "allgather_": lambda p: p - 1.0,
+    "_allgather_base_": lambda p: p - 1.0,
+    "all_gather_into_tensor": lambda p: p - 1.0,
+    "_reduce_scatter_base_": lambda p: (p - 1) / p,
+    "reduce_scatter_tensor": lambda p: (p - 1) / p,
+    "all_reduce": lambda p: 2 * (p - 1) / p,
+    "allreduce_": lambda p: 2 * (p - 1) / p,
+}
+# Those that name the place for what comes before what goes.
+INPUT_SECOND = {
+    *("alltoall_base_", "allgather_"),
+    *("_allgather_base_", "_reduce_scatter_base_"),
+}
+
+
+@checked
+def on_ranks(
+    work: Callable, n_ranks: Ranks, *, timeout: Seconds = 60.0
+) -> list:
+    """Do the same work on several ranks, each a process, joined by gloo.
+
+    A rank is a fork of this process, so that it has all that is defined
+    here; a system that cannot fork, such as Windows, has `torchrun`. It
+    calculates on one thread. What it prints is not shown.
+
+    Args:
+        work: is called as ``work(rank, n_ranks)`` on each of them.
+        n_ranks: how many processes there are.
+        timeout: seconds that a rank waits for another.
+
+    Returns:
+        What ``work`` returned on each rank, the first rank's first.
+
+    Raises:
+        RuntimeError: if a rank raises an error or ends; it says what became
+            of each, and waits for the others not much longer than the
+            timeout.
+
+    >>> on_ranks(lambda rank, n_ranks: 10 * rank + n_ranks, 2)
+    [2, 12]
+    """
+    context = multiprocessing.get_context("fork")
+    processes, reports = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "store"
+        for rank in range(n_ranks):
+            theirs, ours = context.Pipe(duplex=False)
+            given = (work, rank, n_ranks, timeout, store, ours)
+            processes.append(context.Process(target=be_a_rank, args=given))
+            reports.append(theirs)
+            processes[-1].start()
+            ours.close()  # so that the other end hears when it is gone
+        told = fates(reports, timeout + GRACE)
+        for process in processes:
+            process.kill()
+            process.join()
+    if all(well for well, _ in told):
+        return [result for _, result in told]
+    became = "\n".join(
+        f"  rank {rank}: {'came to its end' if well else why}"
+        for rank, (well, why) in enumerate(told)
+    )
+    raise RuntimeError(f"not every rank came to its end:\n{became}")
+
+
+def be_a_rank(
+    work: Callable,
+    rank: int,
+    n_ranks: int,
+    timeout: float,
+    store: Path,
+    report: Connection,
+) -> NoReturn:
+    """What one process does: it joins the others, works, and reports."""
+    torch.set_num_threads(1)
+    silence = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(silence, stream)
+    sys.stdout = sys.stderr = os.fdopen(silence, "w")
+    try:
+        dist.init_process_group(
+            "gloo",
+            store=dist.FileStore(str(store), n_ranks),
+            rank=rank,
+            world_size=n_ranks,
+            timeout=timedelta(seconds=timeout),
+        )
+        result = True, work(rank, n_ranks)
+        dist.barrier()  # nobody leaves while another still needs it
+    except Exception as error:
+        result = False, f"{type(error).__name__}: {error}"
+    # Not as multiprocessing sends tensors, which needs the sender to live.
+    report.send_bytes(pickle.dumps(result))
+    os._exit(0)
+
+
+def fates(
+    reports: list[Connection], patience: float
+) -> list[tuple[bool, Any]]:
+    """Whether each rank came to its end, and with what, or else why not.
+
+    Once one has failed, so many seconds are left to the others.
+    """
+    told: dict[Connection, tuple[bool, Any]] = {}
+    until = None
+    while len(told) < len(reports):
+        left = until and max(0.0, until - time.monotonic())
+        ready = wait(
+            [report for report in reports if report not in told], left
+        )
+        if not ready:
+            break
+        told |= {report: fate(report) for report in reports if report in ready}
+        if until is None and not all(well for well, _ in told.values()):
+            until = time.monotonic() + patience
+    late = False, "has not answered in time"
+    return [told.get(report, late) for report in reports]
+
+
+def fate(report: Connection) -> tuple[bool, Any]:
+    """What a rank says, or that it has ended."""
+    try:
+        return pickle.loads(report.recv_bytes())
+    except EOFError:
+        return False, "has ended without a word"
+
+
+class Sent(TorchDispatchMode):
+    """Watch a computation, and count the bytes that leave this rank.
+
+    Attributes:
+        bytes: how many left, by the name of the exchange in PyTorch. What is
+            reduced or gathered is counted as it goes round in a ring.
+    """
+
+    def __init__(self) -> None:
+        """Start from nothing."""
+        super().__init__()
+        self.bytes: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """Run one operation, and look whether it sends something."""
+        name = func.__name__.partition(".")[0]
+        if name in LEAVING:
+            given = args[1] if name in INPUT_SECOND else args[0]
+            while not isinstance(given, Tensor):
+                given = given[0]
+            p = dist.get_world_size()
+            self.bytes[name] += round(given.nbytes * LEAVING[name](p))
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,97 @@
+"""Ranks that a notebook starts are processes, and none is waited for forever.
+
+What they send is counted; what they compute is in test_devices.py.
+"""
+
+import os
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from selfattn.devices.world import Sent, on_ranks
+
+LATE = 0.5  # seconds that a rank is waited for, where it never comes
+
+
+def numbered(rank, ranks):
+    """Who a rank is, by what it is told and by its process group."""
+    told = torch.full((2,), float(rank)), ranks
+    assert (dist.get_rank(), dist.get_world_size()) == (rank, ranks)
+    return told, os.getpid(), torch.get_num_threads()
+
+
+def test_each_rank_is_a_process_and_answers_in_its_place():
+    found = on_ranks(numbered, 3)
+    assert [x[0][0].tolist() for x in found] == [[0, 0], [1, 1], [2, 2]]
+    assert {x[0][1] for x in found} == {3}
+    assert len({os.getpid(), *(x[1] for x in found)}) == 4
+    assert {x[2] for x in found} == {1}
+
+
+def ends(rank, ranks):
+    """The last rank ends where the others wait for it."""
+    if rank == ranks - 1:
+        os._exit(0)
+    dist.barrier()
+
+
+def raises(rank, ranks):
+    """One rank has something to complain of."""
+    if rank == 0:
+        raise ValueError("no such token")
+    dist.barrier()
+
+
+def sleeps(rank, ranks):
+    """One rank never comes."""
+    if rank == 1:
+        time.sleep(60.0)
+    dist.barrier()
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        (ends, r"rank 1: has ended without a word$"),
+        (raises, r"rank 0: ValueError: no such token\n  rank 1: RuntimeErr"),
+        (sleeps, r"rank 0: RuntimeError(.|\n)*rank 1: has not answered in"),
+    ],
+)
+def test_a_rank_that_fails_is_an_error_in_time(work, told):
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match=told):
+        on_ranks(work, 2, timeout=LATE)
+    assert time.monotonic() - begin < LATE + 10  # a busy machine included
+
+
+def exchanged(rank, ranks):
+    """What leaves a rank of four, for a tensor of 80 bytes, by exchange."""
+    x, parts = torch.ones(20), torch.ones(4, 20)
+    calls = {
+        "allreduce_": lambda: dist.all_reduce(x),
+        "alltoall_base_": lambda: dist.all_to_all_single(x.clone(), x),
+        "allgather_": lambda: dist.all_gather([*parts], x),
+        "_allgather_base_": lambda: dist.all_gather_single(torch.ones(80), x),
+        "_reduce_scatter_base_": lambda: dist.reduce_scatter_single(
+            torch.ones(5), x
+        ),
+    }
+    found = {}
+    for name, call in calls.items():
+        with Sent() as sent:
+            call()
+        found[name] = dict(sent.bytes)
+    return found
+
+
+def test_what_leaves_a_rank_is_counted():
+    """Of a tensor that is cut in four one part stays; a sum goes twice."""
+    assert on_ranks(exchanged, 4)[2] == {
+        "allreduce_": {"allreduce_": 2 * 60},
+        "alltoall_base_": {"alltoall_base_": 60},
+        "allgather_": {"allgather_": 3 * 80},
+        "_allgather_base_": {"_allgather_base_": 3 * 80},
+        "_reduce_scatter_base_": {"_reduce_scatter_base_": 60},
+    }
