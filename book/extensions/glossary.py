@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LINK = re.compile(r"\[([^\[\]]+)\]\(glossary\.md#([\w-]+)\)")
+LINK = re.compile(r"\[([^\[\]]+)\]\((?:\.\./)*glossary\.md#([\w-]+)\)")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Term:
 
     name: str
     says: str
-    chapter: str  # that explains it, and marks it where it does
+    chapter: str  # that explains it, and marks it: efficient/linear
     forms: list[str] = field(default_factory=list)  # besides its name
 
     @property

@@ -16,7 +16,11 @@ HEADING = re.compile(r"^#+ .*$", re.M)
 def term_breaks(root: Path) -> list[str]:
     """All that is wrong between the glossary and the chapters."""
     terms = read_glossary(root / "book" / "glossary.toml")
-    texts = {path.stem: prose(path) for path in in_contents(root)}
+    book = root / "book"
+    texts = {
+        path.relative_to(book).with_suffix("").as_posix(): prose(path)
+        for path in in_contents(root)
+    }
     ids = [term.id for term in terms]
     found = [f"{name}: twice" for name in {*ids} if ids.count(name) > 1]
     for chapter, text in texts.items():

@@ -22,6 +22,7 @@ from selfattn.labs.multihead import MultiheadLab
 from selfattn.labs.origins import OriginsLab
 from selfattn.labs.positions import PositionsLab
 from selfattn.labs.scaling import ScalingLab
+from selfattn.labs.window import WindowLab
 
 SETTINGS = 20  # each, drawn at random
 NO_SENTENCE = re.compile(r"undefined|null|\[object|Infinity|NaN(?! can|\.$)")
@@ -138,6 +139,19 @@ def shared_out(lab):
     return [*told, more, "Too large for" if large else "fits on a GPU"]
 
 
+def who_heard(lab):
+    now = lab.state()
+    top = [i for i, heard in enumerate(now.heard[-1]) if heard]
+    last = "has not heard it" if top[-1] < 15 else "is among them"
+    return [
+        f"heard token {lab.token + 1}, ",
+        "1 token has" if len(top) == 1 else f"{len(top)} tokens have",
+        f"farthest {max(abs(i - lab.token) for i in top)} away",
+        f"The last token {last}",
+        f"{now.pairs} of {now.full} pairs",
+    ]
+
+
 # Each lab, and what its sentence must say, by the package.
 SAYS = {
     IntroLab: listened,
@@ -163,6 +177,7 @@ SAYS = {
     LookingInsideLab: looked_into,
     FlashLab: collected,
     DevicesLab: shared_out,
+    WindowLab: who_heard,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (
         [f" {sum(probes(lab.mistake))} "]

@@ -134,6 +134,12 @@ LABS = {
         set_to("read", "move % 9"),
         folder="efficient/",
     ),
+    "window": Lab(
+        ["window=16&layers=6&full_last=true&causal=false&token=x"],
+        "window=2&layers=6",
+        set_to("token", "move % 16"),
+        folder="efficient/",
+    ),
 }
 
 
