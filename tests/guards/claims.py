@@ -107,7 +107,8 @@ def unheld_in_statements(root: Path) -> list[str]:
         if row.chapter not in held:
             page = root / "book" / f"{row.chapter}.ipynb"
             held[row.chapter] = in_cells(nbformat.read(page, as_version=4))
-        tests = root / "tests" / "claims" / f"test_{row.chapter}.py"
+        chapter = root / "tests" / "claims" / row.chapter
+        tests = chapter.with_name(f"test_{chapter.name}.py")
         own = numbers_of(row.quote)
         own |= numbers_of(functions(tests).get(row.test or "", ""))
         found += [

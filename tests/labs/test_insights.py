@@ -14,6 +14,7 @@ from selfattn.labs.dot_product import DotProductLab
 from selfattn.labs.flash import FlashLab
 from selfattn.labs.intro import IntroLab
 from selfattn.labs.layers import LayersLab
+from selfattn.labs.linear import LinearLab
 from selfattn.labs.looking_inside import LookingInsideLab
 from selfattn.labs.machinery.settings import Choice, Flag, Number, Whole
 from selfattn.labs.masks import MasksLab
@@ -111,6 +112,18 @@ def collected(lab):
     return told
 
 
+def brought_back(lab):
+    if lab.read == 0:
+        return ["Nothing has been written"]
+    now = lab.seen()
+    x, y = now.back[lab.ask]
+    told = [f"({x:.3f}, {y:.3f})", f"{now.right} of {now.keys} key"]
+    off = now.off[lab.ask]
+    if off is None:
+        return [*told, "nothing was written with it"]
+    return [*told, "which was written last" if off < 5e-4 else f"{off:.3f}"]
+
+
 def looked_into(lab):
     now = lab.read()
     row = now.weights[lab.head][-1]
@@ -178,6 +191,7 @@ SAYS = {
     FlashLab: collected,
     DevicesLab: shared_out,
     WindowLab: who_heard,
+    LinearLab: brought_back,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (
         [f" {sum(probes(lab.mistake))} "]

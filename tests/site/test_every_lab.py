@@ -140,6 +140,12 @@ LABS = {
         set_to("token", "move % 16"),
         folder="efficient/",
     ),
+    "linear": Lab(
+        ["tokens=one+twice&read=4&gate=0.5&delta=true&ask=x"],
+        "tokens=alike&read=4&gate=0.9&delta=true&ask=3",
+        set_to("read", "move % 5"),
+        folder="efficient/",
+    ),
 }
 
 
