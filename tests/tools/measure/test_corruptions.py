@@ -1,6 +1,7 @@
 """A fixed sample of corruptions is caught; the rates are counted right."""
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tools.measure.corruptions.corruption import (
     Corruption,
     digest_half,
 )
+from tools.measure.corruptions.kinds import package
 from tools.measure.corruptions.tables import edits, rates, wilson
 from tools.measure.corruptions.trial import Outcome, copy_of
 from tools.measure.provenance import ROOT
@@ -52,6 +54,19 @@ def test_the_copy_is_whole_again_afterwards(tree):
     assert touched
     for name in touched:
         assert (tree / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_words_that_are_exchanged_leave_python():
+    made = KINDS["drawings"](ROOT, random.Random(0))
+    texts = [
+        text
+        for corruption in made
+        for name, text in corruption.files.items()
+        if name.endswith(".py")
+    ]
+    assert len(texts) > 50
+    assert all(package.parses(text) for text in texts)
+    assert not package.parses(f"{texts[0]})")
 
 
 def made(place, kind="numbers"):

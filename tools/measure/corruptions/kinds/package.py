@@ -1,5 +1,6 @@
 """The package's words: docstrings' shapes, the doctor's advice, labels."""
 
+import ast
 import random
 import re
 from collections.abc import Iterator
@@ -114,6 +115,8 @@ def exchanged(piece: Piece) -> Iterator[Corruption]:
             + one.group()
             + piece.text[two.end() :]
         )
+        if piece.path.endswith(".py") and not parses(text):
+            continue  # between the parts of one f-string: no Python at all
         yield Corruption(
             "drawings",
             "words exchanged",
@@ -122,6 +125,15 @@ def exchanged(piece: Piece) -> Iterator[Corruption]:
             two.group(),
             {piece.path: text},
         )
+
+
+def parses(text: str) -> bool:
+    """Whether a text is Python; what is not would stop every test."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def each(
