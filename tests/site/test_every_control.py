@@ -82,7 +82,7 @@ WORDS = {
             "documents": "documents that see themselves",
         },
         "causal": "and causal",
-        "size": "Window",
+        "size": "Window, itself counted",
         "n": "Keys n",
         "n_q": "Queries",
         "alignment": {

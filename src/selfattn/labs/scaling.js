@@ -80,7 +80,7 @@ function build(lab) {
   });
   const weights = barChart(lab, "Weights of the keys", N_KEYS, {
     level: 1 / N_KEYS,
-    ticks: [[0.5, "key 1"], [31.5, "32"], [62.5, "64"]],
+    ticks: [[0.5, "key 1"], [31.5, "32"], [63.5, "64"]],
     explain: (i, now) => `Key ${i + 1}: score ${decimal(now.scaled[i], 2)}, `
       + `weight ${decimal(now.weights[i])}.`,
   });
