@@ -44,8 +44,8 @@ SETTINGS = [
 RATES = (0.01, 0.03, 0.1)
 CONCLUDED = {
     "separate": (2, 3, 6),
-    "shared": (2, 3),
-    "shared, self hidden": (2,),
+    "shared": (2, 3, 6),
+    "shared, self hidden": (2, 3, 6),
     "shared, from two of three": (3,),
     "shared, softly from two": (3,),
 }
