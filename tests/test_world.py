@@ -66,6 +66,18 @@ def test_a_rank_that_fails_is_an_error_in_time(work, told):
     assert time.monotonic() - begin < LATE + 10  # a busy machine included
 
 
+def test_a_rank_starts_no_ranks():
+    """Its forks would take its process group for theirs."""
+    dist.init_process_group(
+        "gloo", store=dist.HashStore(), rank=0, world_size=1
+    )
+    try:
+        with pytest.raises(ValueError, match="no process group yet"):
+            on_ranks(numbered, 2)
+    finally:
+        dist.destroy_process_group()
+
+
 def exchanged(rank, ranks):
     """What leaves a rank of four, for a tensor of 80 bytes, by exchange."""
     x, parts = torch.ones(20), torch.ones(4, 20)

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "selfattn.hidden": "likewise",
     "selfattn.bound": "what layers make of functions that they are given",
     "selfattn.data.drawing": "what every task wears, which are tried",
+    "selfattn.devices.world": "starts processes; its tests end and delay them",
     "selfattn.doctor": "has patients of its own: its clinic and its audit",
 }
 INTERNAL = ("log_features",)  # parts of a mechanism

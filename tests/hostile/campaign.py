@@ -47,7 +47,7 @@ ROUNDS = 2  # with other sizes and other hostile things each time
 QUICK = 4  # trials of each callable
 ONE_IN = 12  # callables; to think of a callable's trials takes longest
 # Of those whose every call takes a second or so: that many trials.
-SLOW = {"cost.allocated": 10, "cost.seconds": 10, "devices.world": 10}
+SLOW = {"cost.allocated": 10, "cost.seconds": 10}
 
 
 DIED = "the process ended without a word"

@@ -352,11 +352,6 @@ ARGUMENTS: dict[str, Recipe] = {
         "ns": always([1, 2, 4]),
         "values": always([1, 3, 9]),
     },
-    "devices.world.on_ranks": {
-        "work": always(lambda rank, n_ranks: rank),
-        "n_ranks": always(2),
-        "timeout": always(5.0),
-    },
     "cost.most_held": {"changes": always([(1, 20), (3, -20), (2, 4)])},
     "cost.flops": RUNS,
     "cost.peak_bytes": RUNS,

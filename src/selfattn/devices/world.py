@@ -62,6 +62,7 @@ def on_ranks(
         What ``work`` returned on each rank, the first rank's first.
 
     Raises:
+        ValueError: if this process is a rank itself.
         RuntimeError: if a rank raises an error or ends; it says what became
             of each, and waits for the others not much longer than the
             timeout.
@@ -69,6 +70,11 @@ def on_ranks(
     >>> on_ranks(lambda rank, n_ranks: 10 * rank + n_ranks, 2)
     [2, 12]
     """
+    if dist.is_initialized():
+        raise ValueError(
+            "ranks are started where there is no process group yet, but this "
+            "process is in one"
+        )
     context = multiprocessing.get_context("fork")
     processes, reports = [], []
     with tempfile.TemporaryDirectory() as folder:
