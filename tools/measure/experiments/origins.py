@@ -3,9 +3,11 @@
 Dates: a network of two GRUs reads one, two or three dates in letters and
 writes them in digits, with and without a look back at the letters. "blind"
 looks back as "general" does, with as many parameters, but at copies of the
-one vector. Questions: three small networks answer whether a pattern is
-there, which mark came last, or what stands in the eighth place, from few
-examples and from many.
+one vector; "mean" has nothing to choose either, and is told the plain mean of
+all states. Questions: three small networks answer whether a pattern is there,
+which mark came last, or what stands in the eighth place, from few examples and
+from many; "earliest" is "latest" with every text reversed, and "recurrent,
+largest" the recurrent network, read as the two others are.
 """
 
 from collections.abc import Iterator
@@ -30,7 +32,10 @@ ABOUT = (
     "share of characters right when those before are given (characters) and "
     "of dates of which all ten are (dates). Questions: a network of width 32 "
     "trained on so many examples; after 100, 200 and 300 steps, the share of "
-    "right answers to 1000 other sequences. Guessing is right in half."
+    "right answers to 1000 other sequences. Guessing is right in half. The "
+    "recurrent network answers from its last state, the others from the "
+    "largest of each feature over all places, and so does 'recurrent, "
+    "largest'; 'earliest' is 'latest' with every text reversed."
 )
 SEEDS = range(5)
 SETTINGS = [
@@ -50,6 +55,16 @@ SETTINGS += [
     for size in (64, 256, 1024)
     for arm in ("convolution, places", "attention, no places")
 ]
+SETTINGS += [
+    {"task": "question", "question": question, "size": size, "arm": arm}
+    for question, arm in (
+        ("latest", "recurrent, largest"),
+        ("earliest", "recurrent, largest"),
+        ("earliest", "recurrent"),
+    )
+    for size in (64, 256, 1024)
+]
+SETTINGS += [{"task": "dates", "dates": 2, "width": 64, "arm": "mean"}]
 SMALLEST = {
     "task": "question",
     "question": "pattern",
@@ -80,12 +95,21 @@ class Blind(MultiplicativeAttention):
         return super().forward(q, copies, copies, **options)
 
 
+class Mean(MultiplicativeAttention):
+    """Tells every query the plain mean of what was read."""
+
+    def forward(self, q, k, v, **options):
+        """Use no weights: there is nothing to choose."""
+        return v.mean(dim=-2, keepdim=True).expand(-1, q.shape[-2], -1)
+
+
 def looks(arm: str, width: int) -> nn.Module | None:
     """How the writer looks back."""
     return {
         "none": lambda: None,
         "general": lambda: MultiplicativeAttention(width, width),
         "blind": lambda: Blind(width, width),
+        "mean": lambda: Mean(width, width),
     }[arm]()
 
 
@@ -129,8 +153,8 @@ def written(model: Translator, source: Tensor, target: Tensor) -> Tensor:
 class Answers(nn.Module):
     """Embedded tokens, one layer that mixes them, and a yes or no.
 
-    A recurrent network answers from its last state; the others from the
-    largest of each feature, wherever that is.
+    A recurrent network answers from its last state, unless the arm says
+    "largest"; the others from the largest of each feature, wherever that is.
     """
 
     def __init__(self, arm: str) -> None:
@@ -147,6 +171,7 @@ class Answers(nn.Module):
             "attention": lambda: MultiHeadAttention(WIDTH, 2),
         }[mixer]()
         self.mixer = mixer
+        self.last = arm == "recurrent"
         self.work = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
         self.say = nn.Linear(WIDTH, 1)
 
@@ -159,9 +184,16 @@ class Answers(nn.Module):
         if self.mixer == "attention":
             h = x + h
         h = self.work(h)
-        last = self.mixer == "recurrent"
-        h = h[:, -1] if last else h.amax(dim=1)
+        h = h[:, -1] if self.last else h.amax(dim=1)
         return self.say(h)[:, 0]
+
+
+def examples(question: str, size: int, *, seed: int) -> tuple[Tensor, Tensor]:
+    """So many texts and answers; the earliest mark is last, read backwards."""
+    turned = question == "earliest"
+    asked = "latest" if turned else question
+    x, y = next(question_batches(asked, size, seed=seed))
+    return (x.flip(1) if turned else x), y
 
 
 def answer(
@@ -170,8 +202,10 @@ def answer(
     """Train a network on a fixed number of examples."""
     model = Answers(arm)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
-    x, y = next(question_batches(question, size, seed=seed))
-    asked, truth = next(question_batches(question, 1000, seed=10_000 + seed))
+    (x, y), (asked, truth) = (
+        examples(question, many, seed=start)
+        for many, start in ((size, seed), (1000, 10_000 + seed))
+    )
     generator, found = torch.Generator().manual_seed(seed), {}
     for step in range(1, QUESTIONS_AT[-1] + 1):
         some = torch.randint(size, (BATCH,), generator=generator)
