@@ -1,5 +1,6 @@
 """Where the conclusions of the chapter on origins hold."""
 
+from functools import cache
 from statistics import median
 
 import pytest
@@ -57,6 +58,9 @@ def test_a_blind_look_does_most_of_it_at_one_date(setting, runs):
 
 def test_a_blind_look_does_less_than_half_of_it_at_two_dates(setting, runs):
     assert share_of_the_blind(setting, runs) < 0.5
+    right = f"characters {setting['steps']}"
+    told, chosen = (typical(runs, right, arm=a) for a in ("mean", "general"))
+    assert told < chosen - 0.05
 
 
 # Gradients
@@ -68,6 +72,7 @@ MAKE = {
 }
 
 
+@cache
 def far_over_near(kind, width, n, bias=None):
     """The gradient by the first token over that by the last, a median."""
     ratios = []
@@ -101,8 +106,15 @@ def test_at_the_default_weights_the_first_token_is_not_heard(setting, runs):
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_an_open_gate_hears_the_first_token(setting, runs):
-    assert far_over_near(**setting, bias=6.0) > 0.05
+def test_the_gate_and_the_hops_both_decide_what_is_heard(setting, runs):
+    """A wider gate hears more; four times the hops leave less."""
+    shut, heard, opened = (
+        far_over_near(**setting | {"bias": bias})
+        for bias in (0.0, setting["bias"], 6.0)
+    )
+    assert shut <= heard <= opened
+    assert shut < 0.001 * opened
+    assert far_over_near(**setting | {"n": 4 * setting["n"]}) < heard / 6
 
 
 def test_shuffle_the_tokens_and_what_they_are_told_is_shuffled():
@@ -168,6 +180,18 @@ def test_each_network_needs_the_fewest_examples_for_one_question(
         }
         mine = need.pop(home)
         assert mine < min(need.values())
+    assert examples_needed(
+        setting, runs, "latest", "recurrent, largest"
+    ) >= examples_needed(setting, runs, "latest", "attention")
+    at_home = [
+        typical(
+            runs, f"right {setting['steps']}", question=q, arm=arm, size=64
+        )
+        for arm in ("recurrent", "recurrent, largest")
+        for q in ("latest", "earliest")
+    ]
+    assert at_home[0] > at_home[1] + 0.2
+    assert at_home[3] > at_home[2] + 0.2
 
 
 def test_positions_answer_the_question_of_the_place(setting, runs):
