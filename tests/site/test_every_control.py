@@ -310,7 +310,16 @@ def link(mine):
 def face(lab, mine):
     """What the lab shows at these settings, which are reached by a link."""
     lab.page.evaluate(GO, link(mine))
-    return lab.evaluate(FACE)
+    return settled(lab)
+
+
+def settled(lab):
+    """What the lab shows, once it shows that for a while."""
+    before, now = "", lab.evaluate(FACE)
+    while now != before:
+        lab.page.wait_for_timeout(60)
+        before, now = now, lab.evaluate(FACE)
+    return now
 
 
 def prepared(stem, name):
@@ -500,7 +509,7 @@ def unlike(lab, stem):
                 face(lab, mine)
                 way()
                 lab.page.mouse.move(0, 0)
-                shown.append(lab.evaluate(FACE) == wanted)
+                shown.append(settled(lab) == wanted)
             if not all(shown):
                 wrong.append((name, getattr(other, name), shown))
     return wrong
