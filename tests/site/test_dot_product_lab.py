@@ -448,6 +448,20 @@ def test_a_changed_address_reaches_the_lab(open_lab):
     assert_shows(lab, query=4, n=5, mask="causal")
 
 
+def test_a_link_is_followed_while_the_last_move_is_being_written(open_lab):
+    """Its address came in between, now and then, and the link was lost."""
+    lab = open_lab()
+    lab.page.evaluate(
+        """() => {
+          const before = location.href;
+          location.hash = "#lab=dot_product&query=4&n=5";
+          history.replaceState(history.state, "", before);
+        }"""
+    )
+    expect(lab.locator(".lab-words label:visible")).to_have_count(5)
+    assert_shows(lab, query=4, n=5)
+
+
 def test_a_deep_link_is_there_at_once(open_lab):
     """Not after seconds of scrolling past what is above."""
     lab = open_lab()

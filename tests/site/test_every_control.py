@@ -8,12 +8,14 @@ those an option is chosen by its words.
 
 import importlib
 import json
+from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
 from guards import site_pages
 from guards.site_pages import control
 
+from selfattn import labs
 from selfattn.labs.machinery.lab import Lab
 from selfattn.labs.machinery.settings import Cells, Choice, Flag, Points, Words
 
@@ -204,7 +206,35 @@ WORDS = {
         "read": "Tiles read",
         "position": "Query at key",
     },
+    "window": {
+        "window": "Window",
+        "layers": "Layers",
+        "global_tokens": "Global tokens",
+        "token": "Token",
+        "causal": "causal",
+        "full_last": "last layer without a window",
+    },
+    "linear": {
+        "tokens": {"Tokens": ""},  # and its own options, as they are
+        "read": "Tokens written",
+        "gate": "Left at each token",
+        "delta": "delta rule",
+        "ask": "Ask with the key of token",
+    },
+    "devices": {
+        "ranks": "Ranks",
+        "n": "Tokens n",
+        "n_heads": "Heads",
+        "d_head": "Features of a head",
+        "link": {
+            "Link": "",
+            "NVLink": "NVLink: 450 GB/s each way",
+            "InfiniBand": "InfiniBand: 50 GB/s each way",
+            "Ethernet": "Ethernet: 1.25 GB/s each way",
+        },
+    },
 }
+IN_EFFICIENT = ("flash", "window", "linear")
 # Where some controls are to be seen.
 BEFORE = {
     ("dot_product", "length"): {"mask": "padding"},
@@ -485,7 +515,7 @@ def opened(open_lab, site_url):
     """Open the page of the lab of this name."""
 
     def start(stem):
-        folder = "efficient/" if stem == "flash" else ""
+        folder = "efficient/" if stem in IN_EFFICIENT else ""
         address = f"{site_url}book/{folder}{stem}.html"
         return open_lab(f"#lab={stem}&x=x", address=address)
 
@@ -513,6 +543,12 @@ def unlike(lab, stem):
             if not all(shown):
                 wrong.append((name, getattr(other, name), shown))
     return wrong
+
+
+def test_no_lab_is_left_out():
+    scripts = {path.stem for path in Path(labs.__file__).parent.glob("*.js")}
+    modules = {path.stem for path in Path(labs.__file__).parent.glob("*.py")}
+    assert {*WORDS} == scripts & modules
 
 
 @pytest.mark.parametrize("stem", WORDS)

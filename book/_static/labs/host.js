@@ -45,8 +45,8 @@
     });
   }
 
-  function takeLink(model, lab, name) {
-    const link = lab.readLink(location.hash, name, model.get("rules"));
+  function takeLink(model, lab, name, hash = location.hash) {
+    const link = lab.readLink(hash, name, model.get("rules"));
     if (!link) return false;
     model.setAll({ ...link.values, complaint: link.complaint });
     return true;
@@ -97,9 +97,11 @@
     place.addEventListener("lab-failed", (event) =>
       giveUp(place, event.detail), { once: true });
     keepLink(model, lab, name);
-    // A link within the page, or a step back, changes no more than this.
-    addEventListener("hashchange", () => {
-      if (takeLink(model, lab, name)) place.scrollIntoView();
+    // A link within the page, or a step back, changes no more than this. The
+    // address may by now be that of the move before: the event has its own.
+    addEventListener("hashchange", ({ newURL }) => {
+      if (takeLink(model, lab, name, new URL(newURL).hash))
+        place.scrollIntoView();
     });
     return asked && place;
   }
