@@ -1,12 +1,14 @@
 """`rolling(q, k, v, window)`: one token after another, from a ring."""
 
+from typing import Any
+
 import torch
 
 from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import Probe
 
 
-def tokens(n, window):
+def tokens(n: int, window: int) -> tuple[dict[str, Any], dict[str, int]]:
     """A text of n tokens, and a window."""
     return (
         {"q": "n d", "k": "n d", "v": "n d_v", "window": lambda _: window},
