@@ -3,6 +3,7 @@
 Where the row says that it did not hold, it must not: a strict xfail.
 """
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,15 @@ from record import read_record, runs_of, within
 BOOK = Path(__file__).resolve().parents[2] / "book"
 
 
+@cache
+def rows():
+    """The rows of all chapters, by the test of each; read once a run."""
+    return {row.test: row for row in read_record(BOOK / "conclusions")}
+
+
 def pytest_generate_tests(metafunc):
     """The settings of the row, with the runs that were made in each."""
-    rows = {row.test: row for row in read_record(BOOK / "conclusions")}
-    row = rows.get(metafunc.function.__name__)
+    row = rows().get(metafunc.function.__name__)
     if row is None or row.proved:
         return
     runs = runs_of(row, BOOK / "measurements")

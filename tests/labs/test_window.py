@@ -8,8 +8,9 @@ import torch
 from selfattn import sliding_window_attention
 from selfattn.labs.window import N, WindowLab, state
 
+START = WindowLab().values()
 EVERYWHERE = [
-    dict(zip(WindowLab().values(), values, strict=True))
+    dict(zip(START, values, strict=True))
     for values in itertools.product(
         [1, 2, 4, 7, 16], [1, 2, 6], [False, True], [0, 1, 3],
         [False, True], [0, 2, 9, 15],

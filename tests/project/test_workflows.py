@@ -121,11 +121,14 @@ def test_each_job_takes_these_steps_and_no_others():
     plain = "env ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1"
     plainly = f"{plain} {stages} notebooks"
     assert done("weekly", "plain") == [*BEGIN, prepare, plainly]
+    sites = ["python3 -m tools.setup.prepare book"]
+    sites += [".venv/bin/python -m tools.build.twice"]
+    assert done("weekly", "twice") == [*BEGIN, *sites]
     audit = "python3 -m pip_audit --no-deps --disable-pip -r requirements.txt"
     install = "python3 -m pip install pip-audit=="
     *first, said, last = done("weekly", "audit")
     assert (first, last) == (BEGIN, audit) and said.startswith(install)
-    jobs = {*campaigns, "newest", "plain", "audit"}
+    jobs = {*campaigns, "newest", "plain", "twice", "audit"}
     assert set(read("weekly")["jobs"]) == jobs
 
 

@@ -337,9 +337,14 @@ def link(mine):
     return "&".join(parts)
 
 
+def lead(lab, mine):
+    """Follow the link to these settings, and see them drawn."""
+    lab.page.evaluate(GO, link(mine))
+
+
 def face(lab, mine):
     """What the lab shows at these settings, which are reached by a link."""
-    lab.page.evaluate(GO, link(mine))
+    lead(lab, mine)
     return settled(lab)
 
 
@@ -536,7 +541,7 @@ def unlike(lab, stem):
             wanted = face(lab, other)
             shown = [wanted != before]
             for way in (by_keys, by_mouse):
-                face(lab, mine)
+                lead(lab, mine)
                 way()
                 lab.page.mouse.move(0, 0)
                 shown.append(settled(lab) == wanted)

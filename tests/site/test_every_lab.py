@@ -201,16 +201,19 @@ SAID_AFTER_MOVES = """(root) => {
     i % Math.ceil(explained.length / 6) === 0);
   const stale = [];
   const all = new Set();
-  for (const move of moves) for (const part of some) {
+  for (const move of moves) {
     reset.click();
-    if (!part[0].checkVisibility()) continue;
-    enter(...part);
     move();
-    if (!part[0].checkVisibility()) continue;
-    const said = line.textContent;
     const now = new Set(parts().map(says));
-    all.add(said);
-    if (!now.has(said)) stale.push(said);
+    for (const part of some) {
+      reset.click();
+      if (!part[0].checkVisibility()) continue;
+      enter(...part);
+      move();
+      if (!part[0].checkVisibility()) continue;
+      all.add(line.textContent);
+      if (!now.has(line.textContent)) stale.push(line.textContent);
+    }
   }
   return [all.size, stale];
 }"""
