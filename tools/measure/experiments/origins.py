@@ -17,9 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from selfattn import MultiHeadAttention
-from selfattn.data.dates import CHARACTERS, N_TARGET, date_batches
+from selfattn.data.dates import CHARACTERS, N_TARGET, date_batches, encode
 from selfattn.data.evidence import N_TOKENS, N, question_batches
 from selfattn.origins import (
+    AdditiveAttention,
     Convolution,
     MultiplicativeAttention,
     Recurrent,
@@ -35,7 +36,10 @@ ABOUT = (
     "right answers to 1000 other sequences. Guessing is right in half. The "
     "recurrent network answers from its last state, the others from the "
     "largest of each feature over all places, and so does 'recurrent, "
-    "largest'; 'earliest' is 'latest' with every text reversed."
+    "largest'; 'earliest' is 'latest' with every text reversed. Alignment: "
+    "the translator of one date after 200 steps; where it looks while it "
+    "writes 2021-03-09 for '9 March 2021' and six blanks: the weight of the "
+    "key in the row of the character, both counted from 0."
 )
 SEEDS = range(5)
 SETTINGS = [
@@ -65,6 +69,9 @@ SETTINGS += [
     for size in (64, 256, 1024)
 ]
 SETTINGS += [{"task": "dates", "dates": 2, "width": 64, "arm": "mean"}]
+SETTINGS += [
+    {"task": "alignment", "arm": arm} for arm in ("additive", "general")
+]
 SMALLEST = {
     "task": "question",
     "question": "pattern",
@@ -81,7 +88,8 @@ DATES_AT, QUESTIONS_AT = (200, 300, 400), (100, 200, 300)
 def run(seed: int, *, task: str, **setting: str | int) -> dict[str, float]:
     """Train once, and look at it three times on the way."""
     torch.manual_seed(seed)
-    return {"dates": translate, "question": answer}[task](seed, **setting)
+    tasks = {"dates": translate, "question": answer, "alignment": look_back}
+    return tasks[task](seed, **setting)
 
 
 class Blind(MultiplicativeAttention):
@@ -108,6 +116,7 @@ def looks(arm: str, width: int) -> nn.Module | None:
     return {
         "none": lambda: None,
         "general": lambda: MultiplicativeAttention(width, width),
+        "additive": lambda: AdditiveAttention(width, width, width),
         "blind": lambda: Blind(width, width),
         "mean": lambda: Mean(width, width),
     }[arm]()
@@ -119,28 +128,53 @@ def texts(size: int, dates: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
         yield source.reshape(size, -1), target.reshape(size, -1)
 
 
-def translate(
-    seed: int, *, dates: int, width: int, arm: str
-) -> dict[str, float]:
-    """Train a translator on texts that are always new."""
-    kinds = len(CHARACTERS)
-    model = Translator(kinds, kinds, width, attend=looks(arm, width))
+def learning(
+    model: Translator, batches: Iterator[tuple[Tensor, Tensor]], steps: int
+) -> Iterator[int]:
+    """Train a translator, a step at a time; how many were made."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    source, target = next(texts(200, dates, 10_000 + seed))
-    batches, found = texts(BATCH, dates, seed), {}
-    for step in range(1, DATES_AT[-1] + 1):
+    for step in range(1, steps + 1):
         x, y = next(batches)
         logits = model(x, F.pad(y, (1, 0))[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        yield step
+
+
+def translate(
+    seed: int, *, dates: int, width: int, arm: str
+) -> dict[str, float]:
+    """Train a translator on texts that are always new."""
+    kinds = len(CHARACTERS)
+    model = Translator(kinds, kinds, width, attend=looks(arm, width))
+    source, target = next(texts(200, dates, 10_000 + seed))
+    found = {}
+    for step in learning(model, texts(BATCH, dates, seed), DATES_AT[-1]):
         if step in DATES_AT:
             right = written(model, source, target)
             whole = right.unflatten(-1, (-1, N_TARGET)).all(dim=-1)
             found[f"characters {step}"] = right.float().mean().item()
             found[f"dates {step}"] = whole.float().mean().item()
     return found
+
+
+def look_back(seed: int, *, arm: str) -> dict[str, float]:
+    """Where a trained translator looks, a weight a pair of characters."""
+    kinds = len(CHARACTERS)
+    model = Translator(kinds, kinds, 64, attend=looks(arm, 64))
+    for _ in learning(model, texts(BATCH, 1, seed), DATES_AT[0]):
+        pass
+    source, target = encode("9 March 2021      "), encode("2021-03-09")
+    with torch.no_grad():
+        told = F.pad(target, (1, 0))[None, :-1]
+        rows = model.alignment(source[None], told)[0].tolist()
+    return {
+        f"{i}, {j}": weight
+        for i, row in enumerate(rows)
+        for j, weight in enumerate(row)
+    }
 
 
 @torch.no_grad()
