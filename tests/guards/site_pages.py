@@ -41,6 +41,13 @@ TOO_WIDE = """() => {
     .map((e) => `${e.tagName}.${e.className}`);
 }"""
 
+# Displayed formulas that scroll in their column; on a phone some must.
+CUT_OFF = """() => [...document.querySelectorAll(".katex-display")]
+  .filter((e) => e.parentElement.scrollWidth > e.parentElement.clientWidth + 1
+    || e.scrollWidth > e.clientWidth + 1)
+  .map((e) => e.querySelector(".katex-html").textContent.slice(0, 40))
+"""
+
 # Two elements with text of their own for each look: colours, size, weight,
 # and how see-through they and all that is behind them are.
 MARK_SPECIMENS = """(within) => {
@@ -212,6 +219,13 @@ def overflowing(page: Page) -> list[str]:
     return [f"{wide} pixels wide in a window of {window}: {parts}"]
 
 
+def cut_off(page: Page) -> list[str]:
+    """No formula is wider than its column, where the window is wide."""
+    if page.viewport_size["width"] <= PHONE:
+        return []
+    return [f"cut off: {formula}" for formula in page.evaluate(CUT_OFF)]
+
+
 def stray_glyphs(page: Page) -> list[str]:
     """No icon font is missing from the open page."""
     return [f"a missing glyph: {at}" for at in page.evaluate(STRAY_GLYPHS)]
@@ -220,6 +234,7 @@ def stray_glyphs(page: Page) -> list[str]:
 OPEN_PAGE: list[Callable[[Page], list[str]]] = [
     overweight,
     overflowing,
+    cut_off,
     stray_glyphs,
     inaccessible,  # last: it takes the page apart
 ]

@@ -151,6 +151,13 @@ def test_a_fault_on_a_visit_is_found(tmp_path, page, serving, body, says):
             "DIV.wide",
         ),
         (
+            site_pages.cut_off,
+            "<div style='width: 300px; overflow: auto'>"
+            "<span class='katex-display'><span class='katex-html'>"
+            f"{'wide' * 300}</span></span></div>",
+            "cut off: wide",
+        ),
+        (
             site_pages.stray_glyphs,
             "<style>i::before { content: '\\f002' }</style><i></i>",
             "I.::before",
