@@ -22,7 +22,7 @@ from record import (
 
 FEWEST_NUISANCES, FEWEST_VALUES = 2, 3
 MOST_ROWS = 10  # a chapter; what else it infers is hedged, or cut
-UNTRAINED = {COMPUTED, "cost", "devices", "stacks"}
+UNTRAINED = {COMPUTED, "cost", "devices", "overview", "stacks"}
 BUDGETS = {"rate", "steps"}
 # Experiments whose runs cannot bear a conclusion yet, and why not; the pages
 # say of them what came out, and infer nothing.

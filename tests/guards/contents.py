@@ -7,6 +7,7 @@ from tools.build.notebooks import files_in_contents
 WITHOUT_MODULE = {
     "intro": "it shows its lab, and leads to the chapters",
     "scaling": "its code is that of dot_product",
+    "efficient/overview": "it compares the mechanisms beside it",
     "bench": "it draws what tools/measure/bench has measured",
 }
 

@@ -21,6 +21,7 @@ from selfattn.labs.masks import MasksLab
 from selfattn.labs.models import ModelsLab
 from selfattn.labs.multihead import MultiheadLab
 from selfattn.labs.origins import OriginsLab
+from selfattn.labs.overview import OverviewLab
 from selfattn.labs.positions import PositionsLab
 from selfattn.labs.scaling import ScalingLab
 from selfattn.labs.window import WindowLab
@@ -165,6 +166,19 @@ def who_heard(lab):
     ]
 
 
+def left_to_choose(lab):
+    now = lab.chosen()
+    here = f"At {lab.n:,} tokens"
+    if not now.remain:
+        return [f"{here} nothing remains"]
+    average = now.average
+    return [
+        f"{here} {now.remain} of {len(now.rows)} remain",
+        "no errors" if average is None else f" is {average:.2f} off",
+        "The nearest is " if now.nearest else "operations: ",
+    ]
+
+
 # Each lab, and what its sentence must say, by the package.
 SAYS = {
     IntroLab: listened,
@@ -188,6 +202,7 @@ SAYS = {
     BlocksLab: leaks,
     ModelsLab: left_over,
     LookingInsideLab: looked_into,
+    OverviewLab: left_to_choose,
     FlashLab: collected,
     DevicesLab: shared_out,
     WindowLab: who_heard,

@@ -200,6 +200,21 @@ WORDS = {
         "d_k": "Width of keys dk",
         "d_v": "Width of values dv",
     },
+    "overview": {
+        "n": "Tokens n",
+        "memory": "Bytes of a head",
+        "inputs": {
+            "Errors on": "",
+            "normal": "normal: weight everywhere",
+            "far": "far: weight on one, anywhere",
+            "near": "near: weight on one, close by",
+            "first layer": "a trained model’s first layer",
+            "last layer": "a trained model’s last layer",
+        },
+        "error": {"Largest error": ""},  # and its own options, as they are
+        "causal": "causal",
+        "mask": "a mask of my own",
+    },
     "flash": {
         "scores": {"Scores": ""},
         "tiles": "Tiles",
@@ -234,7 +249,7 @@ WORDS = {
         },
     },
 }
-IN_EFFICIENT = ("flash", "window", "linear")
+IN_EFFICIENT = ("overview", "flash", "window", "linear")
 # Where some controls are to be seen.
 BEFORE = {
     ("dot_product", "length"): {"mask": "padding"},

@@ -128,6 +128,12 @@ LABS = {
         "n_q=4&n_k=4&d_k=3&d_v=3",
         set_to("n_q", "4 - move % 4"),
     ),
+    "overview": Lab(
+        ["n=8192&causal=true&inputs=far&error=none&mask=true&x=x"],
+        "n=2048&inputs=near&error=two+thirds",
+        set_to("memory", "move % 5"),
+        folder="efficient/",
+    ),
     "flash": Lab(
         ["scores=loud+last&tiles=8&read=8&position=x"],
         "tiles=8&read=8",
