@@ -37,7 +37,8 @@ export const tasks = [
     set: { ...whole, memory: 512 },
     ask: "8,192 tokens, no error, half a gibibyte a head: what remains?",
     answer: (values, now) => `${leftOver(now)}: ${inWords(now.cheapest)}. `
-      + "It saves bytes, and not one operation." },
+      + "It holds no table, and in causal order it leaves out what lies in "
+      + "the future; every other pair it compares." },
   { name: "2. weight everywhere",
     set: { ...free, inputs: "normal" },
     ask: "Normal queries and keys. Which is nearest of those that are not "
