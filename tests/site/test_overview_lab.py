@@ -23,7 +23,7 @@ def assert_shows(lab, **changed):
     mine = OverviewLab(**START | changed)
     now, shown = mine.chosen(), lab.evaluate(SHOWN)
     assert len(shown["rows"]) == len(MECHANISMS)
-    for row, (_, operations, held, error, why) in zip(
+    for row, (_, error, operations, held, why) in zip(
         now.rows, shown["rows"], strict=True
     ):
         assert why == (row.why or "remains")

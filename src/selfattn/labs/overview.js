@@ -56,7 +56,7 @@ const grouped = (number) =>
   String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 const mebibytes = (many) =>
   (many < 1024 ? `${many} MiB` : `${many / 1024} GiB`);
-const HEADS = ["mechanism", "operations", "bytes", "error", ""];
+const HEADS = ["mechanism", "error", "operations", "bytes", ""];
 
 function build(lab) {
   lab.row(
@@ -95,7 +95,7 @@ const known = (number, unit) =>
 const errorText = (error) => (error === null ? "–" : error.toFixed(2));
 
 function show(line, { operations, bytes, error, why }) {
-  const [, work, held, off, verdict] = line.cells;
+  const [, off, work, held, verdict] = line.cells;
   set(line, { class: why ? "lab-out" : null });
   write(work, known(operations, ""));
   write(held, known(bytes, "B"));
