@@ -24,6 +24,7 @@ from selfattn.labs.origins import OriginsLab
 from selfattn.labs.overview import OverviewLab
 from selfattn.labs.positions import PositionsLab
 from selfattn.labs.scaling import ScalingLab
+from selfattn.labs.sparse import SparseLab
 from selfattn.labs.window import WindowLab
 
 SETTINGS = 20  # each, drawn at random
@@ -179,6 +180,22 @@ def left_to_choose(lab):
     ]
 
 
+def reached(lab):
+    now = lab.state()
+    step, key = now.steps[lab.key], f"Key {lab.key + 1} "
+    told = [f"{key}it does not reach", f"{key}it sees", f"{key}it reaches"]
+    later = lab.causal and lab.key > lab.query
+    one = "1 key" if now.steps.count(1) == 1 else f"{now.steps.count(1)} keys"
+    ways = [str(m + 1) for m in now.ways] if step == 2 else []
+    return [
+        f"Query {lab.query + 1} sees {one} and reaches ",
+        f" {now.steps.count(2)} more in two steps",
+        f"{key}comes later" if later else told[step],
+        *ways,
+        f"{now.pairs} of {now.full} pairs",
+    ]
+
+
 # Each lab, and what its sentence must say, by the package.
 SAYS = {
     IntroLab: listened,
@@ -206,6 +223,7 @@ SAYS = {
     FlashLab: collected,
     DevicesLab: shared_out,
     WindowLab: who_heard,
+    SparseLab: reached,
     LinearLab: brought_back,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (

@@ -229,6 +229,13 @@ WORDS = {
         "causal": "causal",
         "full_last": "last layer without a window",
     },
+    "sparse": {
+        "pattern": {"Pattern": ""},
+        "stride": "Stride",
+        "query": "Query",
+        "key": "Key",
+        "causal": "causal",
+    },
     "linear": {
         "tokens": {"Tokens": ""},  # and its own options, as they are
         "read": "Tokens written",
@@ -249,7 +256,7 @@ WORDS = {
         },
     },
 }
-IN_EFFICIENT = ("overview", "flash", "window", "linear")
+IN_EFFICIENT = ("overview", "flash", "window", "sparse", "linear")
 # Where some controls are to be seen.
 BEFORE = {
     ("dot_product", "length"): {"mask": "padding"},

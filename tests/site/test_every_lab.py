@@ -146,6 +146,12 @@ LABS = {
         set_to("token", "move % 16"),
         folder="efficient/",
     ),
+    "sparse": Lab(
+        ["pattern=fixed&stride=5&causal=false&query=2&key=x"],
+        "pattern=strided&stride=4&query=15&key=1",
+        set_to("key", "move % 16"),
+        folder="efficient/",
+    ),
     "linear": Lab(
         ["tokens=one+twice&read=4&gate=0.5&delta=true&ask=x"],
         "tokens=alike&read=4&gate=0.9&delta=true&ask=3",
