@@ -325,3 +325,52 @@ def test_a_mask_that_a_layer_keeps_by_itself_can_be_claimed(formula):
     )
     assert early.mistake is not None, early
     assert early.mistake.name == "rolled before it is padded"
+
+
+class Normed(nn.Module):
+    """A formula of its own; its values are made by another's map."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(8, 8) for _ in "qkv")
+        self.norm = nn.LayerNorm(8)
+
+    def forward(self, x):
+        q, k = self.norm(self.q(x)), self.norm(self.k(x))
+        return (q @ k.mT).softmax(dim=-1) @ self.k(x)
+
+
+def test_a_map_that_moves_nothing_is_said_to_be_unused_and_no_more():
+    """What stands in its place cannot be told, and it was called the input."""
+    told = {"formula": "own", "causal": False, "n_heads": 1}
+    report = examine(Normed(), kind="self-attention", time_limit=None, **told)
+    assert report.mistake.name == "projection not used"
+
+
+class Padded(nn.Module):
+    """Padded keys are hidden by this number."""
+
+    def __init__(self, low):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(8, 8) for _ in "qkv")
+        self.low = low
+
+    def forward(self, x, key_padding_mask=None):
+        scores = self.q(x) @ self.k(x).mT / 8**0.5
+        if key_padding_mask is not None:
+            scores = scores.masked_fill(key_padding_mask[:, None], self.low)
+        return scores.softmax(dim=-1) @ self.v(x)
+
+
+def test_a_text_of_padding_becomes_what_was_told():
+    """Nothing was asked of one whose only mask is that for padding."""
+    told = {
+        "kind": "self-attention",
+        "n_heads": 1,
+        "padding": "block",
+        "empty_row": "nan",
+        "time_limit": None,
+    }
+    assert examine(Padded(-torch.inf), **told).passed
+    report = examine(Padded(-1e9), **told)
+    assert report.mistake.name == "empty row gives the average"

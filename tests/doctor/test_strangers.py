@@ -22,13 +22,21 @@ class FlatBlock(nn.Module):
         super().__init__()
         for name in ("q", "k", "v", "o"):
             setattr(self, name, nn.Linear(8, 8))
+        self.n_heads = 2
         self.up, self.down = nn.Linear(8, 12), nn.Linear(12, 8)
         self.norm_a, self.norm_b = nn.LayerNorm(8), nn.LayerNorm(8)
         self.wrong = wrong
 
     def attend(self, x):
-        q, k, v = self.q(x), self.k(x), self.v(x)
-        return self.o((q @ k.mT / math.sqrt(8)).softmax(dim=-1) @ v)
+        q, k, v = (
+            m(x).unflatten(-1, (2, 4)) for m in (self.q, self.k, self.v)
+        )
+        q, k, v = (y.transpose(1, 2) for y in (q, k, v))
+        heads = (q @ k.mT / math.sqrt(4)).softmax(dim=-1) @ v
+        if self.wrong != "merged without transpose":
+            heads = heads.transpose(1, 2)
+        out = self.o(heads.reshape(x.shape))
+        return out + x if self.wrong == "input added" else out
 
     def forward(self, x):
         brought = self.attend(self.norm_a(x))
@@ -69,6 +77,8 @@ def test_a_map_that_makes_all_three_is_not_taken_for_three():
         "residual subtracted",
         "no residual around the attention",
         "network without a bend",
+        "merged without transpose",
+        "input added",
     ],
 )
 def test_a_sublayer_wrongly_joined_has_its_name(name):
@@ -95,15 +105,16 @@ class Look(nn.Module):
 class Decoder(nn.Module):
     """A decoder block that calls its parts in a way of its own."""
 
-    def __init__(self, own="a"):
+    def __init__(self, own="a", triangle=torch.tril):
         super().__init__()
+        self.triangle = triangle
         self.a, self.c = Look(), Look()
         self.f = nn.Sequential(nn.Linear(8, 9), nn.ReLU(), nn.Linear(9, 8))
         self.n = nn.ModuleList(nn.LayerNorm(8) for _ in range(3))
         self.own = own
 
     def forward(self, x, y):
-        past = torch.ones(x.shape[1], x.shape[1]).tril().bool()
+        past = self.triangle(torch.ones(x.shape[1], x.shape[1])).bool()
         x = self.n[0](x + getattr(self, self.own)(x, x, past))
         x = self.n[1](x + self.c(x, y, None))
         return self.n[2](x + self.f(x))
@@ -122,6 +133,37 @@ def test_parts_are_called_as_the_block_calls_them():
     assert here(Decoder(), kind="decoder-block", **PARTS).passed
     report = here(Decoder("c"), kind="decoder-block", **PARTS)
     assert report.mistake.name == "attentions exchanged"
+    report = here(Decoder("a", torch.triu), kind="decoder-block", **PARTS)
+    assert report.mistake.name == "from the other side"
+
+
+class Wrapped(nn.Module):
+    """One wrapper around both sublayers: what is wrong, is wrong twice."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.mlp = nn.Sequential(nn.Linear(8, 9), nn.ReLU(), nn.Linear(9, 8))
+        self.norm_a, self.norm_b = nn.LayerNorm(8), nn.LayerNorm(8)
+        self.path = path
+
+    def forward(self, x):
+        x = self.path(x, self.norm_a, lambda y: self.attention(y, y, y)[0])
+        return self.path(x, self.norm_b, self.mlp)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (lambda x, norm, layer: x + layer(norm(norm(x))), "norm before and"),
+        (lambda x, norm, layer: x - layer(norm(x)), "residual subtracted"),
+        (lambda x, norm, layer: x + norm(layer(x)), "norm behind the sub"),
+    ],
+)
+def test_what_a_wrapper_does_to_all_sublayers_has_its_name(path, name):
+    report = here(Wrapped(path), kind="encoder-block", order="pre")
+    assert report.mistake is not None, report
+    assert report.mistake.name.startswith(name)
 
 
 class Cached(nn.Module):
@@ -138,6 +180,8 @@ class Cached(nn.Module):
             old = cache["k"], cache["v"]
             if self.wrong == "keys kept as values":
                 old = old[::-1]
+            if self.wrong == "rounded as it is read":
+                old = old[0].bfloat16().to(x.dtype), old[1]
             if self.wrong == "first text for all":
                 old = tuple(one[:1].expand_as(one) for one in old)
             pairs = [(old[0], k), (old[1], v)]
@@ -149,6 +193,11 @@ class Cached(nn.Module):
         if self.wrong == "no scale":
             q = q * 6**0.5
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=past)
+        weights = (q @ k.mT / 6**0.5).softmax(dim=-1)
+        if self.wrong == "mask after softmax":
+            out = weights * past @ v
+        if self.wrong == "weights averaged":
+            out = weights.mean(dim=1, keepdim=True).expand_as(weights) @ v
         if self.wrong == "kept in half precision":
             k, v = (x.bfloat16().to(x.dtype) for x in (k, v))
         if self.wrong == "last word not kept":
@@ -168,6 +217,8 @@ def call(model, x, cache):
         "new ones in front",
         "kept in half precision",
         "last word not kept",
+        "mask after softmax",
+        "weights averaged",
     ],
 )
 def test_a_cache_gives_a_decoder_away(name):
@@ -176,6 +227,57 @@ def test_a_cache_gives_a_decoder_away(name):
     report = here(Cached(name), kind="cached-decoder", **told)
     assert report.mistake is not None, report
     assert report.mistake.name == name
+
+
+def test_what_is_rounded_as_it_is_read_was_as_good_as_kept_so():
+    """Only what was there before is of few digits, and so nothing was seen."""
+    torch.manual_seed(0)
+    told = {"d_model": 6, "call": call}
+    wrong = Cached("rounded as it is read")
+    report = here(wrong, kind="cached-decoder", **told)
+    assert report.mistake.name == "kept in half precision"
+
+
+def written_over(model, x, cache):
+    """There is room for all, and the new ones are put at its beginning."""
+    k, v, start = cache or (x.new_zeros(2, 9, 6), x.new_zeros(2, 9, 6), 0)
+    k, v, n = k.clone(), v.clone(), x.shape[1]
+    k[: len(x), :n], v[: len(x), :n] = model.k(x), model.v(x)
+    end = start + n
+    seen = torch.arange(end) <= torch.arange(start, end)[:, None]
+    keys, values = k[: len(x), :end], v[: len(x), :end]
+    out = F.scaled_dot_product_attention(
+        model.q(x), keys, values, attn_mask=seen
+    )
+    return out, (k, v, end)
+
+
+def test_what_is_written_over_is_not_called_a_mask_left_out():
+    """A chunk saw later words of its own, where old ones should have been."""
+    torch.manual_seed(0)
+    told = {"d_model": 6, "call": written_over}
+    report = here(Cached(), kind="cached-decoder", **told)
+    assert report.mistake.name == "only the last chunk kept"
+
+
+def first_on_first(model, x, cache):
+    """Beside what it says itself, it hears but the beginning."""
+    q, k, v = model.q(x), model.k(x), model.v(x)
+    if cache is not None:
+        k, v = (
+            torch.cat((o, n), 1) for o, n in zip(cache, (k, v), strict=True)
+        )
+    seen = torch.ones(q.shape[1], k.shape[1]).tril().bool()
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    return x + out, (k, v)
+
+
+def test_a_path_past_the_layer_does_not_hide_where_a_mask_begins():
+    """Each token moved with itself, and it was called another mistake."""
+    torch.manual_seed(0)
+    told = {"d_model": 6, "call": first_on_first}
+    report = here(Cached(), kind="cached-decoder", **told)
+    assert report.mistake.name == "first on first"
 
 
 def test_a_sound_cache_gives_nothing_away():

@@ -32,6 +32,17 @@ def causal_flag_ignored():
 
 
 @mistake
+def itself_alone():
+    """Each token sees itself and nothing else.
+
+    Cause: The positions are compared with ==, or eye was meant to be tril;
+        or what came before is hidden where something else hides the rest.
+    Cure: j <= i.
+    Chapter: masks
+    """
+
+
+@mistake
 def one_mask_for_the_whole_batch():
     """Each sequence has the padding of the first.
 
@@ -49,6 +60,17 @@ def masked_with_too_small_a_number():
         of everyday size, such as -10 or -1: its exponential is a vote.
     Cure: Set them to -inf, whose exponential is 0.
     Chapter: masks#zero-is-a-vote
+    """
+
+
+@mistake
+def rows_wiped_that_see():
+    """Queries that may see something get nothing.
+
+    Cause: What should wipe out the rows that see nothing wipes out the
+        others: it is upside down.
+    Cure: weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0).
+    Chapter: masks#a-row-with-nothing-in-it
     """
 
 
@@ -82,6 +104,13 @@ def late_and_mended(weights, allowed):
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
+def wiped(weights, allowed):
+    """Zeros where a row may see something."""
+    if allowed is None:
+        return weights
+    return weights.masked_fill(allowed.any(dim=-1, keepdim=True), 0.0)
+
+
 def first_text(mask):
     """The mask of the first text, for all."""
     return mask[:1] if mask.ndim > 2 else mask
@@ -109,12 +138,13 @@ def edge(diagonal):
     )
 
 
+SMALL = (*map(float, range(1, 11)), 12.0, 15.0, 16.0, 20.0, 25.0)
 FILLS = (
     Deviation({"hide": without(0.0)}, functions.masked_with_zero),
     Deviation({"hide": multiplied}, functions.masked_with_zero),
     *(
         Deviation({"hide": without(-x)}, masked_with_too_small_a_number)
-        for x in (1.0, 2.0, 5.0, 10.0)
+        for x in SMALL
     ),
     *(
         Deviation({"hide": without(x)}, functions.masked_with_zero)
@@ -122,7 +152,7 @@ FILLS = (
     ),
     *(
         Deviation({"hide": added(x)}, masked_with_too_small_a_number)
-        for x in (1.0, 2.0, 5.0, 10.0)
+        for x in SMALL
     ),
     Deviation({"hide": as_ones}, functions.mask_added_to_the_scores),
     Deviation(
@@ -133,6 +163,7 @@ FILLS = (
         functions.mask_after_softmax_mended,
     ),
     Deviation({"hide": unchanged}, functions.mask_ignored),
+    Deviation({"after": wiped}, rows_wiped_that_see),
 )
 MEANINGS = (
     Deviation({"allow": turned}, functions.mask_upside_down),
@@ -148,6 +179,7 @@ TRIANGLES = (
         causal.first_on_first,
     ),
     Deviation({"past": lambda n, m: ~causal_mask(n, m)}, causal.upside_down),
+    Deviation({"past": lambda n, m: ~edge(1)(n, m)}, causal.upside_down),
     Deviation(
         {"past": lambda n, m: torch.ones(n, m).bool().triu(m - n)},
         causal.from_the_other_side,
@@ -155,6 +187,9 @@ TRIANGLES = (
     Deviation(
         {"past": lambda n, m: torch.ones(n, m).bool().tril(n - m)},
         causal.shifted_the_wrong_way,
+    ),
+    Deviation(
+        {"past": lambda n, m: edge(0)(n, m) & ~edge(-1)(n, m)}, itself_alone
     ),
     Deviation({"past": lambda n, m: None}, causal_flag_ignored),
 )

@@ -1,7 +1,7 @@
 """What an answer did, beside what the solution and every mistake do."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,8 +41,9 @@ def mistake_made(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
     if all(one.outcome.error is not None for one in seen):
         return None
     telling = sorted(seen, key=lambda one: one.probe not in wrong)
+    told = {one.rule.name for one in seen if one.rule}  # meant to be so
     for mistake in exercise.mistakes:
-        if agrees_on(exercise, mistake, telling):
+        if mistake.name not in told and agrees_on(exercise, mistake, telling):
             return mistake
     return None
 
@@ -93,24 +94,49 @@ def observe_known(
 
 
 def most_alike(
-    exercise: Exercise, seen: Sequence[Seen], findings: Sequence[Finding]
+    exercise: Exercise,
+    seen: Sequence[Seen],
+    findings: Sequence[Finding],
+    known: Iterable[Mistake],
 ) -> tuple[Mistake | None, list[Probe]]:
     """The mistake that accounts for most failures, and on which probes.
 
     Two mistakes at once are common, and then no single one agrees with the
     answer everywhere. A likeness must agree wherever the answer is right,
     and on at least half of the probes where it is wrong.
+
+    Args:
+        exercise: what was asked.
+        seen: what the answer did.
+        findings: where it is wrong.
+        known: the mistakes to compare with.
     """
-    failures = [finding.probe for finding in findings]
+    failures = {finding.probe for finding in findings}
     best: Mistake | None = None
     most: list[Probe] = []
-    for mistake in exercise.mistakes:
-        alike = [s.probe for s in seen if agrees(exercise, mistake, *s[:2])]
-        told = [probe for probe in alike if probe in failures]
-        failed = [s.probe for s in seen if s.outcome.error and s.probe in told]
-        agrees_elsewhere = len(alike) - len(told) == len(seen) - len(failures)
-        if failed or not agrees_elsewhere or 2 * len(told) < len(failures):
-            continue
+    for mistake in known:
+        told = told_by(exercise, mistake, seen, failures)
         if len(told) > len(most):
             best, most = mistake, told
     return best, most
+
+
+def told_by(
+    exercise: Exercise,
+    mistake: Mistake,
+    seen: Sequence[Seen],
+    failures: Collection[Probe],
+) -> list[Probe]:
+    """The failures that a mistake accounts for; none, if it is no likeness."""
+    told, left = [], len(failures) // 2
+    for one in sorted(seen, key=lambda one: one.probe not in failures):
+        failed = one.probe in failures
+        if agrees(exercise, mistake, *one[:2]):
+            if failed and one.outcome.error:
+                return []
+            told += [one.probe] if failed else []
+        elif not failed or not left:
+            return []
+        else:
+            left -= 1
+    return told

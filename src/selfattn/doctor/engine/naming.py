@@ -7,6 +7,7 @@ alone, where none of that shows: numbers that agree there with a deviation,
 and with no other, agree by its cause.
 """
 
+import functools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,25 +15,20 @@ from typing import Any
 
 import torch
 
-from selfattn.doctor.engine.comparison import difference
+from selfattn.doctor.engine.by_itself import by_itself, fault, is_value
+from selfattn.doctor.engine.comparison import TOLERANCE, difference
 from selfattn.doctor.engine.matching import (
     Seen,
     agrees,
     mistake_made,
     observe_known,
 )
-from selfattn.doctor.engine.outcome import (
-    Outcome,
-    alike,
-    observe,
-    undisturbed,
-)
-from selfattn.doctor.exercise import Exercise, Mistake, mistake
-from selfattn.doctor.probes import Inputs
-from selfattn.doctor.report import Difference
+from selfattn.doctor.engine.outcome import Outcome, observe
+from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.probes import Inputs, Probe
 
-FULL = (torch.float32, torch.float64)
-SECONDS = 1.0  # of the processor, to look for two mistakes at once
+LARGE, LARGEST = 10.0, 1000.0  # outputs of sound code are near one
+SECONDS = 3.0  # of the processor, to look for two mistakes at once
 
 
 def named(
@@ -46,51 +42,6 @@ def named(
         or alike_in_kind(exercise, seen)
         or by_itself(answer, exercise, seen)
     )
-
-
-@mistake
-def changed_in_place():
-    """It writes into what belongs to the caller.
-
-    Cause: +=, *=, an assignment to a part, or a method whose name ends in _.
-    Cure: Make a new tensor.
-    """
-
-
-@mistake
-def dropout_that_never_ends():
-    """Two calls with the same input give different outputs.
-
-    Cause: Something is drawn at random, in evaluation, too; F.dropout drops
-        unless it is told not to.
-    Cure: F.dropout(x, p, training=self.training), or nn.Dropout.
-    Chapter: dot_product
-    """
-
-
-def by_itself(
-    answer: Any, exercise: Exercise, seen: Sequence[Seen]
-) -> Mistake | None:
-    """What needs no comparison with any mistake to be seen."""
-    faults = [fault(exercise, one) for one in seen]
-    sorts = {found.sort for found in faults if found is not None}
-    if sorts == {"modifies"}:
-        told = {found.sentence for found in faults if found is not None}
-        return replace(changed_in_place, symptom=min(told))
-    if sorts and varies(answer, exercise, seen):
-        return dropout_that_never_ends
-    return None
-
-
-def varies(answer: Any, exercise: Exercise, seen: Sequence[Seen]) -> bool:
-    """Whether calls with one input give more than one output."""
-    for one in [one for one in seen if is_value(one)][:1]:
-        with undisturbed():
-            first, *others = (
-                exercise.run(answer, one.probe.make()) for _ in range(6)
-            )
-        return any(not alike(first, other) for other in others)
-    return False
 
 
 def inside(answer: Any, exercise: Exercise) -> Mistake | None:
@@ -117,10 +68,13 @@ def given_away(
     return None
 
 
-def explained(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
+def explained(
+    exercise: Exercise, seen: Sequence[Seen], second: bool = True
+) -> Mistake | None:
     """The mistake, or the two, that agree on all values in full precision.
 
-    Of several that do, the one that agrees on most of the rest.
+    Of several that do, the one that agrees on most of the rest. Pairs of
+    them are tried if there is a ``second`` look.
     """
     values = [plain(one) for one in seen if is_value(one)]
     failing = [one for one in values if fault(exercise, one) is not None]
@@ -137,7 +91,7 @@ def explained(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
         for one in (*exercise.mistakes, *exercise.deviations)
         if does(exercise, one, in_order)
     ]
-    if not found:
+    if not found and second:
         found = list(first_of(two(exercise, in_order)))
     return max(
         found,
@@ -196,20 +150,25 @@ def does(exercise: Exercise, known: Mistake, values: Iterable[Seen]) -> bool:
         expected = observe_known(exercise, known, one.probe)
         if expected.error is not None:
             return False
-        if difference(one.outcome, expected, one.probe.tolerance):
+        if difference(one.outcome, expected, allowed(one.probe, expected)):
             return False
     return True
 
 
-def is_value(one: Seen) -> bool:
-    """Whether a probe gave a value, of full precision, to be compared."""
-    return (
-        one.probe.dtype in FULL
-        and not one.probe.convention
-        and one.probe.experiment is None
-        and one.outcome.error is None
-        and isinstance(one.outcome.value, torch.Tensor)
-    )
+def allowed(probe: Probe, expected: Outcome) -> float | None:
+    """How far a value may be from a mistake's, None for as usual.
+
+    A mistake may divide by next to nothing, and then its numbers are large,
+    and rounding, in whatever is divided by, grows with their square.
+    """
+    value = expected.value
+    if not isinstance(value, torch.Tensor) or not value.numel():
+        return probe.tolerance
+    large = float(value.detach().abs().nan_to_num(0, 0, 0).max())
+    if large < LARGE:
+        return probe.tolerance
+    usual = probe.tolerance or TOLERANCE.get(value.dtype, 0.0)
+    return usual * min(large, LARGEST) ** 2
 
 
 def plain(one: Seen) -> Seen:
@@ -218,13 +177,13 @@ def plain(one: Seen) -> Seen:
     What becomes of the inputs is left out, too: it is another matter.
     """
     bare = Outcome(value=one.outcome.value)
-    return one._replace(probe=replace(one.probe, gradient=False), outcome=bare)
+    return one._replace(probe=forwards(one.probe), outcome=bare)
 
 
-def fault(exercise: Exercise, one: Seen) -> Difference | None:
-    """In what an outcome is not the solution's, if it is not."""
-    right = observe_known(exercise, one.rule, one.probe)
-    return difference(one.outcome, right, one.probe.tolerance)
+@functools.lru_cache(maxsize=2000)  # so that what is known of one is found
+def forwards(probe: Probe) -> Probe:
+    """A probe without gradients."""
+    return replace(probe, gradient=False)
 
 
 def alike_in_kind(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:

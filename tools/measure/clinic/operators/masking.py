@@ -42,7 +42,7 @@ def mask_upside_down(node: ast.AST) -> Iterator[str]:
         given = keyword(node, "attn_mask")
         if given:
             mask = text(given.value)
-            flipped = f"None if {mask} is None else ~{mask}"
+            flipped = f"None if ({mask}) is None else ~({mask})"
             yield with_option(node, 3, "attn_mask", flipped)
 
 

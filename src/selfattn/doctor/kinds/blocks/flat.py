@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from selfattn.doctor.deviations.design import USUAL, Design, attend
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.patient import Facts
+from selfattn.multihead import merge_heads, split_heads
 
 BENDS = ("relu", "gelu", "silu", "tanh", "sigmoid", "leaky_relu", "elu")
 HEADS = ("n_heads", "num_heads", "heads", "h", "n_head", "nhead", "nheads")
@@ -60,6 +61,9 @@ class Flat(NamedTuple):
     maps: tuple[Any, ...]
     n_heads: int
     design: Design = USUAL
+    split: Callable[[Tensor, int], Tensor] = split_heads
+    merge: Callable[[Tensor], Tensor] = merge_heads
+    end: Callable[[Tensor, Tensor], Tensor] = lambda output, x: output
 
     def __call__(
         self, x: Tensor, context: Any = None, mask: Any = None
@@ -67,11 +71,12 @@ class Flat(NamedTuple):
         """What each token of x is told by those of the context, or of x."""
         y = x if context is None else context
         q, k, v = (
-            one(t).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+            self.split(one(t), self.n_heads)
             for one, t in zip(self.maps, (x, y, y), strict=False)
         )
-        merged = attend(self.design, q, k, v, mask).transpose(1, 2).flatten(2)
-        return self.maps[3](merged) if len(self.maps) > 3 else merged
+        merged = self.merge(attend(self.design, q, k, v, mask))
+        output = self.maps[3](merged) if len(self.maps) > 3 else merged
+        return self.end(output, x)
 
 
 def found(block: nn.Module) -> Sequence[str] | None:

@@ -1,16 +1,16 @@
 """How sublayers are joined otherwise: each at its place, by its own norm."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.deviations import scores
+from selfattn.doctor.deviations import hiding
 from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
-from selfattn.doctor.kinds.blocks.flat import Flat
+from selfattn.doctor.kinds.blocks.lying import FLAT
 from selfattn.doctor.kinds.blocks.sublayers import add, alone_in_place
 
 Join = Callable[..., Tensor]  # of x, the sublayer, its norm, all norms, pre
@@ -45,6 +45,16 @@ def no_attention():
 
     Cause: What attention says is not added.
     Cure: x + attention(x).
+    Chapter: layers
+    """
+
+
+@mistake
+def no_residual():
+    """Deep stacks do not train, and their tokens become alike.
+
+    Cause: Each sublayer replaces x; nothing is added.
+    Cure: x + … around every sublayer.
     Chapter: layers
     """
 
@@ -281,10 +291,41 @@ def joins(place: str, alone_name: Any, out_name: Any, i: int) -> Any:
     return tuple(Deviation({place: way}, name) for way, name in ways)
 
 
+def everywhere(*places: str) -> Any:
+    """What may happen to all sublayers alike, as in a wrapper of theirs."""
+    ways = (
+        (alone, no_residual),
+        (subtracted, residual_subtracted),
+        (on_the_path, norm_on_the_path),
+        (normed_path_alone, norm_on_the_path),
+        (behind, norm_behind_the_sublayer),
+        (on_both_sides, norm_before_and_behind),
+        (normed_twice, norm_before_and_behind),
+        (unnormed, no_norm),
+    )
+    return tuple(
+        Deviation(dict.fromkeys(places, way), name) for way, name in ways
+    )
+
+
 def straightened(parts):
     """The parts, with a network that does not bend."""
     network = getattr(parts.feed_forward, "straight", parts.feed_forward)
     return parts._replace(feed_forward=network)
+
+
+def under(past):
+    """Parts whose attention to itself has another causal mask."""
+
+    def parts_of(parts):
+        def attend(x, mask=None):
+            n = x.shape[-2]
+            other = None if mask is None else past(n, n)
+            return parts.self_attention(x, mask=other)
+
+        return parts._replace(self_attention=attend)
+
+    return parts_of
 
 
 @mistake
@@ -298,82 +339,6 @@ def attentions_exchanged():
     """
 
 
-def inside(steps):
-    """Another step of an attention that lies flat in the block."""
-
-    def parts_of(parts):
-        own = parts[0]
-        if not isinstance(own, Flat):
-            return parts
-        other = own._replace(design=replace(own.design, **steps))
-        return parts._replace(**{parts._fields[0]: other})
-
-    return parts_of
-
-
-def by_maps(order):
-    """Another order of the maps of an attention that lies flat."""
-
-    def parts_of(parts):
-        own = parts[0]
-        if not isinstance(own, Flat):
-            return parts
-        maps = tuple(own.maps[i] for i in order if i < len(own.maps))
-        return parts._replace(**{parts._fields[0]: own._replace(maps=maps)})
-
-    return parts_of
-
-
-@mistake
-def no_output_projection():
-    """The heads' outputs are side by side, and never mixed.
-
-    Cause: What attention finds is not projected.
-    Cure: Project it before it is added.
-    Chapter: multihead
-    """
-
-
-@mistake
-def one_projection_for_two():
-    """Two of queries, keys and values are the same.
-
-    Cause: The projection of one is used for another, too.
-    Cure: Each has its own.
-    Chapter: multihead
-    """
-
-
-@mistake
-def queries_and_keys_exchanged():
-    """Rows and columns of your scores are exchanged.
-
-    Cause: The maps for queries and keys stand in each other's place.
-    Cure: q @ k.mT, with q = W_q(x).
-    Chapter: multihead
-    """
-
-
-FLAT = (
-    Deviation({"parts": by_maps((0, 1, 2))}, no_output_projection),
-    Deviation({"parts": by_maps((1, 0, 2, 3))}, queries_and_keys_exchanged),
-    Deviation({"parts": by_maps((0, 1, 1, 3))}, scores.keys_are_the_values),
-    *(
-        Deviation({"parts": by_maps((*order, 3))}, one_projection_for_two)
-        for order in ((0, 0, 2), (1, 1, 2), (0, 1, 0), (0, 2, 2))
-    ),
-    *(
-        Deviation({"parts": inside(one.steps)}, one.known)
-        for one in (
-            *scores.SCALES,
-            *scores.ENTRANCES,
-            *scores.SOFTMAXES,
-            *scores.MIXES,
-            *scores.PRECISION,
-            *scores.DETACHED,
-        )
-    ),
-)
 STRAIGHT = Deviation({"parts": straightened}, network_without_a_bend)
 EXCHANGED = (
     Deviation(
@@ -390,6 +355,7 @@ ENCODER = (
     *FLAT,
     *joins("first", no_residual_around_the_attention, no_attention, 0),
     *joins("second", no_residual_around_the_feed_forward, no_feed_forward, 1),
+    *everywhere("first", "second"),
     Deviation({"order": (1, 0)}, sublayers_exchanged),
     Deviation({"apart": True}, side_by_side),
     Deviation({"mask": lambda mask: None}, mask_not_passed_on),
@@ -402,6 +368,11 @@ DECODER = (
         "second", no_residual_around_the_cross_attention, no_cross_attention, 1
     ),
     *joins("third", no_residual_around_the_feed_forward, no_feed_forward, 2),
+    *everywhere("first", "second", "third"),
+    *(
+        Deviation({"parts": under(one.steps["past"])}, one.known)
+        for one in hiding.TRIANGLES[:-1]
+    ),
     *(
         Deviation({"order": order}, sublayers_exchanged)
         for order in ((1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0))

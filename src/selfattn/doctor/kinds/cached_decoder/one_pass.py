@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.exercises.multihead.attention import input_added
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.layer import exercise
 from selfattn.doctor.kinds.layer.parts import HEADS, by_word, number
@@ -39,7 +40,22 @@ def as_layer(patient: Any) -> tuple[Exercise, Callable[..., Tensor]] | None:
         for probe in of_layer.probes
         if not probe.needs and not probe.experiment
     )
-    return replace(of_layer, probes=plain), once(thing, patient)
+    return (
+        replace(
+            of_layer,
+            probes=plain,
+            mistakes=tuple(filter(is_one_here, of_layer.mistakes)),
+            deviations=tuple(filter(is_one_here, of_layer.deviations)),
+            second=lambda: filter(is_one_here, of_layer.second()),
+        ),
+        once(thing, patient),
+    )
+
+
+def is_one_here(known: Mistake) -> bool:
+    """Whether a layer's mistake is one of a decoder, which may add its x."""
+    both = (known, known.also or known)
+    return all(one.name != input_added.name for one in both)
 
 
 def once(thing: nn.Module, patient: Patient) -> Callable[..., Tensor]:

@@ -8,7 +8,9 @@ there says nothing of whether the decoder is ill, and much of why.
 import torch
 from torch import Tensor
 
+from selfattn.doctor.deviations import scores
 from selfattn.doctor.exercise import described, mistake
+from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.cached_decoder.kept import CHUNKS, Kept, history
@@ -23,6 +25,7 @@ from selfattn.doctor.kinds.cached_decoder.probes import (
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import numbers
 
+HALVES = (torch.float16, torch.bfloat16)
 OTHERWISE = "otherwise"  # something is to be seen that has no name
 
 
@@ -46,6 +49,8 @@ GIVEN_AWAY = (
             triangles.from_the_other_side,
             triangles.one_too_many,
             flags.keys_of_the_first_sequence,
+            scores.weights_averaged,
+            functions.mask_after_softmax,
         )
     ),
 )
@@ -55,6 +60,7 @@ UNSURE = (
     "new words at wrong distances",
     "keys kept as values",
     "not causal",
+    "not causal within a chunk",
     "only the last chunk kept",
 )
 
@@ -126,13 +132,17 @@ def is_first(patient: Patient, x: Tensor, one: Kept) -> bool:
 
 def is_rounded(x: Tensor) -> bool:
     """Whether numbers are of half precision, now or once."""
-    if x.dtype in (torch.float16, torch.bfloat16):
+    if x.dtype in HALVES:
         return True
     some = x[x != 0]
     return some.numel() > 8 and any(
-        torch.equal(some.to(half).to(some.dtype), some)
-        for half in (torch.float16, torch.bfloat16)
+        torch.equal(rounded_to(half, some), some) for half in HALVES
     )
+
+
+def rounded_to(half: torch.dtype, x: Tensor) -> Tensor:
+    """Numbers as a type of fewer digits holds them."""
+    return x.to(half).to(x.dtype)
 
 
 def of_lengths(lengths: list[int]) -> str:
@@ -159,6 +169,8 @@ def of_order(one: Kept, all_of: list[Kept], i: int) -> str:
         return "new ones in front"
     if torch.equal(front, old[:1].expand_as(old)):
         return "first text for all"
+    if any(torch.equal(front, rounded_to(half, old)) for half in HALVES):
+        return "kept in half precision"
     for j, other in enumerate(all_of):
         if j == i or other.after[0].shape != old.shape:
             continue
@@ -184,12 +196,35 @@ def in_what_it_sees(patient: Patient, x: Tensor) -> str:
     if torch.equal(seen.tril(1), seen) and seen.diagonal(1).all():
         return "one too many"
     if seen.triu(1).any():
+        if all_alike(patient, x):
+            return "weights averaged"
+        if are_only_fainter(patient, x):
+            return "mask after softmax"
         if not seen.diagonal()[1:].any():
             return "not itself and the first averages"
         return "not causal"
     if not across(patient, x):
         return "keys of the first sequence"
     return of_chunks(patient, x, seen)
+
+
+def all_alike(patient: Patient, x: Tensor) -> bool:
+    """Whether, in one pass, all tokens of a text are told the same."""
+    said = written(patient, x, at_once(x))  # type: ignore[arg-type]
+    return not bool(moved(said[:, :1].expand_as(said), said).any())
+
+
+def are_only_fainter(patient: Patient, x: Tensor) -> bool:
+    """Whether a later token makes what is said longer or shorter alone.
+
+    Then it shares in the weights, and what it says is not heard.
+    """
+    before, after = (
+        written(patient, y, at_once(x))[:, :-1]  # type: ignore[arg-type]
+        for y in (x, changed(x, -1))
+    )
+    cosine = torch.cosine_similarity(before, after, dim=-1)
+    return bool((cosine > 1 - EXACT / 10).all())
 
 
 def across(patient: Patient, x: Tensor) -> bool:
@@ -211,9 +246,15 @@ def of_chunks(patient: Patient, x: Tensor, once: Tensor) -> str:
     own = torch.block_diag(*(torch.ones(c, c) for c in CHUNKS)).bool()
     if torch.equal(seen, once & own):
         return "cache not read"
-    if (seen & ~once).any() and torch.equal(seen & ~once, seen & own & ~once):
-        return "not causal within a chunk"
-    if seen[1:, 0].all() and not seen[2:].diagonal(2).any():
+    more, less = seen & ~once, once & ~seen
+    if more.any() and torch.equal(more, more & own):
+        lost = "only the last chunk kept"  # written over by the new ones
+        return lost if less.any() else "not causal within a chunk"
+    first = torch.cat([torch.ones(c, seen.shape[1]).tril() for c in CHUNKS])
+    first = first.bool()
+    if torch.equal(seen, first) or torch.equal(
+        seen, first | torch.eye(len(seen)).bool()
+    ):
         return "first on first"
     return ""
 

@@ -129,7 +129,7 @@ def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:
     tiled = tuple(
         replace(known, answer=bound(at(tile, known.answer), table, always))
         for tile in (() if table else TILES_OF_OTHERS)
-        for known in (*tiles.OF_TILES, first_tile_left_out)
+        for known in OF_TILES
     )
     return {
         "deviations": (*singles(steps, answer), *tiled),
@@ -168,6 +168,21 @@ def first_tile_left_out(q, k, v, causal, claim):
     return tiles.shared(*tiles.summed(pieces[1:] or pieces))
 
 
+@mistake
+def sum_is_not_rescaled(q, k, v, causal, claim):
+    """Your output is too short, as soon as a later tile is larger.
+
+    Cause: With a new maximum the output shrinks, and the running sum is
+        forgotten.
+    Cure: Multiply both by exp(old maximum - new maximum).
+    Chapter: bench#in-tiles
+    """
+    output, _ = tiles.summed(tiles.tiles_of(q, k, v, causal))
+    _, total = tiles.summed(tiles.tiles_of(q, k, v, causal), shrink=False)
+    return tiles.shared(output, total)
+
+
+OF_TILES = (*tiles.OF_TILES, first_tile_left_out, sum_is_not_rescaled)
 TILES_OF_OTHERS = (1, 2, 3, 4, 5, 8, 16, 64, 128)
 
 

@@ -38,6 +38,17 @@ def one_projection_for_two():
 
 
 @mistake
+def projection_not_used():
+    """One of your projections makes no difference, and learns nothing.
+
+    Cause: It is made, and not called: another stands in its place, or what
+        it should project is taken as it is.
+    Cure: q, k and v, each of its own projection.
+    Chapter: multihead
+    """
+
+
+@mistake
 def key_heads_in_another_order():
     """Each head of queries meets the keys of another group.
 

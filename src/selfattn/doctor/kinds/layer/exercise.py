@@ -66,6 +66,8 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
                 cosine=facts.get("scores") == "cosine",
                 bias=facts.get("bias"),
             ),
+            # Whose causal mask is filled otherwise averages the past alone.
+            facts.get("empty_row") is not None and not facts["causal"],
         ),
     )
     return with_dropout(made, dropout)
@@ -77,6 +79,7 @@ class Own(NamedTuple):
     order: str = "qkv"
     longest: int | None = None
     formula: Formula = Formula()
+    empty: bool = False  # whether it was told what an empty row becomes
 
 
 @lru_cache(maxsize=32)  # one object, so that its reference is one, too
@@ -115,11 +118,13 @@ def of_module(
     if parts is None:
         raise UnclearError("Its heads do not divide its projections.")
     d_model, d_context = parts.q.W.shape[0], parts.k.W.shape[0]
+    wide = d_model, d_context, cross
+    asked = within(probes.of_widths(*wide), own)
     exercise = Exercise(
         "cross-attention" if cross else "self-attention",
         asks=ASKS,
         solution=layer,
-        probes=within(probes.of_widths(d_model, d_context, cross), own),
+        probes=asked + (probes.of_an_empty_text(*wide) if own.empty else ()),
         by_name=BY_NAME,
         mistakes=possible(MISTAKES, causal, table),
         optional=probes.OPTIONAL,
@@ -192,8 +197,7 @@ def of_properties(
 
 
 GIVEN_AWAY = (
-    described(deviations.one_projection_for_two),
-    heads.values_not_projected,
+    described(deviations.projection_not_used),
     heads.no_output_projection,
 )
 

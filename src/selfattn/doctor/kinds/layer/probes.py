@@ -141,6 +141,25 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
     ]
 
 
+def nothing_real(sizes: Sizes) -> Tensor:
+    """The same, but that the last text is all padding."""
+    seen = real(sizes)
+    seen[-1] = False
+    return seen
+
+
+def of_an_empty_text(
+    d_model: int, d_context: int, cross: bool
+) -> tuple[Probe, ...]:
+    """What one asks of whom was told what becomes of a query without keys."""
+    x = ACROSS if cross else WITHIN
+    claim = "in a text that is all padding, a query gets zeros"
+    padded = {**x, "padding": nothing_real}
+    return as_wide(
+        [Probe(claim, padded, convention="empty_row")], d_model, d_context
+    )
+
+
 def needs(probe: Probe) -> tuple[str, ...]:
     """What of `OPTIONAL` a probe asks for."""
     asked = {

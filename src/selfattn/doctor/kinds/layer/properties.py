@@ -37,9 +37,9 @@ def padded_in_front(sizes: Sizes) -> Tensor:
 
 
 PARTS = (
-    ("q", "the projection of the queries tells", "one projection for two"),
-    ("k", "the projection of the keys tells", "one projection for two"),
-    ("v", "the projection of the values tells", "values not projected"),
+    ("q", "the projection of the queries tells", "projection not used"),
+    ("k", "the projection of the keys tells", "projection not used"),
+    ("v", "the projection of the values tells", "projection not used"),
     ("out", "the projection of the output tells", "no output projection"),
 )
 

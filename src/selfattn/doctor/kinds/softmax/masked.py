@@ -1,6 +1,6 @@
 """A softmax that is told, in a second argument, what is forbidden."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,12 @@ from selfattn.doctor.deviations.design import (
     pairs,
     singles,
 )
-from selfattn.doctor.exercise import Exercise, UnusableError, mistake_as
+from selfattn.doctor.exercise import (
+    Exercise,
+    Mistake,
+    UnusableError,
+    mistake_as,
+)
 from selfattn.doctor.kinds.softmax import mistakes as bank
 from selfattn.doctor.probes import Probe, Sizes, some_keys
 
@@ -128,7 +133,7 @@ def under_masks(exercise: Exercise) -> Exercise:
         solution=by(PLAIN),
         probes=(*plain, *PROBES),
         by_name=("mask",),
-        mistakes=(*bank.MISTAKES, *rules),
+        mistakes=(*of_hidden(bank.MISTAKES), *rules),
         optional={**exercise.optional, **OPTIONAL},
         conventions={"empty_row": RULES},
         deviations=(
@@ -136,8 +141,30 @@ def under_masks(exercise: Exercise) -> Exercise:
             *singles(STEPS, in_one_branch(False)),
             *singles(STEPS, in_one_branch(True)),
         ),
-        second=lambda: pairs(STEPS, answer, hiding.SAFE),
+        second=lambda: (
+            *pairs(STEPS, answer, hiding.SAFE),
+            *pairs(STEPS, in_one_branch(True)),
+        ),
     )
+
+
+def of_hidden(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
+    """The mistakes of those without a mask, made where it has hidden scores.
+
+    What an empty row becomes is left out: of that there are others.
+    """
+
+    def masked(known: Mistake) -> Callable[..., Any]:
+        def weights(values: Tensor, mask: Tensor | None = None) -> Any:
+            if mask is not None:
+                values = values.masked_fill(~mask, -torch.inf)
+            return known.answer(values)
+
+        return weights
+
+    for known in mistakes:
+        if not known.name.startswith("empty row"):
+            yield replace(known, answer=masked(known))
 
 
 def as_lengths(mask: Tensor) -> Tensor:

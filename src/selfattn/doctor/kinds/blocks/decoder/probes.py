@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from selfattn.doctor.kinds.blocks.probes import round_the_end
-from selfattn.doctor.probes import Probe, Sizes, in_other_order
+from selfattn.doctor.probes import Probe, Sizes, in_other_order, louder
 
 
 def in_context(sizes: Sizes) -> Tensor:
@@ -31,6 +31,13 @@ def of_width(d_model: int) -> tuple[Probe, ...]:
             "a context as long as the text is no harder",
             both,
             {**sizes, "n_k": 5},
+        ),
+        Probe(
+            "loud tokens are no harder",
+            both,
+            sizes,
+            change=louder("x", times=30.0),
+            tolerance=0.05,
         ),
         Probe(
             "the order in memory does not matter",

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from selfattn.doctor.kinds.blocks.probes import round_the_end
-from selfattn.doctor.probes import Probe, Sizes, in_other_order
+from selfattn.doctor.probes import Probe, Sizes, in_other_order, louder
 
 
 def among_themselves(sizes: Sizes) -> Tensor:
@@ -26,6 +26,13 @@ def of_width(d_model: int) -> tuple[Probe, ...]:
             "as many sequences as tokens are no harder",
             x,
             {**sizes, "batch": 5},
+        ),
+        Probe(
+            "loud tokens are no harder",
+            x,
+            sizes,
+            change=louder("x", times=30.0),
+            tolerance=0.05,
         ),
         Probe(
             "the order in memory does not matter",

@@ -2,7 +2,8 @@
 
 import torch
 
-from selfattn.doctor.exercise import mistake
+from selfattn.doctor.deviations import hiding
+from selfattn.doctor.exercise import mistake, mistake_as
 from selfattn.doctor.exercises.masks.causal import (
     CAUSAL,
     first_on_first,
@@ -21,14 +22,8 @@ def everything_allowed(n_q, n_k):
     return torch.ones(n_q, n_k, dtype=torch.bool)
 
 
-@mistake
+@mistake_as(hiding.itself_alone)
 def itself_alone(n_q, n_k):
-    """Each token sees itself and nothing else.
-
-    Cause: The positions are compared with ==, or eye was meant to be tril.
-    Cure: j <= i.
-    Chapter: masks
-    """
     return triangle(n_q, n_k, n_k - n_q) & ~triangle(n_q, n_k, n_k - n_q - 1)
 
 

@@ -7,6 +7,7 @@ from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.norms import calling
 from selfattn.doctor.kinds.norms.layer_norm.mistakes import (
     CONVENTIONS,
+    DEVIATIONS,
     MISTAKES,
 )
 from selfattn.doctor.kinds.norms.layer_norm.probes import PROBES
@@ -18,6 +19,7 @@ REFERENCE = dataclasses.replace(
     mistakes=MISTAKES,
     optional=calling.OPTIONAL,
     conventions=CONVENTIONS,
+    deviations=DEVIATIONS,
 )
 
 KIND = Kind(

@@ -30,9 +30,21 @@ def computed_in_float32(x, gain, shift, eps):
     return LAYER_NORM.solution(*narrow, eps).to(x.dtype)
 
 
+@mistake
+def one_plus_the_gain(x, gain, shift, eps):
+    """Each number is larger by one normalised x.
+
+    Cause: It multiplies by 1 + gain, as those do whose gains start at 0.
+    Cure: Multiply by gain, which starts at 1.
+    Chapter: layers
+    """
+    return LAYER_NORM.solution(x, 1 + gain, shift, eps)
+
+
 MISTAKES = (
     *LAYER_NORM.mistakes,
     variance_squared,
     computed_in_float32,
 )
+DEVIATIONS = (one_plus_the_gain,)
 CONVENTIONS = {"precision": {"exact": None, "float32": computed_in_float32}}

@@ -3,7 +3,11 @@
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind
 from selfattn.doctor.kinds.norms import calling
-from selfattn.doctor.kinds.norms.rms_norm.mistakes import CONVENTIONS, MISTAKES
+from selfattn.doctor.kinds.norms.rms_norm.mistakes import (
+    CONVENTIONS,
+    DEVIATIONS,
+    MISTAKES,
+)
 from selfattn.doctor.kinds.norms.rms_norm.probes import PROBES
 from selfattn.doctor.kinds.norms.rms_norm.reference import normal
 
@@ -28,6 +32,7 @@ REFERENCE = Exercise(
     mistakes=MISTAKES,
     optional=calling.OPTIONAL,
     conventions=CONVENTIONS,
+    deviations=DEVIATIONS,
 )
 
 KIND = Kind(

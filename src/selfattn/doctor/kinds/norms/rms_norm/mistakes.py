@@ -2,7 +2,7 @@
 
 import torch
 
-from selfattn.doctor.exercise import mistake
+from selfattn.doctor.exercise import mistake, mistake_as
 from selfattn.doctor.kinds.norms.rms_norm.reference import normal
 
 
@@ -130,6 +130,12 @@ def mean_of_absolute_values(x, gain, eps):
     return (wide / (size + eps) * gain).to(x.dtype)
 
 
+@mistake_as(mean_of_absolute_values)
+def root_of_the_mean_of_absolute_values(x, gain, eps):
+    wide = x.float() if x.element_size() < 4 else x
+    return scaled(wide, wide.abs().mean(-1, keepdim=True), gain, eps)
+
+
 @mistake
 def over_the_tokens(x, gain, eps):
     """Each feature is normalised over the tokens.
@@ -248,6 +254,7 @@ MISTAKES = (
     float32_returned,
     changed_in_place,
 )
+DEVIATIONS = (root_of_the_mean_of_absolute_values,)
 CONVENTIONS = {
     "precision": {
         "exact": None,

@@ -5,7 +5,10 @@ import dataclasses
 from selfattn.doctor.exercises.positions.rope import ROPE
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.positions.rotary.calling import FACTS, adapt, read
-from selfattn.doctor.kinds.positions.rotary.mistakes import MISTAKES
+from selfattn.doctor.kinds.positions.rotary.mistakes import (
+    DEVIATIONS,
+    MISTAKES,
+)
 from selfattn.doctor.kinds.positions.rotary.probes import OPTIONAL, PROBES
 
 REFERENCE = dataclasses.replace(
@@ -14,6 +17,7 @@ REFERENCE = dataclasses.replace(
     probes=PROBES,
     mistakes=MISTAKES,
     optional=OPTIONAL,
+    deviations=DEVIATIONS,
 )
 
 KIND = Kind(

@@ -2,9 +2,10 @@
 
 import torch
 
-from selfattn.doctor.exercise import mistake
+from selfattn.doctor.exercise import mistake, mistake_as
+from selfattn.doctor.exercises.positions import rope as rotations
 from selfattn.doctor.exercises.positions.rope import ROPE, angles, turned
-from selfattn.positions import rope
+from selfattn.positions import halves_to_pairs, pairs_to_halves, rope
 
 
 @mistake
@@ -46,6 +47,42 @@ def sines_without_cosines(x, offset):
     )
 
 
+@mistake
+def base_of_a_thousand(x, offset):
+    """Your slow pairs turn too fast.
+
+    Cause: The base is 1000.
+    Cure: 10000, or the base that your weights were trained with.
+    Chapter: positions
+    """
+    d = x.shape[-1]
+    rate = 1000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    steps = torch.arange(offset, offset + x.shape[-2], dtype=torch.float64)
+    return turned(x, steps[:, None] * rate)
+
+
+@mistake_as(rotations.halves_paired)
+def halves_paired_and_put_side_by_side(x, offset):
+    return rope(halves_to_pairs(x), offset=offset)
+
+
+@mistake_as(rotations.halves_paired)
+def neighbours_paired_and_put_into_halves(x, offset):
+    return rope(pairs_to_halves(x), offset=offset)
+
+
+@mistake_as(rotations.sorted_into_halves)
+def halves_put_side_by_side(x, offset):
+    return halves_to_pairs(rope(x, offset=offset))
+
+
+DEVIATIONS = (
+    base_of_a_thousand,
+    # What of two conventions is mixed, seen from either.
+    halves_paired_and_put_side_by_side,
+    neighbours_paired_and_put_into_halves,
+    halves_put_side_by_side,
+)
 MISTAKES = (
     *ROPE.mistakes,
     nothing_turned,

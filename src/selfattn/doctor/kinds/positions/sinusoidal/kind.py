@@ -9,12 +9,16 @@ from selfattn.doctor.kinds.positions.sinusoidal.calling import (
     adapt,
     read,
 )
-from selfattn.doctor.kinds.positions.sinusoidal.mistakes import MISTAKES
+from selfattn.doctor.kinds.positions.sinusoidal.mistakes import (
+    DEVIATIONS,
+    MISTAKES,
+)
 
 REFERENCE = dataclasses.replace(
     SINUSOIDAL,
     name="sinusoidal",
     mistakes=MISTAKES,
+    deviations=DEVIATIONS,
     optional={
         "odd": "an odd number of features",
         "single": "a single feature",

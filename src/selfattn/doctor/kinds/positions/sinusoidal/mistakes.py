@@ -66,6 +66,30 @@ def cosines_one_step_on(n, d_model):
 
 
 @mistake
+def sines_alone(n, d_model):
+    """Odd features are sines, too: a pair says the same twice.
+
+    Cause: sin in both places, so that position 0 is all zeros.
+    Cure: Even features are sines, odd ones cosines.
+    Chapter: positions
+    """
+    p, two_i = numbered(n, d_model)
+    return (p * 10_000.0 ** (-two_i / d_model)).sin().float()
+
+
+@mistake
+def cosines_alone(n, d_model):
+    """Even features are cosines, too: a pair says the same twice.
+
+    Cause: cos in both places, so that position 0 is all ones.
+    Cure: Even features are sines, odd ones cosines.
+    Chapter: positions
+    """
+    p, two_i = numbered(n, d_model)
+    return (p * 10_000.0 ** (-two_i / d_model)).cos().float()
+
+
+@mistake
 def degrees(n, d_model):
     """Even the fastest feature turns slowly.
 
@@ -90,6 +114,7 @@ def position_divided_as_a_whole_number(n, d_model):
     return waves(p * 10_000.0 ** -(two_i // d_model))
 
 
+DEVIATIONS = (sines_alone, cosines_alone)
 MISTAKES = (
     *SINUSOIDAL.mistakes,
     exponent_and_base_exchanged,

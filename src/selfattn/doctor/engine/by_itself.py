@@ -1,0 +1,124 @@
+"""What needs no comparison with any mistake to be seen."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import torch
+
+from selfattn.doctor.engine.comparison import difference
+from selfattn.doctor.engine.matching import Seen, observe_known
+from selfattn.doctor.engine.outcome import Outcome, alike, undisturbed
+from selfattn.doctor.exercise import Exercise, Mistake, mistake
+from selfattn.doctor.report import Difference
+
+FULL = (torch.float32, torch.float64)
+
+
+@mistake
+def changed_in_place():
+    """It writes into what belongs to the caller.
+
+    Cause: +=, *=, an assignment to a part, or a method whose name ends in _.
+    Cure: Make a new tensor.
+    """
+
+
+@mistake
+def another_type_returned():
+    """It returns another number type than it was given.
+
+    Cause: Something on the way, such as a table or .float(), has a type of
+        its own, and the result is not turned back.
+    Cure: .to(x.dtype) at the end, or make what is added in x's type.
+    """
+
+
+@mistake
+def axes_in_another_order():
+    """The numbers are right, and two axes are exchanged.
+
+    Cause: The last step puts the axes in another order: a transpose too many
+        or too few, or the letters behind the arrow of an einsum.
+    Cure: The axes in which the values came.
+    """
+
+
+@mistake
+def dropout_that_never_ends():
+    """Two calls with the same input give different outputs.
+
+    Cause: Something is drawn at random, in evaluation, too; F.dropout drops
+        unless it is told not to.
+    Cure: F.dropout(x, p, training=self.training), or nn.Dropout.
+    Chapter: dot_product
+    """
+
+
+def by_itself(
+    answer: Any, exercise: Exercise, seen: Sequence[Seen]
+) -> Mistake | None:
+    """What needs no comparison with any mistake to be seen."""
+    faults = [found for one in seen if (found := fault(exercise, one))]
+    sorts = {found.sort for found in faults}
+    told = sorted(found.sentence for found in faults)
+    if sorts == {"modifies"}:
+        return replace(changed_in_place, symptom=told[0])
+    in_place = [words for words in told if "inplace" in words]
+    if in_place and sorts <= {"modifies", "gradient"}:
+        return replace(changed_in_place, symptom=in_place[0])
+    if sorts == {"dtype"}:
+        return replace(another_type_returned, symptom=told[0])
+    if "shape" in sorts and are_turned(exercise, seen):
+        return axes_in_another_order
+    if sorts and varies(answer, exercise, seen):
+        return dropout_that_never_ends
+    return None
+
+
+def are_turned(exercise: Exercise, seen: Sequence[Seen]) -> bool:
+    """Whether all values are right, but for two axes that are exchanged."""
+    wrong = [one for one in seen if is_value(one) and fault(exercise, one)]
+    return bool(wrong) and any(
+        all(is_turned(exercise, one, axes) for one in wrong)
+        for axes in combinations(range(-4, 0), 2)
+    )
+
+
+def is_turned(exercise: Exercise, one: Seen, axes: tuple[int, int]) -> bool:
+    """Whether a value is right once two of its axes are exchanged."""
+    right, mine = observe_known(exercise, one.rule, one.probe), one.outcome
+    if not isinstance(mine.value, torch.Tensor) or mine.value.ndim < -axes[0]:
+        return False
+    turned = Outcome(value=mine.value.transpose(*axes))
+    bare = Outcome(value=right.value)
+    return difference(turned, bare, one.probe.tolerance) is None
+
+
+def varies(answer: Any, exercise: Exercise, seen: Sequence[Seen]) -> bool:
+    """Whether calls with one input give more than one output."""
+    for one in [one for one in seen if is_value(one)][:1]:
+        with undisturbed():
+            first, *others = (
+                exercise.run(answer, one.probe.make()) for _ in range(6)
+            )
+        return any(not alike(first, other) for other in others)
+    return False
+
+
+def fault(exercise: Exercise, one: Seen) -> Difference | None:
+    """In what an outcome is not the solution's, if it is not."""
+    right = observe_known(exercise, one.rule, one.probe)
+    return difference(one.outcome, right, one.probe.tolerance)
+
+
+def is_value(one: Seen) -> bool:
+    """Whether a probe gave a value, of full precision, to be compared."""
+    return (
+        one.probe.dtype in FULL
+        and not one.probe.convention
+        and one.probe.experiment is None
+        and one.outcome.error is None
+        and isinstance(one.outcome.value, torch.Tensor)
+    )
