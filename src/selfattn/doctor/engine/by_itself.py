@@ -56,7 +56,7 @@ def dropout_that_never_ends():
     """
 
 
-def by_itself(
+def seen_alone(
     answer: Any, exercise: Exercise, seen: Sequence[Seen]
 ) -> Mistake | None:
     """What needs no comparison with any mistake to be seen."""

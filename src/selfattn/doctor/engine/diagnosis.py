@@ -9,7 +9,7 @@ from selfattn.doctor.engine.allowances import (
     refusals,
     without_conventions,
 )
-from selfattn.doctor.engine.likeness import likeness
+from selfattn.doctor.engine.likeness import nearest
 from selfattn.doctor.engine.matching import (
     Seen,
     mistake_made,
@@ -146,7 +146,7 @@ def explain(case: Case) -> Report:
     answer, exercise, seen, report, _ = case
     if report.mistake is not None or not report.findings:
         return report
-    alike, told = likeness(exercise, seen, report.findings)
+    likeness, told = nearest(exercise, seen, report.findings)
     # What the likeness explains is told; what it leaves is to be shown.
     rest = [found for found in report.findings if found.probe not in told]
     # What is wrong whatever one's conventions comes before what may not be.
@@ -159,7 +159,7 @@ def explain(case: Case) -> Report:
     others = (f for f in report.findings if f.probe is not first.probe)
     return report.with_(
         findings=(first, *others),
-        likeness=alike,
+        likeness=likeness,
         alike_on=len(told),
         snippet=code,
     )

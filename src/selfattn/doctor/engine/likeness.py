@@ -20,7 +20,7 @@ SECONDS = 2.0  # of the processor, for what is like a part of no kind
 MASKS = {"mask", "rows", "texts", "causal", "flag", "both", "padding"}
 
 
-def likeness(
+def nearest(
     exercise: Exercise, seen: Sequence[Seen], findings: Sequence[Finding]
 ) -> tuple[Mistake | None, list[Probe]]:
     """The mistake that accounts for most, or for a part; on which probes."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from selfattn.doctor.engine.by_itself import by_itself, fault, is_value
+from selfattn.doctor.engine.by_itself import fault, is_value, seen_alone
 from selfattn.doctor.engine.comparison import TOLERANCE, difference
 from selfattn.doctor.engine.matching import (
     Seen,
@@ -40,7 +40,7 @@ def named(
         or given_away(answer, exercise, seen)
         or explained(exercise, seen)
         or alike_in_kind(exercise, seen)
-        or by_itself(answer, exercise, seen)
+        or seen_alone(answer, exercise, seen)
     )
 
 

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from selfattn.doctor.probes import Probe, Sizes, louder
+
 
 def round_the_end(n: int, n_k: int) -> Tensor:
     """A mask, (n, n_k): token i sees keys i and i + 1, round the end.
@@ -12,3 +14,14 @@ def round_the_end(n: int, n_k: int) -> Tensor:
     """
     i = torch.arange(n)[:, None]
     return (torch.arange(n_k) - i) % n_k < 2
+
+
+def of_loud_tokens(inputs: dict[str, str], sizes: Sizes) -> Probe:
+    """A probe whose scores are so far apart that exponentials overflow."""
+    return Probe(
+        "loud tokens are no harder",
+        inputs,
+        sizes,
+        change=louder("x", times=30.0),
+        tolerance=0.05,
+    )

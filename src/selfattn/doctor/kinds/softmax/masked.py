@@ -154,7 +154,7 @@ def of_hidden(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
     What an empty row becomes is left out: of that there are others.
     """
 
-    def masked(known: Mistake) -> Callable[..., Any]:
+    def on_hidden(known: Mistake) -> Callable[..., Any]:
         def weights(values: Tensor, mask: Tensor | None = None) -> Any:
             if mask is not None:
                 values = values.masked_fill(~mask, -torch.inf)
@@ -164,7 +164,7 @@ def of_hidden(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
 
     for known in mistakes:
         if not known.name.startswith("empty row"):
-            yield replace(known, answer=masked(known))
+            yield replace(known, answer=on_hidden(known))
 
 
 def as_lengths(mask: Tensor) -> Tensor:

@@ -2,8 +2,11 @@
 
 from torch import Tensor
 
-from selfattn.doctor.kinds.blocks.probes import round_the_end
-from selfattn.doctor.probes import Probe, Sizes, in_other_order, louder
+from selfattn.doctor.kinds.blocks.probes import (
+    of_loud_tokens,
+    round_the_end,
+)
+from selfattn.doctor.probes import Probe, Sizes, in_other_order
 
 
 def in_context(sizes: Sizes) -> Tensor:
@@ -32,13 +35,7 @@ def of_width(d_model: int) -> tuple[Probe, ...]:
             both,
             {**sizes, "n_k": 5},
         ),
-        Probe(
-            "loud tokens are no harder",
-            both,
-            sizes,
-            change=louder("x", times=30.0),
-            tolerance=0.05,
-        ),
+        of_loud_tokens(both, sizes),
         Probe(
             "the order in memory does not matter",
             both,

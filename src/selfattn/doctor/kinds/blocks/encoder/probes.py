@@ -2,8 +2,11 @@
 
 from torch import Tensor
 
-from selfattn.doctor.kinds.blocks.probes import round_the_end
-from selfattn.doctor.probes import Probe, Sizes, in_other_order, louder
+from selfattn.doctor.kinds.blocks.probes import (
+    of_loud_tokens,
+    round_the_end,
+)
+from selfattn.doctor.probes import Probe, Sizes, in_other_order
 
 
 def among_themselves(sizes: Sizes) -> Tensor:
@@ -27,13 +30,7 @@ def of_width(d_model: int) -> tuple[Probe, ...]:
             x,
             {**sizes, "batch": 5},
         ),
-        Probe(
-            "loud tokens are no harder",
-            x,
-            sizes,
-            change=louder("x", times=30.0),
-            tolerance=0.05,
-        ),
+        of_loud_tokens(x, sizes),
         Probe(
             "the order in memory does not matter",
             x,
