@@ -5,11 +5,12 @@ SAMPLE ?= 60
 VENV = .venv/bin/python
 
 .NOTPARALLEL:
-.PHONY: help book test lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants hostile corruptions retrain format clean
+.PHONY: help book test offline lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants hostile corruptions retrain format clean
 
 help:
 	@echo "make book       build the site into _build/html"
 	@echo "make test       verify all that a reader sees"
+	@echo "make offline    the site as an archive, the book as a PDF"
 	@echo "make lab        open the notebooks in JupyterLab"
 	@echo "make serve      build the site and serve it on this machine"
 	@echo "make notebooks  execute the notebooks and write their outputs"
@@ -34,6 +35,11 @@ test:
 	@$(PYTHON) -m tools.setup.prepare test
 	@$(VENV) -m tools.verify.stages
 
+offline:
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.build.offline
+	@$(VENV) -m tools.verify.offline
+
 lab:
 	@$(PYTHON) -m tools.setup.prepare lab
 	@$(VENV) -m jupyter lab book
@@ -45,6 +51,7 @@ serve: book
 notebooks:
 	@$(PYTHON) -m tools.setup.prepare lab
 	@$(VENV) -m tools.build.notebooks
+	@$(VENV) -m tools.build.answers
 
 accept:
 	@$(PYTHON) -m tools.setup.prepare lab

@@ -1,34 +1,95 @@
 """Tell the browser how large a picture is before it has it.
 
 Without a width and a height the text below a picture jumps down when the
-picture arrives. And a picture too wide for a phone is marked, so that
-custom.css can let it scroll instead of making its labels too small to read.
-A drawing of `selfattn.plots.drawing` becomes part of the page, so that it has
-the page's colours, in the light and in the dark.
+picture arrives. A picture may be denser than the page: it says so itself, in
+dots an inch. One that says where its panels part is shown in as many pieces,
+side by side where they fit and below each other on a phone; another that is
+too wide for a phone is marked, so that custom.css can let it scroll instead
+of making its labels too small to read. A drawing of `selfattn.plots.drawing`
+becomes part of the page, so that it has the page's colours, in the light and
+in the dark.
 """
 
+import struct
+from collections.abc import Iterator
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 import imagesize
 from docutils import nodes
 
 DRAWING = 'class="drawing"'
-WIDE = 640  # pixels: several panels side by side, rather than one
+WIDE = 600  # pixels of the page: more, and a phone makes its labels too small
+DOTS = 100  # an inch of the page; a picture may have more
+METRE = 0.0254  # an inch
+HIDDEN = ' aria-hidden="true"'
 
 
-def size_of(path):
+def chunks(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """The pieces of a PNG before its pixels: name and content."""
+    content, place = path.read_bytes(), 8
+    while (name := content[place + 4 : place + 8]) not in (b"IDAT", b""):
+        (length,) = struct.unpack(">I", content[place : place + 4])
+        yield name, content[place + 8 : place + 8 + length]
+        place += length + 12
+
+
+def density(path: Path) -> float:
+    """How many of a picture's pixels make one of the page, in a row."""
+    for name, content in chunks(path) if path.suffix == ".png" else ():
+        if name == b"pHYs":
+            return round(struct.unpack(">I", content[:4])[0] * METRE) / DOTS
+    return 1
+
+
+def panels(path: Path, width: int) -> list[tuple[int, int]]:
+    """From where to where each panel goes, if the picture says so."""
+    for name, content in chunks(path) if path.suffix == ".png" else ():
+        key, _, text = content.partition(b"\0")
+        if (name, key) == (b"tEXt", b"panels"):
+            edges = [0, *map(int, text.split()), width]
+            return list(pairwise(edges))
+    return []
+
+
+def size_of(path: Path) -> tuple[int, int] | None:
     """Width and height of a picture in pixels; None if it is none."""
     size = imagesize.get(path) if path.is_file() else (-1, -1)
     return size if min(size) > 0 else None
 
 
-def drawing(path):
+def drawing(path: Path) -> str:
     """The text of a drawing of ours; nothing of another picture."""
     if path.suffix != ".svg" or not path.is_file():
         return ""
     text = path.read_text("utf-8")
     return text if DRAWING in text else ""
+
+
+def in_pieces(image: str, pieces: list[tuple[int, int]], dense: float) -> str:
+    """One picture as often as it has panels, each time all but one cut off.
+
+    Only the first is there for who cannot see: its words tell of the whole.
+    """
+    width = pieces[-1][1]
+    shown = []
+    for left, right in pieces:
+        wide = right - left
+        shown.append(
+            f'<span class="panel"{HIDDEN * bool(left)} style="'
+            f"--of:{width / wide:.5g};--from:{left / wide:.5g};"
+            f'--wide:{wide / dense:g}">{image}</span>'
+        )
+    whole = f'<span class="panels" style="--whole:{width / dense:g}px">'
+    return f"{whole}{''.join(shown)}</span>"
+
+
+def forget_sizes(app, document, name):
+    """What a notebook says of a picture's size is for notebooks."""
+    for image in document.findall(nodes.image):
+        image.attributes.pop("width", None)
+        image.attributes.pop("height", None)
 
 
 def visit_image(self, node):
@@ -41,12 +102,20 @@ def visit_image(self, node):
         )
         raise nodes.SkipNode
     size = size_of(path)
-    if size and size[0] > WIDE:
+    if not size:
+        type(self).visit_image(self, node)
+        return
+    dense = density(path)
+    told = tuple(round(pixels / dense) for pixels in size)
+    still = "lab-still" in node["classes"]
+    pieces = [] if still else panels(path, size[0])
+    if told[0] > WIDE and not pieces:
         node["classes"].append("wide")
     type(self).visit_image(self, node)
-    if size:
-        told = '<img width="{}" height="{}" '.format(*size)
-        self.body[-1] = self.body[-1].replace("<img ", told, 1)
+    image = self.body[-1].replace(
+        "<img ", '<img width="{}" height="{}" '.format(*told), 1
+    )
+    self.body[-1] = in_pieces(image, pieces, dense) if pieces else image
 
 
 def depart_image(self, node):
@@ -55,6 +124,7 @@ def depart_image(self, node):
 
 
 def setup(app):
-    """Take over how images are written."""
+    """Take over how images are written, and register the hook."""
+    app.connect("doctree-resolved", forget_sizes)
     app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -53,6 +53,19 @@ def add_content_policy(app, pagename, templatename, context, doctree):
     )
 
 
+def let_scripts_wait(app, pagename, templatename, context, doctree):
+    """The page is drawn first: no script of Sphinx's head holds it up.
+
+    But for the options, which an inline script changes at once.
+    """
+    if doctree is None:  # the search, whose inline scripts call them
+        return
+    for script in context.get("script_files", []):
+        name = str(getattr(script, "filename", "") or "")
+        if name and "documentation_options" not in name:
+            script.attributes.setdefault("defer", "defer")
+
+
 def delete_unused(app, exception):
     """Nothing that no page asks for is published."""
     if exception or app.builder.format != "html":
@@ -69,11 +82,12 @@ def delete_unused(app, exception):
 
 
 def setup(app):
-    """Register the three hooks."""
+    """Register the hooks."""
     # Jupyter Book sets it even when nothing that reads it is loaded.
     app.add_config_value("comments_config", {}, "")
     app.connect("config-inited", put_templates_first)
     app.connect("html-page-context", add_content_policy)
+    app.connect("html-page-context", let_scripts_wait, priority=900)
     # After the theme's own last steps, which write some of these files.
     app.connect("build-finished", delete_unused, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -128,7 +128,8 @@ def test_each_job_takes_these_steps_and_no_others():
     install = "python3 -m pip install pip-audit=="
     *first, said, last = done("weekly", "audit")
     assert (first, last) == (BEGIN, audit) and said.startswith(install)
-    jobs = {*campaigns, "newest", "plain", "twice", "audit"}
+    assert done("weekly", "offline") == [*BEGIN, "make offline"]
+    jobs = {*campaigns, "newest", "plain", "twice", "audit", "offline"}
     assert set(read("weekly")["jobs"]) == jobs
 
 

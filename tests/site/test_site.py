@@ -1,10 +1,13 @@
 """The built site, page by page."""
 
+import io
 import os
 from pathlib import Path
 
 import pytest
+from contrast import contrast
 from guards import site_files, site_pages
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 WINDOWS = {
@@ -116,37 +119,79 @@ def test_the_readers_choice_of_colours_is_kept(site_url, new_page):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-def test_a_figure_keeps_its_colours_in_the_dark(site_url, new_page):
-    page = new_page(color_scheme="dark")
-    page.goto(f"{site_url}book/dot_product.html")
-    figures = page.locator("main img")
-    styles = figures.evaluate_all(
-        "all => all.map(e => [getComputedStyle(e).filter,"
-        " getComputedStyle(e).backgroundColor])"
-    )
-    assert styles
-    assert set(map(tuple, styles)) == {("none", "rgb(255, 255, 255)")}
+def shades(page, figure):
+    """Of a figure as it is seen: each colour's share."""
+    figure.scroll_into_view_if_needed()
+    page.wait_for_timeout(100)  # until it is painted
+    with Image.open(io.BytesIO(figure.screenshot())) as image:
+        counted = image.convert("RGB").getcolors(image.width * image.height)
+    total = sum(count for count, _ in counted)
+    return {"#" + bytes(rgb).hex(): count / total for count, rgb in counted}
 
 
-def test_a_picture_keeps_its_place_before_it_is_loaded(site_url, page):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_figure_stands_on_the_page_and_out_from_it(
+    site_url, new_page, scheme
+):
+    page = new_page(color_scheme=scheme)
+    page.goto(f"{site_url}book/scaling.html")
+    figure = page.locator(".cell_output > img.dark-light").first
+    shares = shades(page, figure)
+    ground = max(shares, key=shares.get)
+    behind = "getComputedStyle(document.body).backgroundColor"
+    rgb = page.evaluate(f"{behind}.match(/\\d+/g).map(Number)")
+    assert ground == "#" + bytes(rgb[:3]).hex()
+    stands_out = {one: contrast(one, ground) for one in shares}
+    drawn = [one for one, by in stands_out.items() if by >= 4.5]
+    assert sum(shares[one] for one in drawn) > 0.02
+    assert max(stands_out.values()) >= 12
+
+
+def test_a_picture_is_dense_and_keeps_its_place(site_url, page):
     page.goto(site_url + "book/dot_product.html")
     sizes = page.locator(".cell_output img").evaluate_all(
         """(all) => all.map((e) => [
-          [e.getAttribute("width"), e.getAttribute("height")],
-          [String(e.naturalWidth), String(e.naturalHeight)]])"""
+          ["width", "height"].map((side) => Number(e.getAttribute(side))),
+          [e.naturalWidth, e.naturalHeight]])"""
     )
     assert len(sizes) > 3
-    assert all(told == loaded for told, loaded in sizes)
+    for told, loaded in sizes:
+        apart = [abs(2 * a - b) for a, b in zip(told, loaded, strict=True)]
+        assert max(apart) <= 1
+
+
+def test_panels_stand_side_by_side_and_on_a_phone_in_a_column(
+    site_url, new_page
+):
+    page = new_page()
+    page.goto(site_url + "book/dot_product.html")
+    panels = page.locator(".panels").first.locator(".panel")
+    boxes = [one.bounding_box() for one in panels.all()]
+    assert len(boxes) > 1
+    assert len({round(box["y"]) for box in boxes}) == 1
+    images = [one.locator("img").bounding_box() for one in panels.all()]
+    # One picture, behind as many windows.
+    assert max(box["x"] for box in images) - images[0]["x"] < 2
+    page.set_viewport_size({"width": 360, "height": 740})
+    column = [one.bounding_box() for one in panels.all()]
+    tops = [box["y"] for box in column]
+    assert tops == sorted(tops) and len({*tops}) == len(tops)
+    wide = [box["width"] for box in column]
+    assert max(wide) <= 340
+    scale = images[0]["width"] / boxes[0]["width"]
+    now = panels.first.locator("img").bounding_box()["width"]
+    assert now / wide[0] == pytest.approx(scale, rel=0.01)
 
 
 def test_wide_pictures_and_numbered_formulas_on_a_phone(site_url, new_page):
     page = new_page(viewport={"width": 360, "height": 740})
-    page.goto(site_url + "book/dot_product.html")
+    page.goto(site_url + "book/multihead.html")
     picture = page.locator(".cell_output > img.wide").first
     around = picture.locator("..")
     assert picture.bounding_box()["width"] > 500
     assert around.bounding_box()["width"] < 340
     assert around.evaluate("(e) => e.scrollWidth > e.clientWidth")
+    page.goto(site_url + "book/dot_product.html")
     number = page.locator(".katex-html > .tag").first
     formula = number.locator("xpath=preceding-sibling::*").last
     lowest = formula.bounding_box()

@@ -6,7 +6,6 @@ kernel. `selfattn.labs` tells how one is made.
 """
 
 import base64
-import io
 from typing import Any, ClassVar
 
 import anywidget
@@ -14,6 +13,7 @@ import traitlets
 from matplotlib.figure import Figure
 
 from selfattn.labs.machinery import esm, settings
+from selfattn.plots.showing import picture
 
 
 class Lab(anywidget.AnyWidget):
@@ -104,8 +104,6 @@ class Lab(anywidget.AnyWidget):
         """The live view, and the still picture for where it cannot run."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
         self.alt = self.describe()
-        png = io.BytesIO()
-        # The software's version in the file would change its bytes.
-        self.figure().savefig(png, dpi=130, metadata={"Software": None})
-        data["image/png"] = base64.b64encode(png.getvalue()).decode()
-        return data, metadata | {"image/png": {"alt": self.alt}}
+        png, size = picture(self.figure())
+        data["image/png"] = base64.b64encode(png).decode()
+        return data, metadata | {"image/png": {"alt": self.alt, **size}}

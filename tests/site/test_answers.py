@@ -1,0 +1,86 @@
+"""A page's verdict on an answer is the doctor's."""
+
+import json
+import re
+
+from playwright.sync_api import expect
+
+from selfattn.doctor.engine.diagnosis import diagnose
+from tools.build.answers import FILE, numbers, predictions
+
+ADDRESS = "book/dot_product.html"
+PLACE = re.compile(r'class="answer-place" data-exercise="([^"]+)"')
+
+
+def tried(exercise):
+    """Answers: right, mistaken, rounded as on paper, and meaningless."""
+    known = [exercise.solution, *(one.answer for one in exercise.mistakes)]
+    for value in map(numbers, known):
+        yield value
+        yield [round(number, 2) for number in value]
+        yield [number + 0.3 for number in value]
+        yield value[::-1]
+
+
+def as_it_is_handed_over(exercise, value):
+    several = len(numbers(exercise.solution)) > 1
+    return value if several else value[0]
+
+
+def verdict(exercise, value):
+    """The doctor's mark, and the mistake's name."""
+    report = diagnose(as_it_is_handed_over(exercise, value), exercise)
+    return [
+        "✓" if report.passed else "✗",
+        report.mistake.name if report.mistake else "",
+    ]
+
+
+def test_every_question_has_its_place(site):
+    asked = [
+        exercise
+        for path in sorted((site / "book").rglob("*.html"))
+        for exercise in PLACE.findall(path.read_text("utf-8"))
+    ]
+    assert sorted(asked) == sorted(json.loads(FILE.read_text("utf-8")))
+
+
+def test_page_and_doctor_say_the_same(site_url, page):
+    page.goto(site_url + ADDRESS)
+    records = json.loads(FILE.read_text("utf-8"))
+    cases, wanted = [], []
+    for name, exercise in predictions().items():
+        for value in tried(exercise):
+            text = ", ".join(map(repr, value))
+            cases.append([records[name], text])
+            wanted.append(verdict(exercise, value))
+    said = page.evaluate(
+        """(cases) => cases.map(([record, text]) => {
+          const { mark, name } = selfattnAnswers.judge(record, text);
+          return [mark, name];
+        })""",
+        cases,
+    )
+    assert said == wanted
+    assert {mark for mark, _ in said} == {"✓", "✗"}
+    judge = "([record, text]) => selfattnAnswers.judge(record, text).mark"
+    whole, third = records["multihead/parameters"], records["scaling/variance"]
+    assert page.evaluate(judge, [whole, "1,574,912"]) == "✓"
+    assert page.evaluate(judge, [third, "(0; 9; 1/9)"]) == "✓"
+    for text in ["", "nine", "0 9", "0 9 1/9 1", "0 9 1/0x"]:
+        assert page.evaluate(judge, [third, text]) == "○"
+
+
+def test_a_wrong_answer_is_named_and_a_right_one_is_told(site_url, page):
+    page.goto(site_url + ADDRESS)
+    place = page.locator(".answer-place")
+    field, said = place.get_by_role("textbox"), place.get_by_role("status")
+    field.fill("0.28, 0.58, 0.14")
+    field.press("Enter")
+    expect(said).to_contain_text("✗ nothing changes. These are the weights")
+    field.fill("<b>.10</b>")
+    place.get_by_role("button").click()
+    expect(said).to_have_text("○ 3 numbers are asked for.")
+    field.fill(".10 .85 .05")
+    field.press("Enter")
+    expect(said).to_have_text("✓ Right.")
