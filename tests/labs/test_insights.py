@@ -22,6 +22,7 @@ from selfattn.labs.models import ModelsLab
 from selfattn.labs.multihead import MultiheadLab
 from selfattn.labs.origins import OriginsLab
 from selfattn.labs.overview import OverviewLab
+from selfattn.labs.performer import PerformerLab
 from selfattn.labs.positions import PositionsLab
 from selfattn.labs.scaling import ScalingLab
 from selfattn.labs.sparse import SparseLab
@@ -126,6 +127,24 @@ def brought_back(lab):
     return [*told, "which was written last" if off < 5e-4 else f"{off:.3f}"]
 
 
+def share_in_words(x):
+    """A share: a percentage, and from ten on so many times."""
+    if abs(x) >= 10:
+        return f"{math.floor(abs(x) + 0.5)} times"
+    return f"{math.floor(100 * abs(x) + 0.5)} %"
+
+
+def estimated(lab):
+    now = lab.seen()
+    told = [f"is {now.exact:.3f}; {lab.m} directions say"]
+    told += [f"± {share_in_words(now.spread)}"]
+    told += [f"carries {share_in_words(now.largest)}"]
+    if abs(now.off) < 0.005:
+        return [*told, "right to a percent"]
+    how = "too high" if now.off > 0 else "too low"
+    return [*told, f"{share_in_words(now.off)} {how}"]
+
+
 def looked_into(lab):
     now = lab.read()
     row = now.weights[lab.head][-1]
@@ -225,6 +244,7 @@ SAYS = {
     WindowLab: who_heard,
     SparseLab: reached,
     LinearLab: brought_back,
+    PerformerLab: estimated,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (
         [f" {sum(probes(lab.mistake))} "]

@@ -243,6 +243,18 @@ WORDS = {
         "delta": "delta rule",
         "ask": "Ask with the key of token",
     },
+    "performer": {
+        "length": "Length of both",
+        "angle": "Angle",
+        "m": "Directions",
+        "kind": {
+            "Features": "",
+            "positive": "positive",
+            "trigonometric": "trigonometric",
+        },
+        "orthogonal": "in pairs at right angles",
+        "draw": "Draw",
+    },
     "devices": {
         "ranks": "Ranks",
         "n": "Tokens n",
@@ -256,7 +268,14 @@ WORDS = {
         },
     },
 }
-IN_EFFICIENT = ("overview", "flash", "window", "sparse", "linear")
+IN_EFFICIENT = (
+    "overview",
+    "flash",
+    "window",
+    "sparse",
+    "linear",
+    "performer",
+)
 # Where some controls are to be seen.
 BEFORE = {
     ("dot_product", "length"): {"mask": "padding"},

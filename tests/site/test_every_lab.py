@@ -158,6 +158,12 @@ LABS = {
         set_to("read", "move % 5"),
         folder="efficient/",
     ),
+    "performer": Lab(
+        ["m=256&length=2.25&kind=trigonometric&orthogonal=true&draw=x"],
+        "m=256&length=2.25&angle=30&kind=trigonometric&orthogonal=true&draw=3",
+        set_to("draw", "1 + move % 9"),
+        folder="efficient/",
+    ),
 }
 
 
