@@ -49,7 +49,7 @@ def test_a_phone_shows_all_of_the_result_on_positions(site_url, new_page):
     box = figure.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 360
     # Its letters are ten points of 1/72 inch, at a hundred pixels an inch.
-    drawn = figure.evaluate("(e) => e.clientWidth / e.naturalWidth")
+    drawn = figure.evaluate("(e) => e.clientWidth / e.getAttribute('width')")
     assert drawn * 100 * 10 / 72 >= 9.5
 
 
