@@ -24,6 +24,7 @@ from selfattn.labs.origins import OriginsLab
 from selfattn.labs.overview import OverviewLab
 from selfattn.labs.performer import PerformerLab
 from selfattn.labs.positions import PositionsLab
+from selfattn.labs.reformer import ReformerLab
 from selfattn.labs.scaling import ScalingLab
 from selfattn.labs.sparse import SparseLab
 from selfattn.labs.window import WindowLab
@@ -48,6 +49,20 @@ def bytes_in_words(number):
     digits = number / 1000**step
     places = 2 - math.floor(math.log10(digits))
     return f"{digits:.{max(0, places)}f} {' kMGTPE'[step].strip()}B"
+
+
+def who_was_found(lab):
+    now = lab.state()
+    many, percent = sum(now.seen), math.floor(100 * now.weight + 0.5)
+    said = [f"Token {lab.token + 1} "]
+    if many:
+        keys = "1 other" if many == 1 else f"{many} others"
+        said += [f"sees {keys} of {now.allowed}, ", f"gives {percent} %"]
+    else:
+        said += [f"no other of {now.allowed}, and sees only itself"]
+    if now.lost:
+        said += [f"{now.lost} more ", f"by the chunks of {lab.chunk}."]
+    return said
 
 
 def listened(lab):
@@ -245,6 +260,7 @@ SAYS = {
     SparseLab: reached,
     LinearLab: brought_back,
     PerformerLab: estimated,
+    ReformerLab: who_was_found,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (
         [f" {sum(probes(lab.mistake))} "]

@@ -255,6 +255,15 @@ WORDS = {
         "orthogonal": "in pairs at right angles",
         "draw": "Draw",
     },
+    "reformer": {
+        "buckets": "Buckets",
+        "rounds": "Rounds",
+        "draw": "Draw",
+        "chunk": "Chunk",
+        "token": "Token",
+        "last": "Token 16 points at",
+        "causal": "causal",
+    },
     "devices": {
         "ranks": "Ranks",
         "n": "Tokens n",
@@ -273,6 +282,7 @@ IN_EFFICIENT = (
     "flash",
     "window",
     "sparse",
+    "reformer",
     "linear",
     "performer",
 )

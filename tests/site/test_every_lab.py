@@ -164,6 +164,12 @@ LABS = {
         set_to("draw", "1 + move % 9"),
         folder="efficient/",
     ),
+    "reformer": Lab(
+        ["buckets=8&rounds=4&chunk=2&causal=true&last=0&token=x"],
+        "buckets=8&rounds=4",
+        set_to("token", "move % 16"),
+        folder="efficient/",
+    ),
 }
 
 
