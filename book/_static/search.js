@@ -62,15 +62,17 @@
     const rated = sections.map((section) => {
       const worths = words.map((word, i) => worth(section, word, rare[i]));
       const all = worths.every(Boolean);
+      const last = LAST.test(`/${section.address}`);
       const score = worths.reduce((sum, x) => sum + x, 0)
-        - 5 * ASIDE.test(section.title) - 4 * LAST.test(`/${section.address}`)
+        - 5 * ASIDE.test(section.title) - 4 * last
         - 0.01 * section.place; // what comes first is told first
-      return { section, score, all, some: worths.some(Boolean) };
+      return { section, score, all, told: all && !last,
+        some: worths.some(Boolean) };
     });
     // Where few have all the words, those with some of them follow.
     const whole = rated.filter(({ all }) => all);
     const shown = whole.length > 2 ? whole : rated.filter(({ some }) => some);
-    return shown.sort((a, b) => b.all - a.all || b.score - a.score)
+    return shown.sort((a, b) => b.told - a.told || b.score - a.score)
       .map(({ section }) => section);
   }
 
