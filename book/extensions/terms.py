@@ -34,7 +34,7 @@ def chapters(root: Path) -> dict[str, int]:
     path = root / "_toc.yml"
     if not path.exists():
         return {}
-    parts = yaml.safe_load(path.read_text("utf-8"))["parts"]
+    parts = yaml.safe_load(path.read_text("utf-8")).get("parts", [])
     files = [one["file"] for part in parts for one in part["chapters"]]
     notebooks = [one for one in files if (root / f"{one}.ipynb").exists()]
     names = [name.removeprefix("book/") for name in notebooks]

@@ -119,14 +119,15 @@ HASHING = Exercise(
     asks="the bucket of each vector: argmax over xR and -xR",
     solution=solution,
     probes=(
-        Probe("each vector has its bucket", *vectors(23, 5, 3)),
-        Probe("one direction makes two", *vectors(11, 3, 1)),
-        Probe("many directions", *vectors(31, 7, 13)),
-        Probe("one vector", *vectors(1, 5, 2)),
+        Probe("each vector has its bucket", *vectors(23, 5, 3), fixed=("d",)),
+        Probe("one direction makes two", *vectors(11, 3, 1), fixed=("d",)),
+        Probe("many directions", *vectors(31, 7, 13), fixed=("d",)),
+        Probe("one vector", *vectors(1, 5, 2), fixed=("d",)),
         Probe(
             "float64 as well",
             *vectors(17, 3, 5, torch.float64),
             dtype=torch.float64,
+            fixed=("d",),
         ),
     ),
     mistakes=(

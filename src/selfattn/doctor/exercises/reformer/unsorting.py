@@ -148,15 +148,23 @@ UNSORTING = Exercise(
             "it is attention within buckets",
             *tokens([2, 0, 1, 0, 2, 1, 1]),
             gradient=True,
+            fixed=("n",),
         ),
-        Probe("three tokens that move round", *tokens([2, 0, 1])),
-        Probe("uneven buckets", *tokens([1, 1, 0, 1, 1, 2, 1, 0])),
-        Probe("an empty bucket", *tokens([3, 0, 3, 1, 0])),
-        Probe("one bucket is attention", *tokens([0, 0, 0, 0, 0])),
+        Probe(
+            "three tokens that move round", *tokens([2, 0, 1]), fixed=("n",)
+        ),
+        Probe(
+            "uneven buckets", *tokens([1, 1, 0, 1, 1, 2, 1, 0]), fixed=("n",)
+        ),
+        Probe("an empty bucket", *tokens([3, 0, 3, 1, 0]), fixed=("n",)),
+        Probe(
+            "one bucket is attention", *tokens([0, 0, 0, 0, 0]), fixed=("n",)
+        ),
         Probe(
             "float64 stays float64",
             *tokens([1, 2, 0, 1, 0]),
             dtype=torch.float64,
+            fixed=("n",),
         ),
     ),
     mistakes=(
