@@ -123,7 +123,8 @@ function build(lab) {
     counts.show([
       ["others seen", String(now.seen.filter(Boolean).length)],
       ["others that it might see", String(now.allowed)],
-      ["weight on them in full attention", `${Math.round(100 * now.weight)} %`],
+      ["weight on them in full attention",
+        `${Math.round(100 * now.weight)} %`],
       ["in its bucket, but cut off", String(now.lost)],
       ["pairs looked at, by all tokens", String(now.pairs)],
     ]);
