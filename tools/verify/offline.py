@@ -52,7 +52,7 @@ def from_disk(home: Path) -> Iterator[str]:
         page.locator(FOUND).first.wait_for(timeout=20_000)
         page.goto(Path(home, "book/dot_product.html").as_uri())
         page.locator(".lab-runs").wait_for(timeout=20_000)
-        page.get_by_role("link", name="Scaling").first.wait_for()
+        page.locator(".answer-place input").wait_for(timeout=20_000)
         browser.close()
     yield from wrong
 
