@@ -139,10 +139,10 @@ def test_one_wrong_comparison_is_seen(planted):
         ("causal: () => (i, j) => j <= i,", "causal: () => (i, j) => j < i,"),
         ("Math.abs(i - j) < size", "Math.abs(i - j) <= size"),
         ("|| j < size", "|| j <= size"),
-        ("(j) => j < n - padded", "(j) => j <= n - padded"),
+        ("[0, n - padded]", "[0, n - padded + 1]"),
         (
-            'alignment === "first" ? 0 : n - n_q;\n  const real',
-            "0;\n  const real",
+            'alignment === "first" ? 0 : n - n_q;\n  const [from',
+            "0;\n  const [from",
         ),
         ("score / Math.SQRT2", "score / 2"),
     ):

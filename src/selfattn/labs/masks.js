@@ -3,7 +3,7 @@
 import { dotProducts, maskedSoftmax } from "./machinery/core.js";
 import { defineLab } from "./machinery/controls.js";
 import { decimal, element, set, write } from "./machinery/drawing.js";
-import { Shades } from "./machinery/shades.js";
+import { Shades, dotted } from "./machinery/shades.js";
 import { inOrder } from "./machinery/settings.js";
 import { CALLS, writeCalls } from "./mask_calls.js";
 import { sees, tasks } from "./masks_insight.js";
@@ -43,10 +43,13 @@ function keepOf(values) {
   const { kind, n, n_q, causal, padded, left, alignment } = values;
   const maySee = KINDS[kind](values);
   const start = alignment === "first" ? 0 : n - n_q;
-  const real = left ? (j) => j >= padded : (j) => j < n - padded;
-  const keep = Array.from({ length: n_q }, (_, row) =>
-    Array.from({ length: n }, (_, j) =>
-      maySee(row + start, j) && (!causal || j <= row + start) && real(j)));
+  const [from, to] = left ? [padded, n] : [0, n - padded];
+  const keep = Array.from({ length: n_q }, (_, row) => {
+    const [i, last] = [row + start, causal ? row + start : n];
+    const seen = Array(n).fill(false);
+    for (let j = from; j < to && j <= last; j += 1) seen[j] = maySee(i, j);
+    return seen;
+  });
   for (const [i, j] of inTable(values)) keep[i][j] = !keep[i][j];
   return keep;
 }
@@ -75,12 +78,16 @@ function compute(values) {
   const keep = keepOf(values);
   const weights = scoresOf(values).map((row, i) =>
     maskedSoftmax(row, keep[i]));
-  const empty = keep.flatMap((row, i) => (row.includes(true) ? [] : [i]));
+  const seen = keep.map(trues);
+  const empty = seen.flatMap((count, i) => (count ? [] : [i]));
+  const allowed = seen.reduce((sum, count) => sum + count, 0);
   const calls = writeCalls({
     ...values, flipped: inTable(values),
     lengths: lengthsOf(values.n, values.size), empty });
-  return { keep, weights, empty, calls };
+  return { keep, weights, empty, allowed, calls };
 }
+
+const trues = (row) => row.reduce((count, one) => count + one, 0);
 
 const CONVENTIONS = [
   { title: "keep: True may look", dark: true, short: ["T", "F"],
@@ -159,28 +166,26 @@ function build(lab) {
 
   return (now, result) => {
     const { n, n_q, i, j, kind, padded } = now;
-    const { keep } = result;
+    const { keep, allowed } = result;
     write(sizeName, SIZES[kind] ?? "");
     also.hidden = kind === "causal";
     left.hidden = padded === 0;
     align.hidden = square(now);
     rub.hidden = now.flipped.length === 0;
-    mask.show(n_q, n, (r, c) => Number(keep[r][c]),
-      (r, c) => (keep[r][c] ? "" : "·"),
+    const kept = dotted(keep);
+    const hidden = dotted(keep.map((row) => row.map((may) => !may)));
+    mask.show(kept, (r, c) => (keep[r][c] ? "" : "·"),
       { marked: [i, j], struck: result.empty });
-    weights.show(n_q, n, (r, c) => result.weights[r][c],
-      (r, c) => (keep[r][c]
+    weights.show(dotted(result.weights), (r, c) => (keep[r][c]
         ? decimal(result.weights[r][c], 2).replace(/^0/, "") : ""),
       { marked: [i, j] });
     CONVENTIONS.forEach(({ dark, short }, f) =>
-      four[f].show(n_q, n, (r, c) => Number(keep[r][c] === dark),
-        (r, c) => short[Number(!keep[r][c])]));
+      four[f].show(dark ? kept : hidden, (r, c) => short[Number(!keep[r][c])]));
     calls.forEach(({ text }, c) =>
       write(text, result.calls[Object.keys(CALLS)[c]]));
     write(note, emptyNote(result.empty));
     note.className = result.empty.length ? "lab-complaint" : "lab-note";
     lab.hint((at, shown) => sentence(shown, at.i, at.j));
-    const allowed = keep.flat().filter(Boolean).length;
     set(mask.canvas, { "aria-label":
       `Mask of ${n_q} queries and ${n} keys; ${allowed} pairs may look` });
     lab.say(`${allowed} of ${n * n_q} pairs may look. `

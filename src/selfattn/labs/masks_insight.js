@@ -5,11 +5,11 @@ const NAMES = {
   window: "A window", block: "Blocks", documents: "Documents",
 };
 
-export function sees(values, { keep, empty }) {
+export function sees(values, { keep, empty, allowed }) {
   const { n, n_q, kind, padded, left, flipped, alignment } = values;
-  const allowed = keep.flat().filter(Boolean).length;
-  const ahead = keep.some((row, i) => row.some((may, j) =>
-    may && j > i + (alignment === "first" ? 0 : n - n_q)));
+  const start = alignment === "first" ? 0 : n - n_q;
+  const ahead = keep.some((row, i) =>
+    row.includes(true, Math.max(0, i + start + 1)));
   const told = `${NAMES[kind]}: ${allowed} of ${n * n_q} pairs may look, `
     + `${ahead ? "some" : "none"} of them at a later key.`;
   if (empty.length)

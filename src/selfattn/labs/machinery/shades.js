@@ -3,17 +3,32 @@
 
 import { element } from "./drawing.js";
 
+// A pixel a cell, black by `rows`, numbers from 0 to 1. All cells at once: one
+// by one, a large table takes longer than a frame.
+export function dotted(rows) {
+  const [n_q, n] = [rows.length, rows[0].length];
+  const dots = element("canvas", { width: n, height: n_q });
+  const pen = dots.getContext("2d");
+  const picture = pen.createImageData(n, n_q);
+  const { data } = picture;
+  let at = 3;
+  for (const row of rows)
+    for (let j = 0; j < n; j += 1, at += 4) data[at] = 0.45 * 255 * row[j];
+  pen.putImageData(picture, 0, 0);
+  return dots;
+}
+
 export class Shades {
   constructor(title, look, textsUpTo) {
     this.canvas = element("canvas", { role: "img", "aria-label": title });
-    this.dots = document.createElement("canvas"); // a pixel a cell
     this.textsUpTo = textsUpTo; // beyond, cells are too small for them
     this.frame = element("figure", { class: `lab-plane lab-shades ${look}` },
       element("figcaption", {}, title), this.canvas);
   }
 
-  // shade(i, j) from 0 to 1, text(i, j) if there is room for it.
-  show(n_q, n, shade, text, { marked, struck = [] } = {}) {
+  // Dots as of `dotted`; text(i, j) if there is room for it.
+  show(dots, text, { marked, struck = [] } = {}) {
+    const { width: n, height: n_q } = dots;
     const most = Math.max(n_q, n);
     const worded = most <= this.textsUpTo;
     const side = worded ? 40 : Math.max(4, Math.floor(480 / most));
@@ -22,7 +37,7 @@ export class Shades {
     this.canvas.style.imageRendering = worded ? "auto" : "pixelated";
     const pen = this.canvas.getContext("2d");
     pen.imageSmoothingEnabled = false;
-    pen.drawImage(this.drawn(n_q, n, shade), 0, 0, n * side, n_q * side);
+    pen.drawImage(dots, 0, 0, n * side, n_q * side);
     if (worded) this.details(pen, side, n_q, n, text);
     for (const i of struck) // a row with nothing in it
       pen.fillRect(0, (i + 0.5) * side - 1, n * side, 2);
@@ -31,18 +46,6 @@ export class Shades {
       pen.strokeRect(marked[1] * side + 1, marked[0] * side + 1,
         side - 2, side - 2);
     }
-  }
-
-  // All cells at once: one by one, a large table takes longer than a frame.
-  drawn(n_q, n, shade) {
-    Object.assign(this.dots, { width: n, height: n_q });
-    const pen = this.dots.getContext("2d");
-    const picture = pen.createImageData(n, n_q);
-    for (let i = 0, at = 3; i < n_q; i += 1)
-      for (let j = 0; j < n; j += 1, at += 4)
-        picture.data[at] = Math.round(255 * 0.45 * shade(i, j));
-    pen.putImageData(picture, 0, 0);
-    return this.dots;
   }
 
   details(pen, side, n_q, n, text) {
