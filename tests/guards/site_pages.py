@@ -48,10 +48,10 @@ CUT_OFF = """() => [...document.querySelectorAll(".katex-display")]
   .map((e) => e.querySelector(".katex-html").textContent.slice(0, 40))
 """
 
-# Two elements with text of their own for each look: colours, size, weight,
-# and how see-through they and all that is behind them are.
-MARK_SPECIMENS = """(within) => {
-  const [seen, grounds] = [new Map(), new Map()];
+# Two elements with text of their own for each look that is not known yet:
+# colours, size, weight, and how see-through they and all behind them are.
+MARK_SPECIMENS = """([within, known]) => {
+  const [seen, grounds] = [new Map(known.map((look) => [look, 2])), new Map()];
   const ground = (element) => {
     if (!element) return "";
     if (!grounds.has(element)) {
@@ -75,6 +75,7 @@ MARK_SPECIMENS = """(within) => {
     if (before < 2) element.dataset.specimen = "";
     seen.set(look, before + 1);
   }
+  return [...seen.keys()];
 }"""
 
 # What is around the place, and most of the thousands of pieces that KaTeX
@@ -89,9 +90,16 @@ TAKE_AWAY = """(within) => {
   for (const formula of plain(".katex")) formula.replaceChildren("x");
   for (const piece of plain(".highlight pre span"))
     piece.replaceWith(piece.textContent);
+  for (const icon of root.querySelectorAll("button svg"))
+    icon.replaceChildren(...icon.querySelectorAll("title"));
 }"""
 
 ONE_OF_A_LOOK = {"id": "color-contrast", "selector": "[data-specimen]"}
+
+# Whose outcome the width of a window can change: what a finger can hit, what
+# scrolls. A phone's page has the texts, the pictures and the parts of a wide
+# one, whose menus beside the text are the same on every page.
+BY_WIDTH = ["target-size", "scrollable-region-focusable"]
 
 
 def control(lab: Locator, setting: str) -> Locator:
@@ -169,35 +177,53 @@ def overweight(page: Page, limit: int = HEAVIEST) -> list[str]:
     return [f"weighs {total:,} bytes of {limit:,}; most of it: {parts}"]
 
 
-def inaccessible(page: Page, within: str | None = None) -> list[str]:
+def inaccessible(
+    page: Page, within: str | None = None, known: set[str] | None = None
+) -> list[str]:
     """What axe finds on the open page, or within what a selector names.
 
     Every rule in the light, and text too pale for what is behind it in the
-    dark also. Of the elements that look alike two are examined for that:
-    axe takes milliseconds for each, and a page has thousands. Much of the
-    page is gone afterwards: look at all else before.
+    dark also. On a phone: what its width can change, which is looked at in a
+    wide window on the first page alone. Of the elements that look alike two
+    are examined for colours, and none whose look is `known` to be right from
+    other pages, to which those of a page without faults are added: axe takes
+    milliseconds for each, and a page has thousands. Much of the page is gone
+    afterwards: look at all else before.
     """
+    known = set() if known is None else known
     wide = page.viewport_size["width"] > PHONE
+    looks: set[str] = set()
     for scheme in ("dark", "light") if wide else ("light",):
         page.emulate_media(color_scheme=scheme)
-        page.evaluate(MARK_SPECIMENS, within)
+        marked = page.evaluate(MARK_SPECIMENS, [within, sorted(known)])
+        looks.update(marked)
     page.evaluate(TAKE_AWAY, within)
     page.evaluate(Axe().axe_script)
     page.evaluate("(rule) => axe.configure({ rules: [rule] })", ONE_OF_A_LOOK)
-    found = axe(page, within)
-    if not wide:  # its colours are those of the wide page
-        return found
-    page.emulate_media(color_scheme="dark")
-    return found + axe(page, within, [ONE_OF_A_LOOK["id"]])
+    contrast = [ONE_OF_A_LOOK["id"]]
+    if not wide:
+        found = axe(page, within, [*BY_WIDTH, *contrast])
+    else:
+        found = axe(page, within, without=BY_WIDTH if known else ())
+    if wide and looks > known:
+        page.emulate_media(color_scheme="dark")
+        found += axe(page, within, contrast)
+    if not found:
+        known.update(looks)
+    return found
 
 
 def axe(
-    page: Page, within: str | None, rules: Sequence[str] = ()
+    page: Page,
+    within: str | None,
+    rules: Sequence[str] = (),
+    without: Sequence[str] = (),
 ) -> list[str]:
     """What breaks axe's rules, all of them or these; axe is there already."""
     options: dict[str, Any] = {"reporter": "no-passes", "selectors": False}
     if rules:
         options["runOnly"] = {"type": "rule", "values": rules}
+    options["rules"] = {rule: {"enabled": False} for rule in without}
     results = page.evaluate(
         "([within, options]) => axe.run(within ?? document, options)",
         [within, options],
@@ -236,5 +262,4 @@ OPEN_PAGE: list[Callable[[Page], list[str]]] = [
     overflowing,
     cut_off,
     stray_glyphs,
-    inaccessible,  # last: it takes the page apart
 ]

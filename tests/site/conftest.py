@@ -83,6 +83,12 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def looks():
+    """Looks of text that can be read, on whatever page they were found."""
+    return set()
+
+
 @pytest.fixture
 def new_page(chromium):
     """Make pages, each in a context of its own, with these options."""

@@ -302,8 +302,9 @@ BEFORE = {
 TYPED = {"intro": "two more words", "looking_inside": "the cat did not"}
 CASES = [(stem, name) for stem, names in WORDS.items() for name in names]
 
-# All that is to be seen of a lab but for the line that follows the pointer.
-FACE = """(root) => {
+# All that is to be seen of a lab but for the line that follows the pointer,
+# once it has been the same for a while.
+FACE = """async (root) => {
   const passed = ".lab-detail, .lab-spoken, [role=alert], .lab-asked";
   const face = (node) => {
     if (node.nodeType === Node.TEXT_NODE) return node.data;
@@ -321,7 +322,12 @@ FACE = """(root) => {
     return `<${node.tagName} ${told.join(" ")}>`
       + [...node.childNodes].map(face).join("");
   };
-  return face(root);
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let before = "", now = face(root); ; now = face(root)) {
+    if (now === before) return now;
+    before = now;
+    for (let frames = 0; frames < 3; frames += 1) await frame();
+  }
 }"""
 # An address changes only if it is another one: no two have one number.
 GO = """(hash) => new Promise((resolve) => {
@@ -396,16 +402,7 @@ def lead(lab, mine):
 def face(lab, mine):
     """What the lab shows at these settings, which are reached by a link."""
     lead(lab, mine)
-    return settled(lab)
-
-
-def settled(lab):
-    """What the lab shows, once it shows that for a while."""
-    before, now = "", lab.evaluate(FACE)
-    while now != before:
-        lab.page.wait_for_timeout(60)
-        before, now = now, lab.evaluate(FACE)
-    return now
+    return lab.evaluate(FACE)
 
 
 def prepared(stem, name):
@@ -595,7 +592,7 @@ def unlike(lab, stem):
                 lead(lab, mine)
                 way()
                 lab.page.mouse.move(0, 0)
-                shown.append(settled(lab) == wanted)
+                shown.append(lab.evaluate(FACE) == wanted)
             if not all(shown):
                 wrong.append((name, getattr(other, name), shown))
     return wrong

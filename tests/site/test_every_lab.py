@@ -268,11 +268,11 @@ def test_every_page_with_a_lab_is_here(site):
     ("name", "settings"),
     [(name, face) for name, lab in LABS.items() for face in lab.faces],
 )
-def test_every_face_is_clean(opened, name, settings, window):
+def test_every_face_is_clean(opened, looks, name, settings, window):
     lab = opened(name, settings, viewport=WINDOWS[window])
     lab.page.wait_for_timeout(site_pages.SETTLED)
     assert site_pages.overflowing(lab.page) == []
-    assert site_pages.inaccessible(lab.page, LAB) == []
+    assert site_pages.inaccessible(lab.page, LAB, looks) == []
 
 
 @pytest.mark.parametrize("name", [name for name in LABS if name != "doctor"])

@@ -169,6 +169,23 @@ def test_a_fault_on_the_open_page_is_found(tmp_path, page, guard, body, says):
     assert any(says in found for found in guard(page))
 
 
+def test_a_look_is_examined_once_if_it_is_right(tmp_path, page):
+    """A page with a fault teaches nothing; a pale text after it is found."""
+
+    def found(body):
+        place = planted(tmp_path, body).joinpath("index.html").as_uri()
+        page.goto(place)
+        return site_pages.inaccessible(page, known=known)
+
+    known = set()
+    pale = "<p style='color: #bbb; background: #fff'>pale</p>"
+    assert len(found(pale)) == 2 and known == set()  # in the dark, too
+    assert found("<p>plain</p>") == []
+    learnt = set(known)
+    assert learnt and found("<p>other words</p>") == [] and known == learnt
+    assert len(found("<p>plain</p>" + pale)) == 2 and known == learnt
+
+
 def test_a_heavy_page_is_found(tmp_path, page, serving):
     noise = "".join(f"{i * i * 2654435761 % 2**32:x}" for i in range(90_000))
     (tmp_path / "heavy.js").write_text(f"// {noise}")

@@ -40,7 +40,7 @@ def test_the_files_keep_the_rules(site, guard):
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("share", range(SHARES))
-def test_every_page_is_clean(site, site_url, new_page, window, share):
+def test_every_page_is_clean(site, site_url, new_page, looks, window, share):
     """In the light and in the dark; once served, and once from disk."""
     home = {"wide": site_url, "narrow": f"{site.as_uri()}/"}[window]
     found = {}
@@ -49,6 +49,7 @@ def test_every_page_is_clean(site, site_url, new_page, window, share):
         wrong = site_pages.visit(page, home + address)
         for guard in site_pages.OPEN_PAGE:
             wrong += guard(page)
+        wrong += site_pages.inaccessible(page, known=looks)
         page.context.close()
         if wrong:
             found[address] = wrong
