@@ -15,6 +15,7 @@ from selfattn.labs.flash import FlashLab
 from selfattn.labs.intro import IntroLab
 from selfattn.labs.layers import LayersLab
 from selfattn.labs.linear import LinearLab
+from selfattn.labs.linformer import LinformerLab
 from selfattn.labs.looking_inside import LookingInsideLab
 from selfattn.labs.machinery.settings import Choice, Flag, Number, Whole
 from selfattn.labs.masks import MasksLab
@@ -63,6 +64,19 @@ def who_was_found(lab):
     if now.lost:
         said += [f"{now.lost} more ", f"by the chunks of {lab.chunk}."]
     return said
+
+
+def stood_for(lab):
+    now = lab.seen()
+
+    def percent(x):
+        return f"{math.floor(100 * x + 0.5)} %"
+
+    return [
+        f"Token {lab.token + 1} would give {percent(now.weights[now.best])}",
+        f" for {percent(now.stands[now.best])} on it.",
+        f"{percent(now.later)} of the weight",
+    ]
 
 
 def listened(lab):
@@ -261,6 +275,7 @@ SAYS = {
     LinearLab: brought_back,
     PerformerLab: estimated,
     ReformerLab: who_was_found,
+    LinformerLab: stood_for,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (
         [f" {sum(probes(lab.mistake))} "]

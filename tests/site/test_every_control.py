@@ -264,6 +264,15 @@ WORDS = {
         "last": "Token 16 points at",
         "causal": "causal",
     },
+    "linformer": {
+        "text": "Text",
+        "mixtures": "Mixtures",
+        "kind": "Kind",
+        "draw": "Draw",
+        "token": "Token",
+        "length": "Length of queries",
+        "last": "Token 16 points at",
+    },
     "devices": {
         "ranks": "Ranks",
         "n": "Tokens n",
@@ -283,6 +292,7 @@ IN_EFFICIENT = (
     "window",
     "sparse",
     "reformer",
+    "linformer",
     "linear",
     "performer",
 )
@@ -296,6 +306,7 @@ BEFORE = {
     ("masks", "alignment"): {"n_q": 5},
     ("masks", "left"): {"padded": 2},
     ("masks", "flipped"): {"i": 0, "j": 2},
+    ("linformer", "draw"): {"kind": "random"},
     ("positions", "heads"): {"encoding": "alibi"},
     ("positions", "turn"): {"encoding": "rope"},
 }

@@ -170,6 +170,12 @@ LABS = {
         set_to("token", "move % 16"),
         folder="efficient/",
     ),
+    "linformer": Lab(
+        ["mixtures=16&kind=random&token=0&length=12&draw=9&token=x"],
+        "mixtures=16&kind=random&length=12",
+        set_to("token", "move % 16"),
+        folder="efficient/",
+    ),
 }
 
 
