@@ -120,6 +120,30 @@ def test_the_readers_choice_of_colours_is_kept(site_url, new_page):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+SHIFTS = """
+window.shifts = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.shifts += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_nothing_jumps_while_the_home_page_comes(site_url, new_page, window):
+    """Its lab, in sight at once, took more room than its picture had kept."""
+    page = new_page(viewport=WINDOWS[window])
+    page.add_init_script(SHIFTS)
+    slow = page.context.new_cdp_session(page)
+    slow.send("Network.enable")
+    line = {"downloadThroughput": 200_000, "uploadThroughput": 90_000}
+    line |= {"offline": False, "latency": 150}
+    slow.send("Network.emulateNetworkConditions", line)
+    page.goto(f"{site_url}book/intro.html")
+    page.locator(".lab-runs").wait_for(timeout=20_000)
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.shifts") <= 0.02
+
+
 def shades(page, figure):
     """Of a figure as it is seen: each colour's share."""
     figure.scroll_into_view_if_needed()
