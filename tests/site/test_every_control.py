@@ -265,9 +265,13 @@ WORDS = {
         "causal": "causal",
     },
     "linformer": {
-        "text": "Text",
+        "text": {
+            "Text": "",
+            "any order": "any order",
+            "neighbours alike": "neighbours alike",
+        },
         "mixtures": "Mixtures",
-        "kind": "Kind",
+        "kind": {"Kind": "", "means": "means", "random": "random"},
         "draw": "Draw",
         "token": "Token",
         "length": "Length of queries",
