@@ -28,6 +28,7 @@ from selfattn.labs.positions import PositionsLab
 from selfattn.labs.reformer import ReformerLab
 from selfattn.labs.scaling import ScalingLab
 from selfattn.labs.sparse import SparseLab
+from selfattn.labs.swin import SwinLab
 from selfattn.labs.window import WindowLab
 
 SETTINGS = 20  # each, drawn at random
@@ -77,6 +78,16 @@ def stood_for(lab):
         f" for {percent(now.stands[now.best])} on it.",
         f"{percent(now.later)} of the weight",
     ]
+
+
+def who_was_heard(lab):
+    now = lab.state()
+    many = sum(layers >= 0 for layers in now.after)
+    said = [f"row {lab.row + 1}, column {lab.column + 1}, has heard {many} of"]
+    said += [f"Of the {now.touching} that touch it, {now.met} shared"]
+    if lab.shifted and not lab.masked and lab.layers > 1:
+        said += ["Nothing hides"]
+    return said
 
 
 def listened(lab):
@@ -276,6 +287,7 @@ SAYS = {
     PerformerLab: estimated,
     ReformerLab: who_was_found,
     LinformerLab: stood_for,
+    SwinLab: who_was_heard,
     CostLab: lambda lab: [bytes_in_words(lab.plan().bytes)],
     DoctorLab: lambda lab: (
         [f" {sum(probes(lab.mistake))} "]

@@ -255,6 +255,14 @@ WORDS = {
         "orthogonal": "in pairs at right angles",
         "draw": "Draw",
     },
+    "swin": {
+        "window": "Window",
+        "layers": "Layers",
+        "shifted": "every second layer shifted",
+        "masked": "corners masked",
+        "row": "Row",
+        "column": "Column",
+    },
     "reformer": {
         "buckets": "Buckets",
         "rounds": "Rounds",
@@ -295,6 +303,7 @@ IN_EFFICIENT = (
     "flash",
     "window",
     "sparse",
+    "swin",
     "reformer",
     "linformer",
     "linear",

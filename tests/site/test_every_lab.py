@@ -164,6 +164,12 @@ LABS = {
         set_to("draw", "1 + move % 9"),
         folder="efficient/",
     ),
+    "swin": Lab(
+        ["window=2&layers=6&masked=false&row=5&column=11&token=x"],
+        "window=3&layers=6",
+        set_to("column", "move % 12"),
+        folder="efficient/",
+    ),
     "reformer": Lab(
         ["buckets=8&rounds=4&chunk=2&causal=true&last=0&token=x"],
         "buckets=8&rounds=4",
