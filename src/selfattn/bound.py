@@ -27,21 +27,26 @@ class Bound(nn.Module):
         """Sort what is bound: what has parameters, what is one, the rest."""
         super().__init__()
         self.func = made.func
-        self.parts, self.learned = nn.ModuleDict(), nn.ParameterDict()
+        # No dictionaries of PyTorch's, to which "keys" would be no name.
+        self.parts, self.learned = nn.Module(), nn.Module()
         self.others: dict[str, Any] = {}
         places = {str(i): x for i, x in enumerate(made.args)}
         for name, x in {**places, **made.keywords}.items():
+            x = owned(x)
+            if is_own(x):
+                check_name(name)
             if isinstance(x, nn.Module):
-                self.parts[name] = x
+                self.parts.register_module(name, x)
             elif isinstance(x, nn.Parameter):
-                self.learned[name] = x
+                self.learned.register_parameter(name, x)
             else:
                 self.others[name] = x
 
     @property
     def everything(self) -> dict[str, Any]:
         """All that is bound, by name or by the number of its place."""
-        return {**self.others, **self.parts, **self.learned}
+        parts, learned = self.parts._modules, self.learned._parameters
+        return {**self.others, **parts, **learned}
 
     @property
     def args(self) -> tuple[Any, ...]:
@@ -61,13 +66,38 @@ class Bound(nn.Module):
         return self.func(*self.args, *args, **{**self.keywords, **keywords})
 
 
+def check_name(name: str) -> None:
+    """Raise unless a module can keep something by this name."""
+    if not name or "." in name or hasattr(nn.Module, name):
+        raise ValueError(
+            "a parameter or a module must be bound by a name that no module "
+            f"has for itself, but it is {name!r}; bind another function to it"
+        )
+
+
 def owned(function: Any) -> Any:
     """A function as a layer is to keep it: a `functools.partial` that binds
     modules or parameters as a `Bound` of them, and all else as it is.
+
+    Raises:
+        ValueError: if they are bound by a name that no module can keep, or in
+            a list, where none would find them.
     """
     if not isinstance(function, partial):
         return function
-    bound = function.func, *function.args, *function.keywords.values()
-    if any(isinstance(x, nn.Module | nn.Parameter) for x in bound):
+    given = (*function.args, *function.keywords.values())
+    for x in given:
+        inside = x.values() if isinstance(x, dict) else x
+        if isinstance(x, tuple | list | dict) and any(map(is_own, inside)):
+            raise ValueError(
+                "parameters and modules must be bound one by one, or within a "
+                f"module, but they are bound in a {type(x).__name__}"
+            )
+    if any(is_own(x) for x in (function.func, *map(owned, given))):
         return Bound(function)
     return function
+
+
+def is_own(x: object) -> bool:
+    """Whether it is, or has, what a layer is to move, save and train."""
+    return isinstance(x, nn.Module | nn.Parameter)

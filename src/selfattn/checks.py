@@ -96,11 +96,17 @@ def check_tables(mask: Tensor | None, bias: Tensor | None) -> None:
             "mask must be boolean (True = may attend), but its dtype is "
             f"{mask.dtype}; pass numbers to add to the scores as `bias`"
         )
-    if bias is not None and not bias.is_floating_point():
+    if bias is not None and not (bias.is_floating_point() and is_wide(bias)):
         raise ValueError(
-            "bias must be floating-point (it is added to the scores), but its "
-            f"dtype is {bias.dtype}; pass who may attend as `mask`"
+            "bias must be floating-point (it is added to the scores), of two "
+            f"bytes at least, but its dtype is {bias.dtype}; pass who may "
+            "attend as `mask`"
         )
+
+
+def is_wide(x: Tensor) -> bool:
+    """Whether its numbers have two bytes: of one, PyTorch has no sums."""
+    return x.itemsize >= 2
 
 
 def check_one_value(k: Tensor, v: Tensor) -> None:
@@ -116,9 +122,9 @@ def check_tensor(name: str, x: object) -> None:
     """Raise unless x is a tensor with all its numbers side by side."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a tensor, but it is {shown(x)}")
-    if x.layout != torch.strided:
+    if x.layout != torch.strided or x.is_nested:
         raise ValueError(
-            f"{name} must be a dense tensor, but its layout is {x.layout}"
+            f"{name} must be a dense tensor, but it is {shown(x)}"
         )
 
 
@@ -166,12 +172,12 @@ def check_dropout(dropout_p: float, name: str = "dropout_p") -> None:
 
 def batch_shape(*tensors: Tensor) -> tuple[int, ...]:
     """The axes before the last two, broadcast together."""
-    shapes = {x.shape[:-2] for x in tensors}
+    shapes = [x.shape[:-2] for x in tensors]
     # Nearly always they are one and the same; broadcast_shapes takes longer
-    # to say so than a small attention takes.
-    return (
-        shapes.pop() if len(shapes) == 1 else torch.broadcast_shapes(*shapes)
-    )
+    # to say so than a small attention takes. No set of them: while PyTorch
+    # exports a model, sizes are symbols, which cannot be hashed.
+    alike = all(shape == shapes[0] for shape in shapes)
+    return shapes[0] if alike else torch.broadcast_shapes(*shapes)
 
 
 def check_divides(a: str, n_a: int, b: str, n_b: int) -> None:

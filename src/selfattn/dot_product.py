@@ -30,6 +30,7 @@ from selfattn.checks import (
 from selfattn.hidden import average, match, unfelt
 from selfattn.masks import causal_mask
 
+TINY = torch.finfo(torch.float32).tiny
 Queries = Float[Tensor, "*#batch n_q d"]
 Keys = Float[Tensor, "*#batch n_k d"]
 Values = Float[Tensor, "*#batch n_k d_v"]
@@ -199,7 +200,10 @@ def fused_attention(
     check_shapes(q, k, v, mask, bias)
     check_options(causal, scale, dropout_p)
     square = q.shape[-2] == k.shape[-2]
-    if causal and mask is None and bias is None and square:
+    # On a CPU, its kernel scales the -inf of what is hidden, too: by 0 to NaN
+    # and by less than 0 to inf.
+    hides = square and (scale is None or scale > TINY)
+    if causal and mask is None and bias is None and hides:
         table = None
     else:
         # PyTorch's is_causal puts the first query on the first key; ours the

@@ -160,3 +160,23 @@ def check_same_shape(name: str, made: Any, x: Tensor) -> None:
             f"a {name} must return the shape it is given, but x is "
             f"{tuple(x.shape)} and it made {tuple(made.shape)}"
         )
+
+
+def features(
+    feature_map: Callable[[Tensor], Tensor], q: Tensor, k: Tensor
+) -> tuple[Tensor, Tensor]:
+    """φ of the queries and of the keys, a row of numbers for each of them.
+
+    Raises:
+        ValueError: if that is not what it gives.
+    """
+    check_function("feature_map", feature_map)
+    made = feature_map(q), feature_map(k)
+    for name, x, of in zip("qk", (q, k), made, strict=True):
+        check_floats(f"what feature_map makes of {name}", of)
+        if of.shape[:-1] != x.shape[:-1] or of.shape[-1] != made[0].shape[-1]:
+            raise ValueError(
+                "feature_map must make (..., n, d) into (..., n, any number),"
+                f" but it made {tuple(x.shape)} into {tuple(of.shape)}"
+            )
+    return made

@@ -7,10 +7,12 @@ may see it.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.linalg import vector_norm
 
 from selfattn.checks import is_transformed
 
@@ -48,27 +50,64 @@ def unfelt(
     Returns:
         What the mechanism returns. Queries that see a spoilt key get what
         it gives, and pass nothing back; the others get what they would get
-        if that key were not there. On a GPU, which would have to wait for
+        if that key were not there; so it is with a value so large that what
+        comes back to it overflows. On a GPU, which would have to wait for
         the answer, and while PyTorch traces or transforms, nothing is looked
         for, and what is hidden is felt as it is in PyTorch's own attention.
     """
-    result = attend(q, k, v)
+
+    def seen(keys: Tensor) -> Tensor:
+        alike = torch.ones_like(q), torch.ones_like(k)
+        return first(attend(*alike, keys.to(v.dtype))) != 0
+
+    def sound(q: Tensor, k: Tensor, v: Tensor) -> Any:
+        return unless_large(partial(attend, q, k), seen, v)
+
+    result = sound(q, k, v)
     output = first(result)
     suspect = is_spoilt(output if rows is None else output[..., -rows:, :])
     if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
     most = limits(k) if suspect else (math.inf,)
-    spoilt, clean = without_spoilt(attend, q, k, v, most)
+    spoilt, clean = without_spoilt(sound, q, k, v, most)
     if spoilt is None:
         return result
-    alike = torch.ones_like(q), torch.ones_like(k)
-    felt = first(attend(*alike, spoilt.to(v.dtype))) != 0
+    if isinstance(result, tuple):
+        return joined(seen(spoilt), tuple(map(Tensor.detach, result)), clean)
+    return joined(seen(spoilt), result.detach(), clean)
+
+
+def joined(felt: Tensor, result: Any, clean: Any) -> Any:
+    """The one result where something is felt, and the other where not."""
     if not isinstance(result, tuple):
-        return torch.where(felt, result.detach(), clean)
+        return torch.where(felt, result, clean)
     return tuple(
         torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
-        for x, y in zip(map(Tensor.detach, result), clean, strict=True)
+        for x, y in zip(result, clean, strict=True)
     )
+
+
+def unless_large(
+    weigh: Callable[[Tensor], Any], seen: Callable[[Tensor], Tensor], v: Tensor
+) -> Any:
+    """What is made of values; to who does not see them, without large ones.
+
+    A weight's gradient is a product with the value. If that overflows, it
+    does so for hidden keys, too; and there 0 · ∞ is NaN.
+
+    Args:
+        weigh: makes a result of the values.
+        seen: which queries see any of some keys, which are (..., n_k, 1).
+        v: values, (..., n_k, d_v).
+    """
+    result = weigh(v)
+    most = torch.finfo(v.dtype).max ** 0.5
+    if not (first(result).requires_grad and can_look(v) and v.numel()):
+        return result
+    if not most < vector_norm(v.detach(), math.inf).item() < math.inf:
+        return result
+    large = (v.abs() > most).any(dim=-1, keepdim=True)
+    return joined(seen(large), result, weigh(v.masked_fill(large, 0)))
 
 
 def without_spoilt(
@@ -154,20 +193,39 @@ def average(weights: Tensor, v: Tensor) -> Tensor:
     >>> average(torch.tensor([[1.0, 0.0]]), v)
     tensor([[1.]])
     """
-    output = weights @ v
+
+    def seen(keys: Tensor) -> Tensor:
+        return (weights != 0).to(v) @ keys.to(v) != 0
+
+    output = unless_large(weights.matmul, seen, v)
     if not is_spoilt(output[..., -1:, :]):
         return output
     spoilt = ~v.isfinite().all(dim=-1, keepdim=True)
-    clean = weights @ v.masked_fill(spoilt, 0)
-    felt = (weights != 0).to(v) @ spoilt.to(v) != 0
-    return torch.where(felt, output.detach(), clean)
+    clean = unless_large(weights.matmul, seen, v.masked_fill(spoilt, 0))
+    return torch.where(seen(spoilt), output.detach(), clean)
+
+
+def projected(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """What a layer makes of tokens, the keys-to-be; one that is spoilt passes
+    nothing back to its weights, which would take 0 · NaN for their gradient.
+
+    >>> layer = nn.Linear(1, 1, bias=False)
+    >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
+    >>> torch.autograd.grad(made[0, 0], layer.weight)
+    (tensor([[2.]]),)
+    """
+    made = layer(x)
+    if not (made.requires_grad and is_spoilt(made)):
+        return made
+    spoilt = ~x.isfinite().all(dim=-1, keepdim=True)
+    return torch.where(spoilt, made.detach(), layer(x.masked_fill(spoilt, 0)))
 
 
 def can_look(x: Tensor) -> bool:
     """Whether numbers are at hand: not traced, nor transformed, nor on a GPU,
     which one would have to wait for.
     """
-    if type(x) is not Tensor or x.device.type != "cpu":
+    if type(x) not in (Tensor, nn.Parameter) or x.device.type != "cpu":
         return False
     return not (torch.compiler.is_compiling() or is_transformed())
 
@@ -180,6 +238,22 @@ def is_spoilt(x: Tensor) -> bool:
     return not math.isfinite(x.detach().sum(dtype=wide).item())
 
 
+def is_coarse(output: Tensor, causal: bool, *given: Tensor) -> bool:
+    """Whether sums were too small for the type, or too large: in float64,
+    which is not asked, they may be neither.
+
+    Args:
+        output: of queries, or their weights, (..., n_q, any number).
+        causal: whether the last query sits on the last key.
+        given: what it was made of, the keys, (..., n_k, d), first.
+    """
+    if output.dtype == torch.float64:
+        return False
+    if is_spoilt(output):  # by sums, unless something was given so
+        return all(bool(x.isfinite().all()) for x in given)
+    return loses_a_row(output, given[0], causal)
+
+
 def loses_a_row(output: Tensor, k: Tensor, causal: bool) -> bool:
     """Whether a query that sees a key got nothing, for all its weights were
     too small for the type: among long queries and keys, some are.
@@ -190,4 +264,5 @@ def loses_a_row(output: Tensor, k: Tensor, causal: bool) -> bool:
     seeing = output[..., max(0, n_q - n_k) if causal else 0 :, :]
     if n_k == 0 or 0 in seeing.shape:
         return False
-    return bool((seeing == 0).all(dim=-1).any())
+    empty = seeing[..., 0] == 0  # few are, which is soon seen
+    return bool(empty.any()) and bool((seeing == 0).all(dim=-1).any())

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from selfattn.checks import (
+    are_at_hand,
     check_broadcasts,
     check_tables,
     check_tensor,
@@ -217,6 +218,7 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
 # order in which a model lists its layers of attention.
 
 
+@checked
 def heads_of(model: nn.Module) -> dict[str, tuple[MultiHeadAttention, slice]]:
     """Each head's layer, and which features of what `W_o` reads are its own.
 
@@ -265,13 +267,15 @@ def weight_on(
         ("queries", queries, weights.shape[-2]),
         ("keys", keys, weights.shape[-1]),
     ):
-        if at.numel() == 0 or at.min() < 0 or at.max() >= n:
+        outside = are_at_hand(at) and ((at < 0) | (at >= n)).any()
+        if at.numel() == 0 or outside:
+            told = at.tolist() if are_at_hand(at) else shown(at)
             raise ValueError(
                 f"{name} must be positions from 0 to {n - 1}, at least one, "
-                f"but they are {at.tolist()}"
+                f"but they are {told}"
             )
-    asking = weights[:, :, queries]
-    at = keys[:, None, :, None].expand(-1, weights.shape[1], -1, 1)
+    asking = weights[:, :, queries.long()]  # of uint8, PyTorch makes a mask
+    at = keys.long()[:, None, :, None].expand(-1, weights.shape[1], -1, 1)
     return asking.gather(-1, at).mean(dim=(0, 2, 3))
 
 
@@ -382,6 +386,12 @@ def fewest_keys(
     >>> other, other @ values
     (tensor([0.5000, 0.0000, 0.5000]), tensor([1.]))
     """
+    for name, x in (("weights", weights), ("values", values)):
+        if not are_at_hand(x):
+            raise ValueError(
+                f"{name} must be numbers, which are moved one by one, but on "
+                f"meta and within torch.func there are none: {shown(x)}"
+            )
     if not (weights.isfinite() & (weights >= 0)).all():
         raise ValueError(
             "weights must be finite and not negative, but they are "

@@ -29,6 +29,7 @@ from selfattn.dot_product import (
     fused_attention,
 )
 from selfattn.entering import attended, check_enters, check_unbound
+from selfattn.hidden import projected
 from selfattn.signatures import Positive, checked
 from selfattn.torch_layer import options_of, pair_up, torch_layer_like
 
@@ -201,8 +202,8 @@ class MultiHeadAttention(nn.Module):
         check_enters(name, context, self.W_k)
         if past is not None:
             check_kept(self, "past", past, context)
-        k = split_heads(self.W_k(context), self.n_kv_heads)
-        v = split_heads(self.W_v(context), self.n_kv_heads)
+        k = split_heads(projected(self.W_k, context), self.n_kv_heads)
+        v = split_heads(projected(self.W_v, context), self.n_kv_heads)
         if self.rotate is not None:
             k = self.rotate(k, offset=past.k.shape[-2] if past else 0)
         if past is not None:
@@ -362,15 +363,25 @@ def weights_of(attend: Any) -> Callable[..., Tensor]:
     return partial(weigh, **{n: x for n, x in options.items() if n in known})
 
 
+def check_four_axes(name: str, kept: KeysValues) -> None:
+    """Raise unless keys and values are tensors of heads, not of anything."""
+    for part, x in kept._asdict().items():
+        check_tensor(f"{name}.{part}", x)
+        if x.ndim != 4:
+            raise ValueError(
+                f"{name}.{part} must have axes (batch, n_kv_heads, n_k, "
+                f"d_head), but it is {tuple(x.shape)}"
+            )
+
+
 def check_kept(
     layer: MultiHeadAttention, name: str, kept: KeysValues, x: Tensor
 ) -> None:
     """Raise unless keys and values were kept of such a batch, by such a layer:
     those of one sequence would broadcast to all, and not say so.
     """
+    check_four_axes(name, kept)
     k, v = kept
-    check_tensor(f"{name}.k", k)
-    check_tensor(f"{name}.v", v)
     wanted = (x.shape[0], layer.n_kv_heads, k.shape[-2], layer.d_head)
     if not tuple(k.shape) == tuple(v.shape) == wanted:
         raise ValueError(

@@ -17,6 +17,12 @@ from selfattn.checks import batch_shape
 
 P = ParamSpec("P")
 R = TypeVar("R")
+# A sum of weights that is smaller is none: it would have no digits, and what
+# is divided by it overflows.
+LEAST = {
+    dtype: torch.finfo(dtype).tiny / torch.finfo(dtype).eps
+    for dtype in (torch.float32, torch.float64)
+}
 
 
 def without_autocast(function: Callable[P, R]) -> Callable[P, R]:
@@ -99,3 +105,10 @@ def add_product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     if x.ndim == 2:
         return torch.addmm(x, a, b, out=x)
     return x.add_(a @ b)
+
+
+def divisor(total: Tensor) -> Tensor:
+    """The sum of weights to divide by: where it is as good as none, infinity,
+    which leaves nothing of what is divided.
+    """
+    return total.masked_fill(total.abs() < LEAST[total.dtype], math.inf)

@@ -49,8 +49,8 @@ class Axes(NamedTuple):
         most = math.inf if self.some is not None else least
 
         def fits(x: Any) -> bool:
-            right = isinstance(x, Tensor) and x.dtype in dtypes
-            return right and x.layout is STRIDED and least <= x.ndim <= most
+            right = is_plain_tensor(x) and x.dtype in dtypes
+            return right and least <= x.ndim <= most
 
         return fits
 
@@ -186,7 +186,7 @@ def refuse(name: str, x: Any, rules: tuple[Rule, ...]) -> None:
 
 def is_plain_tensor(x: Any) -> bool:
     """Whether all of its numbers are there, one beside the other."""
-    return isinstance(x, Tensor) and x.layout is torch.strided
+    return isinstance(x, Tensor) and x.layout is STRIDED and not x.is_nested
 
 
 def check_axes_agree(given: dict[str, Any], shared: Shared) -> None:
@@ -214,8 +214,7 @@ def check_axes_agree(given: dict[str, Any], shared: Shared) -> None:
 
 def axes_of(rules: tuple[Rule, ...]) -> Axes:
     """The rule for tensors, of which there is one."""
-    found = [rule for rule in rules if isinstance(rule, Axes)]
-    return found[0] if found else Axes((), (), None)
+    return next((r for r in rules if isinstance(r, Axes)), Axes((), (), None))
 
 
 def shared_axes(rules: dict[str, tuple[Rule, ...]]) -> Shared:
@@ -337,8 +336,9 @@ SIMPLE: dict[Any, Plain] = {
 def shown(x: Any) -> str:
     """A thing in few words: of a tensor its shape and type."""
     if isinstance(x, Tensor):
+        shape = "a nested tensor" if x.is_nested else tuple(x.shape)
         layout = "" if x.layout == torch.strided else f" and {x.layout}"
-        return f"{tuple(x.shape)} of {x.dtype}{layout}"
+        return f"{shape} of {x.dtype}{layout}"
     if isinstance(x, int) and x.bit_length() > 128:
         return f"a whole number of {x.bit_length()} bits"
     return " ".join(repr(x).split())[:60]

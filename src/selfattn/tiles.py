@@ -93,7 +93,9 @@ class Inputs(NamedTuple):
             large = torch.finfo(bias.dtype).max > most
             added = bias.clamp(-most, most) if large else bias
             scores.add_(added, alpha=LOG2_E)
+            # -inf hides even NaN; and inf, clamped, would be a mere number.
             scores.masked_fill_(bias == -math.inf, -math.inf)
+            scores.masked_fill_(bias == math.inf, math.inf)
         if self.mask is not None:
             scores.masked_fill_(~cut(self.mask, rows, keys), -math.inf)
         if self.reaches_future(rows, keys):

@@ -11,8 +11,15 @@ import torch
 from torch.utils._pytree import tree_map
 
 from hostile.feeding import Call
+from hostile.of_numbers import rounded
 from hostile.recipes import MEASURES, RANDOM
-from hostile.trials import Case, in_dtype, nothing_to_compare, with_gradients
+from hostile.trials import (
+    Case,
+    in_dtype,
+    nothing_to_compare,
+    plain,
+    with_gradients,
+)
 from hostile.verdicts import Trial, leaves
 
 
@@ -72,7 +79,7 @@ def trials(case: Case) -> Iterator[Trial]:
     for dtype in (torch.bfloat16, torch.float16):
         mode = partial(torch.autocast, "cpu", dtype)
         run = partial(graded_in, mode, call)
-        yield case.trial(
+        trial = case.trial(
             "a mode",
             f"autocast to {dtype}",
             call,
@@ -80,6 +87,11 @@ def trials(case: Case) -> Iterator[Trial]:
             run=run,
             dtype=torch.bfloat16,
         )
+        # As of a layer in half precision: beside a kink, rounding decides.
+        if call.module is not None:
+            half = in_dtype(call, dtype)
+            trial = trial._replace(shaken=partial(shaken, half))
+        yield trial
     if call.tensors():
         yield same(case, "tensors of inference", call, partial(born, call))
         yield same(case, "a class of tensors", call, partial(named, call))
@@ -90,6 +102,11 @@ def trials(case: Case) -> Iterator[Trial]:
         run = partial(beside_autocast, call)
         wanted = partial(alone_in_thread, call)
         yield same(case, "a thread with autocast", call, run, wanted)
+
+
+def shaken(call: Call, seed: int) -> list[Any]:
+    """Results and gradients in float64, where what goes in is rounded."""
+    return with_gradients(rounded(call, seed), plain)
 
 
 def gives_tensors(call: Call) -> bool:

@@ -341,7 +341,7 @@ ARGUMENTS: dict[str, Recipe] = {
         "keys": lambda sizes: torch.zeros(sizes["batch"], 2).long(),
     },
     "looking_inside.fewest_keys": {
-        "weights": lambda sizes: weights(sizes)[0, 0],
+        "weights": lambda sizes: torch.ones(sizes["n_k"]).double().cumsum(0),
         "values": lambda sizes: torch.randn(
             sizes["n_k"], 3, dtype=torch.float64
         ),

@@ -17,7 +17,6 @@ from torch import Tensor
 from selfattn.checks import (
     batch_shape,
     check_call,
-    check_floats,
     check_once,
     check_places,
     check_shapes,
@@ -34,16 +33,17 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
-from selfattn.entering import check_function
-from selfattn.hidden import unfelt
+from selfattn.entering import features
+from selfattn.hidden import is_coarse, unfelt
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
     add_product,
     chunks,
+    divisor,
     one_batch_axis,
     without_autocast,
 )
-from selfattn.signatures import checked
+from selfattn.signatures import checked, shown
 
 # exp(x) = 2^(x log₂e), and `exp2` is about as fast on any processor; `exp` is
 # somewhat faster than it on some, and four times as slow on others.
@@ -100,13 +100,22 @@ def linear_weights(
     tensor([[0.2500, 0.7500]])
     """
     check_shapes(q, k, k)
-    q, k = features(feature_map, *widen(q, k))
-    similarity = q @ k.mT
+    f_q, f_k = features(feature_map, *widen(q, k))
+    weights = shares(f_q, f_k, causal)
+    if not is_coarse(weights, causal, k, q):
+        return weights
+    if feature_map is elu_plus_one:
+        f_q, f_k = features(feature_map, q.double(), k.double())
+    return shares(f_q.double(), f_k.double(), causal).to(weights.dtype)
+
+
+def shares(f_q: Tensor, f_k: Tensor, causal: bool) -> Tensor:
+    """What share of the products of a query's features each key's has."""
+    similarity = f_q @ f_k.mT
     if causal:
-        past = causal_mask(*similarity.shape[-2:], device=q.device)
+        past = causal_mask(*similarity.shape[-2:], device=f_q.device)
         similarity = similarity.masked_fill(~past, 0.0)
-    total = similarity.sum(dim=-1, keepdim=True)
-    return similarity / total.masked_fill(total == 0, 1.0)
+    return similarity / divisor(similarity.sum(dim=-1, keepdim=True))
 
 
 def linear_attention(
@@ -134,9 +143,11 @@ def linear_attention(
             features must depend on that token alone.
 
     Returns:
-        The output, (..., n_q, d_v). A query that may see no key, or whose
-        weights are all zero, gets zeros. It can be differentiated once, not
-        twice.
+        The output, (..., n_q, d_v). A query that may see no key gets zeros,
+        and so does one whose weights are as good as zero: in float64, which
+        computes what is too small or too large for float32 (on a GPU, in
+        float32), their sum is under 1e-292 (under 1e-31). It can be
+        differentiated once, not twice.
 
     Raises:
         ValueError: if shapes do not fit together, or a mask or bias is given.
@@ -154,33 +165,22 @@ def linear_attention(
     ours, dtype = feature_map is elu_plus_one, q.dtype
     if not ours:  # it may have parameters to train, so autograd must see it
         q, k = features(feature_map, q, k)
+    output = by_sums(q, k, v, causal, ours)
+    if is_coarse(output, causal, k, q, v):
+        output = by_sums(q.double(), k.double(), v.double(), causal, ours)
+    return output.to(dtype)
+
+
+def by_sums(
+    q: Tensor, k: Tensor, v: Tensor, causal: bool, ours: bool
+) -> Tensor:
+    """The output; q and k are features already, unless those are ours."""
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         output = LinearAttention.apply(*one_batch_axis(q, k, v), causal, ours)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    output = unfelt(attend, q, k, v) if causal else attend(q, k, v)
-    return output.to(dtype)
-
-
-def features(
-    feature_map: FeatureMap, q: Tensor, k: Tensor
-) -> tuple[Tensor, Tensor]:
-    """φ of the queries and of the keys, a row of numbers for each of them.
-
-    Raises:
-        ValueError: if that is not what it gives.
-    """
-    check_function("feature_map", feature_map)
-    made = feature_map(q), feature_map(k)
-    for name, x, of in zip("qk", (q, k), made, strict=True):
-        check_floats(f"what feature_map makes of {name}", of)
-        if of.shape[:-1] != x.shape[:-1] or of.shape[-1] != made[0].shape[-1]:
-            raise ValueError(
-                "feature_map must make (..., n, d) into (..., n, any number),"
-                f" but it made {tuple(x.shape)} into {tuple(of.shape)}"
-            )
-    return made
+    return unfelt(attend, q, k, v) if causal else attend(q, k, v)
 
 
 class Memory(NamedTuple):
@@ -234,19 +234,24 @@ def linear_attention_step(
     asked, key, v = widen(*features(feature_map, q, k), v)
     pairs, total = key[..., None] * v[..., None, :], key[..., None, :]
     if memory is not None:
-        if (memory.pairs.shape, memory.total.shape) != (
-            pairs.shape,
-            total.shape,
-        ):
-            raise ValueError(
-                "memory must be of tokens like these, "
-                f"{tuple(pairs.shape)} and {tuple(total.shape)}, but it is "
-                f"{tuple(memory.pairs.shape)} and {tuple(memory.total.shape)}"
-            )
+        check_alike(memory, Memory(pairs, total))
         pairs, total = memory.pairs + pairs, memory.total + total
     weight = (asked[..., None, :] * total).sum(dim=-1, keepdim=True)
-    output = asked[..., None, :] @ pairs / weight.masked_fill(weight == 0, 1.0)
+    output = asked[..., None, :] @ pairs / divisor(weight)
     return output.squeeze(-2).to(dtype), Memory(pairs, total)
+
+
+def check_alike(memory: Memory, token: Memory) -> None:
+    """Raise unless what is remembered can be added to what a token brings."""
+    for kept, new in zip(memory, token, strict=True):
+        together = torch.promote_types(kept.dtype, new.dtype)
+        no_wider = kept.is_floating_point() and together == new.dtype
+        if kept.shape != new.shape or not no_wider:
+            raise ValueError(
+                "memory must be of tokens like these, "
+                f"{' and '.join(map(shown, token))}, but it is "
+                f"{' and '.join(map(shown, memory))}"
+            )
 
 
 class LinearAttention(torch.autograd.Function):
@@ -264,7 +269,7 @@ class LinearAttention(torch.autograd.Function):
     def forward(ctx: Any, q, k, v, causal, ours):
         """Equation 12, chunk by chunk: φ(q) S over φ(q) Z."""
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
-        [divisor] = widen(q.new_empty(*q.shape[:-1], 1))
+        [divisors] = widen(q.new_empty(*q.shape[:-1], 1))
         memory = empty_memory(k, v)
         order = chunks(q.shape[-2], k.shape[-2], CHUNK, causal=causal)
         for rows, keys in order:
@@ -275,11 +280,10 @@ class LinearAttention(torch.autograd.Function):
             if among.numel():
                 add_product(summed, among, values)
                 weight += among.sum(dim=-1, keepdim=True)
-            weight.masked_fill_(weight == 0, 1.0)
+            divisors[:, rows] = weight = divisor(weight)
             torch.div(summed, weight, out=output[:, rows])
-            divisor[:, rows] = weight
             memorise(memory, f_k, values)
-        ctx.save_for_backward(q, k, v, output, divisor, *memory)
+        ctx.save_for_backward(q, k, v, output, divisors, *memory)
         ctx.causal, ctx.ours = causal, ours
         return output
 
@@ -288,14 +292,14 @@ class LinearAttention(torch.autograd.Function):
     def backward(ctx: Any, grad_output):
         """Equations 13 to 15: for queries in order, for keys backwards."""
         check_once("linear_attention")
-        q, k, v, output, divisor, *memory = ctx.saved_tensors
+        q, k, v, output, divisors, *memory = ctx.saved_tensors
         grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
         lengths = q.shape[-2], k.shape[-2]
         order = [*chunks(*lengths, CHUNK, causal=ctx.causal)]
 
         def read_again(rows: slice, keys: slice) -> Chunk:
             features = read(q, k, v, rows, keys, ctx.ours)
-            grad = grad_output[:, rows] / divisor[:, rows]
+            grad = grad_output[:, rows] / divisors[:, rows]
             grad_weight = -(grad * output[:, rows]).sum(dim=-1, keepdim=True)
             return Chunk(*features, grad, grad_weight, ctx.ours)
 

@@ -336,7 +336,8 @@ class Lsh(torch.autograd.Function):
         output = output.div_(total).to(q.dtype)
         ctx.save_for_backward(q, k, v, output, top, total)
         ctx.cut, ctx.shapes = cut, shapes
-        return output[:-1].view(*shapes[0][:-1], v.shape[-1])
+        # A copy: of a view made here, PyTorch has nothing changed in place.
+        return output[:-1].view(*shapes[0][:-1], v.shape[-1]).clone()
 
     @staticmethod
     @without_autocast

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Relative, bias_of
-from selfattn.multihead import KeysValues
-from selfattn.signatures import checked
+from selfattn.multihead import KeysValues, check_four_axes
+from selfattn.signatures import checked, shown
 
 Cache = list[KeysValues]  # one for each block
 Ids = Int[Tensor, "batch n"]
@@ -114,6 +114,12 @@ def check_new(tokens: Tensor) -> None:
         )
 
 
+def check_list(name: str, cache: object) -> None:
+    """Raise unless this is a list, as a cache is."""
+    if not isinstance(cache, list):
+        raise TypeError(f"{name} must be a list, but it is {shown(cache)}")
+
+
 def length_of(cache: Cache | None, n_blocks: int) -> int:
     """How many tokens a cache holds.
 
@@ -124,6 +130,8 @@ def length_of(cache: Cache | None, n_blocks: int) -> int:
     if cache is None:
         return 0
     kept = [kv for kv in cache if isinstance(kv, KeysValues)]
+    for i, kv in enumerate(kept):
+        check_four_axes(f"cache[{i}]", kv)
     lengths = [kv.k.shape[-2] for kv in kept]
     if not 0 < len(cache) == len(kept) == n_blocks or len(set(lengths)) > 1:
         raise ValueError(

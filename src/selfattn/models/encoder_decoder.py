@@ -9,7 +9,13 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.models.decoder import Cache, check_new, head_of, length_of
+from selfattn.models.decoder import (
+    Cache,
+    check_list,
+    check_new,
+    head_of,
+    length_of,
+)
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder, Relative, bias_of
 from selfattn.signatures import checked
@@ -128,6 +134,7 @@ class EncoderDecoder(nn.Module):
         """
         check_new(tokens)
         n_past = length_of(cache, len(self.blocks))
+        check_list("memory.kept", memory.kept)
         length_of(memory.kept, len(self.blocks))
         x = self.embed(tokens, offset=n_past)
         n = x.shape[-2]

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.checks import are_at_hand
 from selfattn.entering import check_enters
 from selfattn.layers import LayerNorm, gelu
 from selfattn.models.embedding import Embedding
@@ -162,7 +163,8 @@ def best_span(
         longest: number of tokens that a span may have; any when None.
 
     Raises:
-        ValueError: if a span may not have one token.
+        ValueError: if a span may not have one token, or there is none to
+            choose: a row of sums has NaN or plus infinity, or nothing finite.
 
     Reference: Devlin et al. (2019), section 4.2.
 
@@ -171,14 +173,34 @@ def best_span(
     [[0, 0]]
     """
     n = start.shape[-1]
+    if n == 0:
+        raise ValueError(
+            "a text must have a token to answer, but start is "
+            f"{tuple(start.shape)}"
+        )
     longest = n if longest is None else longest
     if longest < 1:
         raise ValueError(f"a span has at least 1 token, but longest={longest}")
     spans = start[:, :, None] + end[:, None, :]  # (batch, first, last)
     allowed = torch.ones(n, n, dtype=torch.bool, device=start.device)
     allowed = allowed.triu().tril(longest - 1)
-    best = spans.masked_fill(~allowed, -math.inf).flatten(1).argmax(dim=-1)
+    sums = spans.masked_fill(~allowed, -math.inf).flatten(1)
+    check_spans(sums, start)
+    best = sums.argmax(dim=-1)
     return torch.stack((best // n, best % n), dim=-1)
+
+
+def check_spans(sums: Tensor, start: Tensor) -> None:
+    """Raise unless each text has a likeliest span.
+
+    NaN is the largest of all; and where all is hidden, all spans are alike.
+    """
+    if are_at_hand(sums) and not sums.amax(dim=-1).isfinite().all():
+        raise ValueError(
+            "a span can be chosen by logits without NaN and plus infinity, "
+            "the sum of two of which at least is finite, but a row of start "
+            f"and end has none: start is {tuple(start.shape)}"
+        )
 
 
 class WordHead(nn.Module):

@@ -16,7 +16,7 @@ from selfattn.dot_product import (
     with_causal,
 )
 from selfattn.entering import check_enters, check_meets
-from selfattn.hidden import average, match
+from selfattn.hidden import average, match, projected
 from selfattn.signatures import Positive, checked
 
 Queries = Float[Tensor, "*#batch n_q d_q"]
@@ -81,7 +81,7 @@ class AdditiveAttention(nn.Module):
         """
         check_enters("q", q, self.W_q)
         check_enters("k", k, self.W_k)
-        asked, told = self.W_q(q), self.W_k(k)
+        asked, told = self.W_q(q), projected(self.W_k, k)
         check_shapes(asked, told, told, mask, bias)
         scores = match(asked, told, self.score)  # (..., n_q, n_k)
         biased = with_bias(scores, bias)
@@ -147,7 +147,7 @@ class MultiplicativeAttention(nn.Module):
         if self.W is None:
             return k
         check_enters("k", k, self.W)
-        return self.W(k)
+        return projected(self.W, k)
 
     @checked
     def weights(

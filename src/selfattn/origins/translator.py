@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from selfattn.checks import check_divides
+from selfattn.checks import check_divides, check_tensor
 from selfattn.entering import look_up
 from selfattn.masks import padding_mask
 from selfattn.signatures import Positive, checked, shown
@@ -181,8 +181,25 @@ def check_state(state: Tensor, memory: Memory) -> None:
         )
 
 
+def check_read(memory: Memory) -> None:
+    """Raise unless all of it is of the same sources: the states of one would
+    broadcast to all, and not say so.
+    """
+    for name, x in (("states", memory.states), ("summary", memory.summary)):
+        check_tensor(f"memory.{name}", x)
+    states, summary = memory.states, memory.summary
+    fits = states.ndim == summary.ndim == 3
+    if not (fits and (1, *states.shape[::2]) == tuple(summary.shape)):
+        raise ValueError(
+            "memory must hold states (batch, n_k, d_model) and their summary "
+            f"(1, batch, d_model), but it holds {tuple(states.shape)} and "
+            f"{tuple(summary.shape)}"
+        )
+
+
 def check_target(target: Tensor, memory: Memory) -> None:
     """Raise unless there is something to write for each source."""
+    check_read(memory)
     n_read = memory.summary.shape[1]
     if n_read != target.shape[0] or target.numel() == 0:
         raise ValueError(

@@ -125,7 +125,8 @@ def t5_bucket(
             f"those must end before max_distance, but n_buckets={n_buckets}, "
             f"causal={causal} and max_distance={max_distance}"
         )
-    distance = distance.long()  # in int8, -128 has no opposite
+    # In int8, -128 has no opposite; nor has the lowest number of int64.
+    distance = distance.long().clamp(min=-(2**63 - 1))
     later = torch.zeros_like(distance)
     if causal:
         away = (-distance).clamp(min=0)
