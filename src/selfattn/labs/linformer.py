@@ -109,7 +109,8 @@ def random_mixtures(draw: int, m: int) -> Tensor:
         draw: which, from 1.
         m: how many mixtures.
     """
-    state, found = START * draw % MODULUS, []
+    state = START * draw % MODULUS
+    found: list[float] = []
     while len(found) < m * N:
         state = state * 16807 % MODULUS
         length = math.sqrt(-2 * math.log(state / MODULUS))
