@@ -231,6 +231,16 @@ def test_small_features_have_digits_too(size, causal, dtype):
         assert_close(found.double(), want, atol=2e-2, rtol=2e-2)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_shares_are_summed_in_float32_under_autocast(dtype):
+    q, k = torch.randn(2, 7, D)
+    with torch.autocast("cpu", dtype):
+        weights = linear_weights(q, k, causal=True)
+    wanted = linear_weights(q, k, causal=True)
+    assert_close(weights, wanted, atol=2e-2, rtol=2e-2)
+    assert_close(weights.sum(-1), torch.ones(7))
+
+
 def test_a_step_whose_weights_are_as_good_as_none_gives_nothing():
     token = torch.full((1, 2), -60.0, requires_grad=True)
     output, _ = linear_attention_step(token, token, torch.ones(1, 3))

@@ -111,7 +111,7 @@ def linear_weights(
 
 def shares(f_q: Tensor, f_k: Tensor, causal: bool) -> Tensor:
     """What share of the products of a query's features each key's has."""
-    similarity = f_q @ f_k.mT
+    [similarity] = widen(f_q @ f_k.mT)  # which autocast makes in half
     if causal:
         past = causal_mask(*similarity.shape[-2:], device=f_q.device)
         similarity = similarity.masked_fill(~past, 0.0)
