@@ -148,6 +148,8 @@ class Kind:
             said of it, by labels; None is enough for a thing on which the
             exercise does not depend.
         meant: of mistakes that some make on purpose, the fact that says so.
+        whole: of a whole model, which is held to no reference: from thing,
+            facts and a watch, the report.
     """
 
     name: str
@@ -161,6 +163,7 @@ class Kind:
     fallback: Callable[[Any, Facts, Reading], Reading | None] = no_less
     examples: Callable[[], Examples] = needless
     meant: Mapping[str, str] = field(default_factory=dict)
+    whole: Callable[..., Any] | None = None
 
     def check(self, told: Facts) -> Facts:
         """The facts, in the form in which they are used.

@@ -6,12 +6,12 @@ import pytest
 
 from selfattn.doctor.__main__ import main
 from selfattn.doctor.command.listing import listed
-from selfattn.doctor.kinds import kinds
+from selfattn.doctor.kinds import kinds, whole_kinds
 
 
 def test_the_kinds_are_listed_in_their_order():
     names = [line.partition(": ")[0] for line in listed(None).splitlines()]
-    assert names == sorted(kinds())
+    assert names == sorted({**kinds(), **whole_kinds()})
 
 
 def test_a_kind_is_listed_with_its_facts_and_mistakes():
@@ -40,4 +40,4 @@ def test_a_list_for_a_program_is_json(kind, capsys):
         assert told["facts"]["mask"]["values"]["keep"] == "True allows"
         assert told["mistakes"]["no scale"]
     else:
-        assert list(told) == sorted(kinds())
+        assert list(told) == sorted({**kinds(), **whole_kinds()})

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.kind import COMMON, Kind
-from selfattn.doctor.kinds import find_kind, kinds
+from selfattn.doctor.kinds import find_kind, kinds, whole_kinds
 from selfattn.doctor.self_test import bank
+from selfattn.doctor.whole.mistakes import MISTAKES
 
 
 def listed(name: str | None) -> str:
@@ -35,11 +37,17 @@ def list_of(name: str | None) -> dict[str, Any]:
             for fact_name, fact in {**kind.facts, **COMMON}.items()
         },
         "mistakes": {
-            mistake.name: mistake.symptom for mistake in bank(kind).mistakes
+            mistake.name: mistake.symptom for mistake in mistakes_of(kind)
         },
     }
 
 
+def mistakes_of(kind: Kind) -> tuple[Mistake, ...]:
+    """The mistakes that have a name in a kind."""
+    return MISTAKES if kind.whole is not None else bank(kind).mistakes
+
+
 def all_kinds() -> list[Kind]:
     """The kinds in the order of their names."""
-    return sorted(kinds().values(), key=lambda kind: kind.name)
+    every = [*kinds().values(), *whole_kinds().values()]
+    return sorted(every, key=lambda kind: kind.name)

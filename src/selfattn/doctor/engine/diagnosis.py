@@ -120,12 +120,15 @@ def with_name(case: Case, required: Sequence[str]) -> Case:
     return case._replace(report=case.report.with_(mistake=mistake))
 
 
-def looked_at_again(case: Case) -> Case:
-    """A case of a patient without a name, with one that tells most of it."""
+def looked_at_again(case: Case, second: bool = True) -> Case:
+    """A case of a patient without a name, with one that tells most of it.
+
+    Two mistakes at once are looked for if there is a ``second`` look.
+    """
     report = case.report
     if report.mistake is not None or not report.findings:
         return case
-    mistake = named(case.answer, case.exercise, case.seen)
+    mistake = named(case.answer, case.exercise, case.seen, second)
     return case._replace(report=report.with_(mistake=mistake))
 
 

@@ -32,13 +32,16 @@ SECONDS = 3.0  # of the processor, to look for two mistakes at once
 
 
 def named(
-    answer: Any, exercise: Exercise, seen: Sequence[Seen]
+    answer: Any, exercise: Exercise, seen: Sequence[Seen], second: bool = True
 ) -> Mistake | None:
-    """The deviation that explains all values, or what gives itself away."""
+    """The deviation that explains all values, or what gives itself away.
+
+    Two at once are looked for if there is a ``second`` look.
+    """
     return (
         inside(answer, exercise)
         or given_away(answer, exercise, seen)
-        or explained(exercise, seen)
+        or explained(exercise, seen, second)
         or alike_in_kind(exercise, seen)
         or seen_alone(answer, exercise, seen)
     )

@@ -16,6 +16,7 @@ from selfattn.doctor.report.record import NUMERIC
 
 TYPES = set(NAMES)
 AXES = {"batches", "heads"}  # which one may add by a loop
+FINE = {"finite"}  # who hides with -inf need not add before he scales
 
 
 def weighed(report: Report, kind: Kind, said: Facts) -> Report:
@@ -56,7 +57,7 @@ def different(report: Report, kind: Kind) -> str:
     if mistake is not None and all(facts):
         words = " and ".join(facts)
         return f"Nobody said that it should be. If it is meant, say {words}."
-    types = TYPES if mistake is not None else TYPES | AXES
+    types = TYPES if mistake is not None else TYPES | AXES | FINE
     shared, types = common(report), types - set(report.promised)
     if all(shared or types & needs(found) for found in report.findings):
         claims = "; ".join(f.probe.claim for f in report.findings[:3])

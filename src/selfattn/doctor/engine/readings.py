@@ -14,7 +14,7 @@ from selfattn.doctor.engine.diagnosis import (
 )
 from selfattn.doctor.engine.isolation import RefusedError, Watch
 from selfattn.doctor.engine.outcome import OwnTroubleError, in_words
-from selfattn.doctor.engine.promises import weighed
+from selfattn.doctor.engine.promises import FINE, weighed
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import IMPLIED, Kind, Reading, UnclearError
 from selfattn.doctor.patient import Facts, Patient, unseen
@@ -34,17 +34,21 @@ def examine_here(
 ) -> Report:
     """Examine in this process: read the thing in every way, keep the best."""
     nothing_found = Report(kind.name, 0, patient=title(thing))
+    if kind.whole is not None:
+        found: Report = kind.whole(thing, facts=said, watch=watch)
+        return found
     try:
         seen = kind.read(thing, said)
-        report = reported(thing, kind, said, seen, watch)
-        # Who is right on most probes has no other formula.
-        few = 2 * len(report.findings) < report.probes
-        known = report.likely or few
-        less = None if known else kind.fallback(thing, said, seen)
-        if less is None:
+        less = kind.fallback(thing, said, seen)
+        report = reported(thing, kind, said, seen, watch, less is None)
+        if less is None or report.likely:
             return report
-        other = reported(thing, kind, said, less, watch)
-        return other if other.likely else report
+        # Who is right on most probes has no other formula.
+        if 2 * len(report.findings) >= report.probes:
+            other = reported(thing, kind, said, less, watch)
+            if other.likely:
+                return other
+        return reported(thing, kind, said, seen, watch)
     except RefusedError:
         raise
     except UnclearError as unclear:
@@ -116,17 +120,26 @@ class Visit(NamedTuple):
 
 
 def reported(
-    thing: Any, kind: Kind, said: Facts, seen: Reading, watch: Watch
+    thing: Any,
+    kind: Kind,
+    said: Facts,
+    seen: Reading,
+    watch: Watch,
+    second: bool = True,
 ) -> Report:
-    """The report under the reading that makes sense of a thing."""
+    """The report under the reading that makes sense of a thing.
+
+    Two mistakes at once are looked for if there is a ``second`` look, which
+    takes longest; so it comes last.
+    """
     prepared = kind.prepare(thing, {**seen.facts, **said})
     visit = Visit(thing, prepared, kind, said, watch)
     check_takes(visit, seen)
-    case = decide(named_at_last(list(read(visit, seen))), kind)
+    case = decide(named_at_last(list(read(visit, seen)), second), kind)
     return weighed(explain(case), kind, said)
 
 
-def named_at_last(cases: list[Case]) -> list[Case]:
+def named_at_last(cases: list[Case], second: bool) -> list[Case]:
     """The cases; the likeliest, if they have no name, looked at again.
 
     That takes longer than all else, so it is done for a few readings alone.
@@ -135,9 +148,33 @@ def named_at_last(cases: list[Case]) -> list[Case]:
     likely = [case for case in cases if likelihood(case.report) == most]
     if likely[0].report.passed or likely[0].report.mistake is not None:
         return cases
-    again = [looked_at_again(case) for case in likely[:AGAIN]]
+    again = [looked_at_again(case, second) for case in likely[:AGAIN]]
     named = [case for case in again if case.report.mistake is not None]
-    return named or likely
+    return named or hidden_by_less(cases, likely[0]) or likely
+
+
+def hidden_by_less(cases: list[Case], likeliest: Case) -> list[Case]:
+    """What hides keys by too small a number, of what seemed to be added.
+
+    As -inf stays -inf, however it is multiplied, such a mask looks like one
+    that is added, until finite numbers are in it.
+    """
+    if not adds_otherwise(likeliest):
+        return []
+    others = [
+        case
+        for case in sorted(
+            cases, key=lambda one: likelihood(one.report), reverse=True
+        )
+        if not (adds_otherwise(case) or case.report.refused)
+    ]
+    again = [looked_at_again(case, second=False) for case in others[:AGAIN]]
+    return [case for case in again if case.report.mistake is not None][:1]
+
+
+def adds_otherwise(case: Case) -> bool:
+    """Whether all that is wrong is what a number in a mask adds."""
+    return all(FINE & {*f.probe.needs} for f in case.report.findings)
 
 
 def read(visit: Visit, seen: Reading) -> Iterator[Case]:

@@ -26,6 +26,8 @@ import pkgutil
 
 from selfattn.doctor.kind import Kind
 
+WHOLE = "selfattn.doctor.whole.kind"
+
 
 def kinds() -> dict[str, Kind]:
     """All kinds, by their names."""
@@ -37,13 +39,19 @@ def kinds() -> dict[str, Kind]:
     return found
 
 
+def whole_kinds() -> dict[str, Kind]:
+    """The kinds of whole models, which are made of all the others."""
+    found: dict[str, Kind] = importlib.import_module(WHOLE).KINDS
+    return found
+
+
 def find_kind(name: str) -> Kind:
     """The kind of this name.
 
     Raises:
         LookupError: if there is none; it lists those there are.
     """
-    known = kinds()
+    known = {**kinds(), **whole_kinds()}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(str(name), known, n=1)

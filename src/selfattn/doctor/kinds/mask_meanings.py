@@ -1,9 +1,13 @@
 """What a mask says: in other conventions than ours, and back in ours."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from selfattn.doctor.patient import Patient
 
 MEANINGS = {
     "keep": "True allows",
@@ -18,7 +22,12 @@ OF_A_MAKER = {  # what a function that makes masks may return besides
 
 
 def as_meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
-    """A mask that is True where one may look, as others would say it."""
+    """A mask that is True where one may look, as others would say it.
+
+    Numbers stay as they are: they are to be added.
+    """
+    if mask.is_floating_point():
+        return mask.to(dtype)
     if meaning == "keep":
         return mask
     if meaning == "block":
@@ -39,3 +48,35 @@ def as_ours(mask: Any, meaning: str) -> object:
     allowed = mask == high
     forbidden = mask <= -1000 if low is None else mask == low
     return allowed if bool((allowed | forbidden).all()) else mask
+
+
+def twice_or_louder(
+    answer: Any, call: Callable[[Tensor], Any], n_q: int, n_k: int
+) -> Tensor:
+    """How far two keys alike are from one to which log 2 is added.
+
+    That is nothing, if a mask's numbers are added to the scores, or if only
+    zeros count, or only -inf. Whose mask is not added, who is no patient, or
+    hides keys by himself, is not asked.
+
+    Args:
+        answer: what is asked.
+        call: calls it with a mask, (n_q, n_k), on inputs whose first two
+            keys are alike. Only the last query counts, which may see both.
+        n_q: how many queries there are.
+        n_k: how many keys there are.
+    """
+    nothing = torch.zeros(())
+    facts = answer.facts if isinstance(answer, Patient) else {}
+    own = any(facts.get(n) is not None for n in ("window", "table", "bias"))
+    if facts.get("mask") != "add" or own or n_k < 3:
+        return nothing
+    both = torch.zeros(n_q, n_k)
+    one = both.clone()
+    one[:, 0], one[:, 1] = math.log(2), -math.inf
+    plain, hidden = one.clone(), one.clone()
+    plain[:, 0], hidden[:, 0] = 0, -math.inf
+    said = call(one)[..., -1, :]
+    masks = both, plain, hidden
+    gaps = [(call(mask)[..., -1, :] - said).abs().max() for mask in masks]
+    return nothing + round(float(gaps[0]), 3) * (min(gaps) > 1e-4)

@@ -51,6 +51,7 @@ class Record:
     promised: tuple[str, ...] = ()  # what of the optional was told or seen
     different: str = ""  # which usual thing it is not, that nobody promised
     untried: str = ""  # what was promised and could not be tried
+    inside: Mapping[str, str] = field(default_factory=dict)  # layer by layer
     question: str = ""  # which fact is needed, if one is
     trouble: str = ""  # why nothing could be found out
 

@@ -161,6 +161,10 @@ def notes(report: Record) -> list[Block]:
             listed = ", ".join(f"{n}={x!r}" for n, x in facts.items())
             text = f"{verb} {listed}. If that is wrong, say what is right."
             found.append(Block("note", text))
+    for words in dict.fromkeys(report.inside.values()):
+        where = [name for name, w in report.inside.items() if w == words]
+        text = f"The attention inside, {words}: {', '.join(where)}."
+        found.append(Block("note", text))
     return found
 
 
@@ -266,6 +270,7 @@ def as_json(report: Record) -> str:
         "found": dict(report.facts),
         "assumed": dict(report.assumed),
         "different": report.different,
+        "inside": dict(report.inside),
         "untried": report.untried,
         "question": report.question,
         "trouble": report.trouble,

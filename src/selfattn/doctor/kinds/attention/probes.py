@@ -6,6 +6,7 @@ keys, or more keys than queries.
 """
 
 import dataclasses
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from selfattn.doctor.exercises.dot_product.attention import (
     QKV_BATCH,
     QKV_HEADS,
 )
+from selfattn.doctor.kinds.mask_meanings import twice_or_louder
 from selfattn.doctor.probes import (
     SIZES,
     Inputs,
@@ -31,6 +33,7 @@ OPTIONAL = {
     "mask": "a mask",
     "rows": "a mask with a row for each query",
     "texts": "a mask for each sequence",
+    "finite": "numbers to be added to the scores",
     "causal": "a causal flag",
     "both": "a mask and the causal flag together",
     "width": "values of another width than keys",
@@ -58,6 +61,7 @@ def needs(probe: Probe) -> tuple[str, ...]:
         "length": sizes["n_q"] != sizes["n_k"],
         "rows": "mask" in probe.inputs and differ(probe, -2),
         "texts": "mask" in probe.inputs and differ(probe, 0),
+        "finite": probe.experiment is added,
         "single": axes == 2,
         "batches": axes == 3,
         "heads": axes == 4,
@@ -89,6 +93,17 @@ def thirds(inputs: Inputs) -> None:
     """Numbers that no type of fewer digits holds."""
     for name in "qkv":
         inputs[name] /= 3
+
+
+def added(answer: Any, inputs: Inputs) -> Tensor:
+    """Whether what a mask adds to a score counts."""
+    q, k, v = (inputs[name] for name in "qkv")
+    k, v = (torch.cat((x[..., :1, :], x), dim=-2) for x in (k, v))
+
+    def call(mask: Tensor) -> Any:
+        return answer(q, k[..., :-1, :], v[..., :-1, :], mask=mask)
+
+    return twice_or_louder(answer, call, q.shape[-2], k.shape[-2] - 1)
 
 
 MASK = "a query sees the keys that its row of the mask allows, and no others"
@@ -123,6 +138,12 @@ ALL = (
         {**QKV_BATCH, "mask": other_keys},
         ALIKE,
         change=loud_first_key,
+    ),
+    Probe(
+        "what a mask adds to a score counts, small numbers too",
+        {**QKV_BATCH, "mask": other_keys},
+        ALIKE,
+        experiment=added,
     ),
     Probe(
         "in a batch, a query that may see nothing gets zeros",

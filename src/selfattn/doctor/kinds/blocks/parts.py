@@ -27,6 +27,8 @@ NETWORKS = (
     *("feed_forward_network", "position_wise", "pwff", "ffwd", "network"),
 )
 
+FLAT = ("norm", "ff", "mlp", "feed", "network", "linear", "drop", "embed")
+
 
 def part(block: nn.Module, named: Any) -> nn.Module:
     """A part by its name, with dots for parts of parts."""
@@ -90,13 +92,31 @@ def network(
 
 
 def attentions(block: nn.Module) -> dict[str, nn.Module]:
-    """The attentions of a block by their names."""
-    return {
+    """The attentions of a block by their names.
+
+    If none is called so, they are what is neither norm nor network.
+    """
+    large = {
         name: child
         for name, child in block.named_children()
-        if "att" in f"{name} {type(child).__name__}".lower()
-        and any(x.ndim > 1 for x in child.parameters())
+        if any(x.ndim > 1 for x in child.parameters())
     }
+    named = {
+        name: child
+        for name, child in large.items()
+        if "att" in f"{name} {type(child).__name__}".lower()
+    }
+    return named or {n: x for n, x in large.items() if may_attend(n, x)}
+
+
+def may_attend(name: str, child: nn.Module) -> bool:
+    """Whether a part is no network by its name, and more than a chain."""
+    own = not type(child).__module__.startswith("torch.nn")
+    words = f"{name} {type(child).__name__}".lower()
+    inner = " ".join(n for n, _ in child.named_modules()).lower()
+    return (
+        own and "att" not in inner and not any(word in words for word in FLAT)
+    )
 
 
 def width(norm: nn.Module) -> int:

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
+from selfattn.doctor.kinds.cached_decoder.probes import EXACT
 from selfattn.doctor.patient import Patient
 
 CHUNKS = (2, 1, 2)
@@ -56,3 +58,8 @@ def axis_of(states: Any) -> int | None:
     size = shapes[0]
     same = [a for a in range(1, len(size)) if size[a] in (1, 2)]
     return same[0] if same else None
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are equal, but for the order of sums."""
+    return torch.allclose(a, b, rtol=EXACT, atol=EXACT)

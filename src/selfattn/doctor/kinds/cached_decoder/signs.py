@@ -8,20 +8,19 @@ there says nothing of whether the decoder is ill, and much of why.
 import torch
 from torch import Tensor
 
-from selfattn.doctor.deviations import scores
+from selfattn.doctor.deviations import hiding, scores
 from selfattn.doctor.exercise import described, mistake
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
-from selfattn.doctor.kinds.cached_decoder.kept import CHUNKS, Kept, history
+from selfattn.doctor.kinds.cached_decoder.kept import Kept, close, history
 from selfattn.doctor.kinds.cached_decoder.probes import (
-    EXACT,
     at_once,
     changed,
-    influence,
     moved,
     written,
 )
+from selfattn.doctor.kinds.cached_decoder.sight import in_what_it_sees
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import numbers
 
@@ -51,16 +50,22 @@ GIVEN_AWAY = (
             flags.keys_of_the_first_sequence,
             scores.weights_averaged,
             functions.mask_after_softmax,
+            functions.masked_with_zero,
+            hiding.masked_with_too_small_a_number,
+            triangles.upside_down,
         )
     ),
 )
 
+# Where the fifth word stands that comes as the third chunk.
+PLACES = {0: "positions start again", 2: "positions count the chunks"}
 # From the second chunk on everything is wrong: that has many causes.
 UNSURE = (
     "new words at wrong distances",
     "keys kept as values",
     "not causal",
     "not causal within a chunk",
+    "not itself and the first averages",
     "only the last chunk kept",
 )
 
@@ -184,81 +189,6 @@ def of_order(one: Kept, all_of: list[Kept], i: int) -> str:
     return ""
 
 
-def in_what_it_sees(patient: Patient, x: Tensor) -> str:
-    """Who sees whom, in one pass and in chunks."""
-    n = x.shape[1]
-    seen = influence(patient, x, at_once(x))  # type: ignore[arg-type]
-    past = torch.ones(n, n).tril().bool()
-    if torch.equal(seen, past.mT) or torch.equal(seen, past.mT.triu(1)):
-        return "from the other side"
-    if torch.equal(seen, past.tril(-1)):
-        return "not itself and the first is nan"
-    if torch.equal(seen.tril(1), seen) and seen.diagonal(1).all():
-        return "one too many"
-    if seen.triu(1).any():
-        if all_alike(patient, x):
-            return "weights averaged"
-        if are_only_fainter(patient, x):
-            return "mask after softmax"
-        if not seen.diagonal()[1:].any():
-            return "not itself and the first averages"
-        return "not causal"
-    if not across(patient, x):
-        return "keys of the first sequence"
-    return of_chunks(patient, x, seen)
-
-
-def all_alike(patient: Patient, x: Tensor) -> bool:
-    """Whether, in one pass, all tokens of a text are told the same."""
-    said = written(patient, x, at_once(x))  # type: ignore[arg-type]
-    return not bool(moved(said[:, :1].expand_as(said), said).any())
-
-
-def are_only_fainter(patient: Patient, x: Tensor) -> bool:
-    """Whether a later token makes what is said longer or shorter alone.
-
-    Then it shares in the weights, and what it says is not heard.
-    """
-    before, after = (
-        written(patient, y, at_once(x))[:, :-1]  # type: ignore[arg-type]
-        for y in (x, changed(x, -1))
-    )
-    cosine = torch.cosine_similarity(before, after, dim=-1)
-    return bool((cosine > 1 - EXACT / 10).all())
-
-
-def across(patient: Patient, x: Tensor) -> bool:
-    """Whether, in one pass, each text is for itself."""
-    other = x.clone()
-    other[:1] = changed(x[:1], slice(None))
-    pair = (
-        written(patient, y, at_once(x))  # type: ignore[arg-type]
-        for y in (x, other)
-    )
-    return not bool(moved(*pair)[1:].any())
-
-
-def of_chunks(patient: Patient, x: Tensor, once: Tensor) -> str:
-    """What tokens see in chunks that they do not see in one pass."""
-    seen = influence(patient, x, CHUNKS)  # type: ignore[arg-type]
-    if torch.equal(seen, once):
-        return ""
-    own = torch.block_diag(*(torch.ones(c, c) for c in CHUNKS)).bool()
-    if torch.equal(seen, once & own):
-        return "cache not read"
-    more, less = seen & ~once, once & ~seen
-    if more.any() and torch.equal(more, more & own):
-        lost = "only the last chunk kept"  # written over by the new ones
-        return lost if less.any() else "not causal within a chunk"
-    first = torch.cat([torch.ones(c, seen.shape[1]).tril() for c in CHUNKS])
-    first = first.bool()
-    if torch.equal(seen, first) or torch.equal(
-        seen, first | torch.eye(len(seen)).bool()
-    ):
-        return "first on first"
-    return ""
-
-
 def in_its_positions(patient: Patient, x: Tensor) -> str:
     """Whether keys are kept that stand elsewhere than in one pass."""
     pairs = zip(
@@ -286,9 +216,30 @@ def in_its_positions(patient: Patient, x: Tensor) -> str:
         close(one.after[-1].norm(dim=-1), whole.after[-1].norm(dim=-1))
         for one, whole in wrong
     ]
-    return "new words at wrong distances" if all(lengths) else OTHERWISE
+    if all(lengths):
+        return "new words at wrong distances"
+    return of_places(patient, x) or OTHERWISE
 
 
-def close(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors are equal, but for the order of sums."""
-    return torch.allclose(a, b, rtol=EXACT, atol=EXACT)
+def of_places(patient: Patient, x: Tensor) -> str:
+    """At which place the last word stands that comes as a third chunk.
+
+    What is kept of it is what is kept of a word there, in a text that says
+    nothing else: in the first layer, that is so.
+    """
+    again = x[:, -1:].expand(-1, 6, *x.shape[2:]).clone()
+    kept = zip(
+        history(patient, x, (2, 2, 1)),
+        history(patient, again, (6,)),
+        strict=True,
+    )
+    for one, every in kept:
+        if one.axis is None or one.after[-1].shape[one.axis] != 5:
+            continue
+        mine = one.after[-1].narrow(one.axis, 4, 1)
+        for place in range(every.after[0].shape[one.axis]):
+            if close(every.after[0].narrow(one.axis, place, 1), mine):
+                if place != 4:
+                    return PLACES.get(place, "new words at wrong distances")
+                break
+    return ""

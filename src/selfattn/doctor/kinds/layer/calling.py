@@ -15,8 +15,17 @@ from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
 
 NAMES = {  # what others call the arguments
-    "mask": ("mask", "attn_mask", "attention_mask", "src_mask"),
-    "padding": ("key_padding_mask", "padding_mask", "src_key_padding_mask"),
+    "mask": (
+        *("mask", "attn_mask", "attention_mask", "src_mask", "att_mask"),
+        *("encoder_attention_mask", "context_mask", "memory_mask"),
+        *("cross_attention_mask", "encoder_mask", "tgt_mask", "masks"),
+        *("attn_bias", "visible", "allowed"),
+    ),
+    "padding": (
+        *("key_padding_mask", "padding_mask", "src_key_padding_mask"),
+        *("pad_mask", "key_mask", "keys_mask", "valid_mask"),
+        "memory_key_padding_mask",
+    ),
     "causal": ("causal",),
     "context": (
         *("context", "memory", "kv", "x_kv", "y", "cross_states"),
@@ -175,10 +184,18 @@ def arranged(
 
 
 def spread(mask: Tensor, batch: int, axes: str) -> Tensor:
-    """A mask (n_q, n_k), with axes in front."""
+    """A mask (n_q, n_k), with axes in front, or one of keys alone.
+
+    Raises:
+        UnusableError: if it has no place for what is said of a query.
+    """
     if axes == "NN":
         return mask
     full = mask.expand(batch, *mask.shape)
+    if axes == "BN":
+        if not bool((full == full[:, :1]).all()):
+            raise UnusableError("its mask is one for all queries")
+        return full[:, 0]
     return full if axes == "BNN" else full[:, None]
 
 
@@ -190,6 +207,9 @@ def as_padding(padding: Tensor, x: Tensor, facts: Facts) -> dict[str, Tensor]:
     axes = facts["mask_axes"]
     if axes == "NN":
         raise UnusableError("its mask is one for the whole batch")
+    if axes == "BN":
+        meant = as_meant(padding, facts["mask"], x.dtype)
+        return {facts["names"]["mask"]: meant}
     row = padding[:, None, :] if axes == "BNN" else padding[:, None, None, :]
     full = row.expand(*row.shape[:-2], x.shape[-2], -1)
     return {facts["names"]["mask"]: as_meant(full, facts["mask"], x.dtype)}

@@ -21,6 +21,7 @@ FACTS = {
             "NN": "queries, keys",
             "BNN": "batch, queries, keys",
             "B1NN": "batch, 1, queries, keys",
+            "BN": "batch, keys",
         },
         need="mask",
     ),

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.kinds.layer.experiments import sums, twice
+from selfattn.doctor.kinds.mask_meanings import twice_or_louder
 from selfattn.doctor.probes import (
     Inputs,
     Probe,
@@ -18,6 +19,8 @@ from selfattn.doctor.probes import (
 
 OPTIONAL = {
     "mask": "a mask",
+    "rows": "a mask with a row for each query",
+    "finite": "numbers to be added to the scores",
     "padding": "a mask for padding",
     "flag": "a causal flag",
     "length": "a context of another length",
@@ -57,6 +60,27 @@ def real(sizes: Sizes) -> Tensor:
     j = torch.arange(n_k)
     padded = 1 + torch.arange(sizes["batch"])[:, None]
     return (j < n_k - padded) | (j == 0)
+
+
+def first_keys(sizes: Sizes) -> Tensor:
+    """A mask, (n_q, n_k), the same for all queries: all but the last key."""
+    some = lengths(sizes)
+    keys = torch.arange(some["n_k"]) < max(1, some["n_k"] - 1)
+    return keys.expand(some["n_q"], -1)
+
+
+def added(answer: Any, inputs: Inputs) -> Tensor:
+    """Whether what a mask adds to a score counts."""
+    inputs = dict(inputs)
+    name = "context" if "context" in inputs else "x"
+    inputs[name] = inputs[name].clone()
+    inputs[name][:, 1:2] = inputs[name][:, :1]
+    plain = [x for n, x in inputs.items() if n != "mask"]
+
+    def call(mask: Tensor) -> Any:
+        return answer(*plain, mask=mask)
+
+    return twice_or_louder(answer, call, *inputs["mask"].shape)
 
 
 def flag(sizes: Sizes) -> bool:
@@ -130,6 +154,12 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
             {**x, "mask": table_with_an_empty_row},
             convention="empty_row",
         ),
+        Probe("a mask for all queries", {**x, "mask": first_keys}),
+        Probe(
+            "what a mask adds to a score counts, small numbers too",
+            {**x, "mask": first_keys},
+            experiment=added,
+        ),
         Probe("padding is not seen", padded, gradient=True),
         Probe("padding is not seen, though loud", padded, change=loud_padding),
         Probe("the causal flag hides later tokens", {**x, "causal": flag}),
@@ -168,10 +198,13 @@ def needs(probe: Probe) -> tuple[str, ...]:
         str(probe.dtype).removeprefix("torch."),
     }
     asked |= {"flag"} if "causal" in probe.inputs else set()
+    asked |= {"finite"} if probe.experiment is added else set()
+    asked |= {"rows"} if probe.inputs.get("mask") in TABLES else set()
     asked |= {"weights"} if probe.experiment is sums else set()
     return tuple(need for need in OPTIONAL if need in asked)
 
 
+TABLES = (table, table_with_an_empty_row)
 WITHIN = {"x": "batch n d_model"}
 
 

@@ -46,7 +46,8 @@ def read(thing: Any, told: Facts) -> Reading:
     for form, words in (("offset", OFFSETS), ("positions", POSITIONS)):
         found = [name for name in words if name in names[1:]]
         if found:
-            return Reading({"told": form, "name": found[0]})
+            seen = {"told": form, "name": found[0]}
+            return Reading(seen, has=("offset",))
     if "call" in told:
         return Reading({"told": "call"})
     why = "it has no argument for it that I know"

@@ -61,6 +61,45 @@ def base_of_a_thousand(x, offset):
     return turned(x, steps[:, None] * rate)
 
 
+@mistake
+def offset_off_by_one(x, offset):
+    """Word by word, every token is turned as if it stood beside itself.
+
+    Cause: The offset counts the new token as well, or leaves out the last
+        that is kept.
+    Cure: It is the number of tokens in the cache: the first is at 0.
+    Chapter: positions
+    """
+    return rope(x, offset=offset + (offset > 0))
+
+
+@mistake_as(offset_off_by_one)
+def offset_one_short(x, offset):
+    return rope(x, offset=offset - (offset > 0))
+
+
+@mistake_as(offset_off_by_one)
+def counted_from_minus_one(x, offset):
+    return rope(x, offset=offset - 1)
+
+
+def by_float32(known, moved):
+    """The same mistake, of angles that are float32, as most write them."""
+
+    def answer(x, offset):
+        return turned(x, angles(x, moved(offset), dtype=torch.float32))
+
+    return mistake_as(known)(answer)
+
+
+FLOATS = (
+    by_float32(rotations.counted_from_one, lambda offset: offset + 1),
+    by_float32(offset_off_by_one, lambda offset: offset + (offset > 0)),
+    by_float32(offset_off_by_one, lambda offset: offset - (offset > 0)),
+    by_float32(offset_off_by_one, lambda offset: offset - 1),
+)
+
+
 @mistake_as(rotations.halves_paired)
 def halves_paired_and_put_side_by_side(x, offset):
     return rope(halves_to_pairs(x), offset=offset)
@@ -78,6 +117,10 @@ def halves_put_side_by_side(x, offset):
 
 DEVIATIONS = (
     base_of_a_thousand,
+    offset_off_by_one,
+    offset_one_short,
+    counted_from_minus_one,
+    *FLOATS,
     # What of two conventions is mixed, seen from either.
     halves_paired_and_put_side_by_side,
     neighbours_paired_and_put_into_halves,

@@ -1,0 +1,130 @@
+"""What gives a decoder's mistake away by who sees whom, at once and in chunks.
+
+Nobody knows its numbers, but what moves when what changes can be looked at.
+"""
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.kinds.cached_decoder.kept import CHUNKS, close
+from selfattn.doctor.kinds.cached_decoder.probes import (
+    EXACT,
+    at_once,
+    changed,
+    influence,
+    moved,
+    written,
+)
+from selfattn.doctor.patient import Patient
+
+
+def in_what_it_sees(patient: Patient, x: Tensor) -> str:
+    """Who sees whom, in one pass and in chunks."""
+    n = x.shape[1]
+    seen = influence(patient, x, at_once(x))  # type: ignore[arg-type]
+    past = torch.ones(n, n).tril().bool()
+    if torch.equal(seen, past.mT) or torch.equal(seen, past.mT.triu(1)):
+        return "from the other side"
+    if torch.equal(seen, past.tril(-1)):
+        return "not itself and the first is nan"
+    if torch.equal(seen.tril(1), seen) and seen.diagonal(1).all():
+        return "one too many"
+    if is_upside_down(patient, x, seen):
+        return "upside down"
+    if seen.triu(1).any():
+        if all_alike(patient, x):
+            return "weights averaged"
+        if are_only_fainter(patient, x):
+            return "mask after softmax"
+        if not seen.diagonal()[1:].any():
+            return "not itself and the first averages"
+        return faintly(patient, x) or "not causal"
+    if not across(patient, x):
+        return "keys of the first sequence"
+    return of_chunks(patient, x, seen)
+
+
+def is_upside_down(patient: Patient, x: Tensor, seen: Tensor) -> bool:
+    """Whether only what is later is seen; the last, alone, may see all.
+
+    Itself it may see by the path around the attention.
+    """
+    first = seen[:-1]
+    later = torch.ones_like(seen).bool().triu(1)[:-1]
+    if not torch.equal(first.triu(1), later) or first.tril(-1).any():
+        return False
+    last = written(patient, x, at_once(x))[:, -1]  # type: ignore[arg-type]
+    return bool(seen[-1, :-1].all()) or bool(last.isnan().any())
+
+
+def faintly(patient: Patient, x: Tensor) -> str:
+    """With what number later tokens are hidden, if it is a small one.
+
+    Then they have the same share of the weights whatever they are, so that
+    what two of them change is the sum of what each of them changes.
+    """
+    both = changed(x, -1)
+    both[:, -2] = changed(x, -2)[:, -2]
+    said = [
+        written(patient, y, at_once(x))[:, :-2]  # type: ignore[arg-type]
+        for y in (x, changed(x, -1), changed(x, -2), both)
+    ]
+    last, other, two = (y - said[0] for y in said[1:])
+    if not close(last + other, two):
+        return ""
+    second = written(patient, changed(x, 0), at_once(x))  # type: ignore[arg-type]
+    past = (second[:, 1:-2] - said[0][:, 1:]).abs().mean()
+    if last.abs().mean() < past / 8:
+        return "masked with too small a number"
+    return "masked with zero"
+
+
+def all_alike(patient: Patient, x: Tensor) -> bool:
+    """Whether, in one pass, all tokens of a text are told the same."""
+    said = written(patient, x, at_once(x))  # type: ignore[arg-type]
+    return not bool(moved(said[:, :1].expand_as(said), said).any())
+
+
+def are_only_fainter(patient: Patient, x: Tensor) -> bool:
+    """Whether a later token makes what is said longer or shorter alone.
+
+    Then it shares in the weights, and what it says is not heard.
+    """
+    before, after = (
+        written(patient, y, at_once(x))[:, :-1]  # type: ignore[arg-type]
+        for y in (x, changed(x, -1))
+    )
+    cosine = torch.cosine_similarity(before, after, dim=-1)
+    return bool((cosine > 1 - EXACT / 10).all())
+
+
+def across(patient: Patient, x: Tensor) -> bool:
+    """Whether, in one pass, each text is for itself."""
+    other = x.clone()
+    other[:1] = changed(x[:1], slice(None))
+    pair = (
+        written(patient, y, at_once(x))  # type: ignore[arg-type]
+        for y in (x, other)
+    )
+    return not bool(moved(*pair)[1:].any())
+
+
+def of_chunks(patient: Patient, x: Tensor, once: Tensor) -> str:
+    """What tokens see in chunks that they do not see in one pass."""
+    seen = influence(patient, x, CHUNKS)  # type: ignore[arg-type]
+    if torch.equal(seen, once):
+        return ""
+    own = torch.block_diag(*(torch.ones(c, c) for c in CHUNKS)).bool()
+    if torch.equal(seen, once & own):
+        return "cache not read"
+    more, less = seen & ~once, once & ~seen
+    if more.any() and torch.equal(more, more & own):
+        lost = "only the last chunk kept"  # written over by the new ones
+        return lost if less.any() else "not causal within a chunk"
+    first = torch.cat([torch.ones(c, seen.shape[1]).tril() for c in CHUNKS])
+    first = first.bool()
+    if torch.equal(seen, first) or torch.equal(
+        seen, first | torch.eye(len(seen)).bool()
+    ):
+        return "first on first"
+    return ""
