@@ -2,7 +2,7 @@
 
 import functools
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from selfattn.doctor.engine.choice import decide, likelihood
@@ -39,9 +39,12 @@ def examine_here(
         return found
     try:
         seen = kind.read(thing, said)
-        less = kind.fallback(thing, said, seen)
-        report = reported(thing, kind, said, seen, watch, less is None)
-        if less is None or report.likely:
+        fallback = functools.cache(lambda: kind.fallback(thing, said, seen))
+        report = reported(
+            thing, kind, said, seen, watch, lambda: fallback() is None
+        )
+        less = None if report.likely else fallback()
+        if less is None:
             return report
         # Who is right on most probes has no other formula.
         if 2 * len(report.findings) >= report.probes:
@@ -125,7 +128,7 @@ def reported(
     said: Facts,
     seen: Reading,
     watch: Watch,
-    second: bool = True,
+    second: Callable[[], bool] = lambda: True,
 ) -> Report:
     """The report under the reading that makes sense of a thing.
 
@@ -139,7 +142,7 @@ def reported(
     return weighed(explain(case), kind, said)
 
 
-def named_at_last(cases: list[Case], second: bool) -> list[Case]:
+def named_at_last(cases: list[Case], second: Callable[[], bool]) -> list[Case]:
     """The cases; the likeliest, if they have no name, looked at again.
 
     That takes longer than all else, so it is done for a few readings alone.
@@ -148,7 +151,7 @@ def named_at_last(cases: list[Case], second: bool) -> list[Case]:
     likely = [case for case in cases if likelihood(case.report) == most]
     if likely[0].report.passed or likely[0].report.mistake is not None:
         return cases
-    again = [looked_at_again(case, second) for case in likely[:AGAIN]]
+    again = [looked_at_again(case, second()) for case in likely[:AGAIN]]
     named = [case for case in again if case.report.mistake is not None]
     return named or hidden_by_less(cases, likely[0]) or likely
 

@@ -160,7 +160,7 @@ def examined(part: nn.Module) -> Verdict | None:
         seen = kind.read(part, said)
         prepared = kind.prepare(part, {**seen.facts, **said})
         visit = Visit(part, prepared, kind, said, unseen)
-        cases = named_at_last(list(read(visit, seen)), second=False)
+        cases = named_at_last(list(read(visit, seen)), lambda: False)
     except Exception:
         return None  # it is called otherwise, which is no fault
     mistake = decide(cases, kind).report.mistake
