@@ -1,7 +1,7 @@
 """Reformer: sort tokens into buckets by direction, and attend within them.
 
 Computes:  exactly `attention` with `lsh_mask`; with one bucket, `attention`
-Time:      O(n log n + r n b d + r n² d / 32), r rounds, b keys in a bucket; O(n²) in one
+Time:      O(r n b d), r rounds, b keys in a bucket; hashing O(r n² d / 32)
 Memory:    O(n d), and the scores of some buckets
 Supports:  causal
 Reference: Kitaev et al. (2020), section 2
