@@ -245,13 +245,16 @@ def is_coarse(output: Tensor, causal: bool, *given: Tensor) -> bool:
     Args:
         output: of queries, or their weights, (..., n_q, any number).
         causal: whether the last query sits on the last key.
-        given: what it was made of, the keys, (..., n_k, d), first.
+        given: what it was made of, the keys, (..., n_k, d), first. What is
+            zero throughout makes zeros, and no sum of it was too small.
     """
     if output.dtype == torch.float64:
         return False
     if is_spoilt(output):  # by sums, unless something was given so
         return all(bool(x.isfinite().all()) for x in given)
-    return loses_a_row(output, given[0], causal)
+    if not loses_a_row(output, given[0], causal):
+        return False
+    return all(bool(x.any()) for x in given)
 
 
 def loses_a_row(output: Tensor, k: Tensor, causal: bool) -> bool:

@@ -180,7 +180,8 @@ function build(lab) {
         ? decimal(result.weights[r][c], 2).replace(/^0/, "") : ""),
       { marked: [i, j] });
     CONVENTIONS.forEach(({ dark, short }, f) =>
-      four[f].show(dark ? kept : hidden, (r, c) => short[Number(!keep[r][c])]));
+      four[f].show(dark ? kept : hidden,
+        (r, c) => short[Number(!keep[r][c])]));
     calls.forEach(({ text }, c) =>
       write(text, result.calls[Object.keys(CALLS)[c]]));
     write(note, emptyNote(result.empty));

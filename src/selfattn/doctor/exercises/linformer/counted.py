@@ -64,6 +64,7 @@ COUNTED = prediction(
     "linformer/counted",
     asks="how many times fewer operations, how many weights, how it grows",
     solution=numbers(N / MIXTURES / 2, 2 * N * MIXTURES, 2),
+    tolerance=0.01,
     mistakes=(
         mixing_forgotten,
         one_matrix,

@@ -5,15 +5,15 @@ import torch
 from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.probes import Probe, Sizes
 
-TEXT = {"q": "n_q d", "k": "n d", "v": "n d_v", "E": "m n"}
-SIZES = {"n_q": 3, "n": 7, "m": 5, "d": 2, "d_v": 11}
+TEXT = {"q": "n_q d", "k": "n_k d", "v": "n_k d_v", "E": "m n_k"}
+SIZES = {"n_q": 3, "n_k": 7, "m": 5, "d": 2, "d_v": 11}
 
 
 def of_length(length: int):
     """How many tokens are real; of a shorter text, at most all."""
 
     def make(sizes: Sizes) -> int:
-        return min(length, sizes["n"])
+        return min(length, sizes["n_k"])
 
     return make
 
@@ -126,27 +126,27 @@ PADDING = Exercise(
             {**TEXT, "length": of_length(3)},
             SIZES,
             gradient=True,
-            fixed=("n",),
+            fixed=("n_k",),
         ),
         Probe("nothing is filling", {**TEXT, "length": of_length(7)}, SIZES),
         Probe(
             "one token is real",
             {**TEXT, "length": of_length(1)},
             SIZES,
-            fixed=("n",),
+            fixed=("n_k",),
         ),
         Probe(
             "more queries than real tokens",
             {**TEXT, "length": of_length(2)},
             SIZES | {"n_q": 5},
-            fixed=("n", "n_q"),
+            fixed=("n_k", "n_q"),
         ),
         Probe(
             "float64 stays float64",
             {**TEXT, "length": of_length(5)},
             SIZES,
             dtype=torch.float64,
-            fixed=("n",),
+            fixed=("n_k",),
         ),
     ),
     mistakes=(
