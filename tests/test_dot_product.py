@@ -3,10 +3,14 @@
 import inspect
 import math
 import statistics
+import subprocess
+import sys
 
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
 from same import assert_same, gradients
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
@@ -641,6 +645,32 @@ def test_a_table_that_would_make_more_rows_is_refused(qkv, shape):
         check_shapes(*qkv, torch.ones(shape, dtype=torch.bool))
     with pytest.raises(ValueError, match=f"bias must {message}"):
         check_shapes(*qkv, None, torch.ones(shape))
+
+
+AXES = st.lists(st.sampled_from([0, 1, 2, 3]), max_size=3).map(tuple)
+
+
+@given(shapes=st.lists(AXES, min_size=1, max_size=3))
+def test_axes_broadcast_as_in_pytorch(shapes):
+    tensors = [torch.empty(*shape, 7, 5) for shape in shapes]
+    try:
+        expected = torch.broadcast_shapes(*shapes)
+    except RuntimeError:
+        with pytest.raises(ValueError, match="cannot be broadcast"):
+            batch_shape(*tensors)
+    else:
+        assert batch_shape(*tensors) == tuple(expected)
+
+
+def test_axes_broadcast_without_an_algebra_system():
+    """PyTorch's own rule imports one, and every examination of the doctor, in
+    a process of its own, waited a second for that."""
+    lines = (
+        "import sys, torch; from selfattn import attention\n"
+        "attention(torch.ones(2, 3, 5), *torch.ones(2, 3, 5)[:, :2])\n"
+        "assert 'sympy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", lines], check=True)
 
 
 def test_a_table_fits_the_broadcast_batch():

@@ -5,6 +5,7 @@ the numbers, so it takes microseconds and never waits for a GPU.
 """
 
 import sys
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
@@ -36,7 +37,7 @@ def check_shapes(
     check_one_value(k, v)
     try:
         batch_shape(q, k, v)
-    except RuntimeError:
+    except ValueError:
         raise ValueError(
             "the axes before the last two must broadcast together, but q is "
             f"{tuple(q.shape)}, k is {tuple(k.shape)} and v is "
@@ -171,13 +172,31 @@ def check_dropout(dropout_p: float, name: str = "dropout_p") -> None:
 
 
 def batch_shape(*tensors: Tensor) -> tuple[int, ...]:
-    """The axes before the last two, broadcast together."""
-    shapes = [x.shape[:-2] for x in tensors]
-    # Nearly always they are one and the same; broadcast_shapes takes longer
-    # to say so than a small attention takes. No set of them: while PyTorch
-    # exports a model, sizes are symbols, which cannot be hashed.
-    alike = all(shape == shapes[0] for shape in shapes)
-    return shapes[0] if alike else torch.broadcast_shapes(*shapes)
+    """The axes before the last two, broadcast together.
+
+    Raises:
+        ValueError: if two sizes of an axis differ, and neither is one.
+
+    >>> batch_shape(torch.zeros(2, 3, 7, 5), torch.zeros(3, 11, 5))
+    (2, 3)
+    """
+    shapes = [tuple(x.shape[:-2]) for x in tensors]
+    # Nearly always they are one and the same. No set of them: while PyTorch
+    # exports a model, sizes are symbols, which cannot be hashed. And not
+    # `torch.broadcast_shapes`, whose first call takes a second: it imports
+    # an algebra system, for symbols.
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
+    from_the_last = zip_longest(*map(reversed, shapes), fillvalue=1)
+    return tuple(map(one_size, from_the_last))[::-1]
+
+
+def one_size(sizes: tuple[int, ...]) -> int:
+    """The size that all of these are broadcast to."""
+    size = next((n for n in sizes if n != 1), 1)
+    if any(n not in (1, size) for n in sizes):
+        raise ValueError(f"sizes {sizes} cannot be broadcast together")
+    return size
 
 
 def check_divides(a: str, n_a: int, b: str, n_b: int) -> None:

@@ -218,7 +218,14 @@ def fused_attention(
     )
     if table is None and not causal:  # nothing is hidden
         return attend(q, k, v)
-    return unfelt(attend, q, k, v, rows=None)
+    idle = None if table is None else partial(sees_nothing, table)
+    return unfelt(attend, q, k, v, rows=None, idle=idle)
+
+
+def sees_nothing(table: Tensor) -> Tensor:
+    """Which queries may see no key, by PyTorch's table, (..., n_q, 1)."""
+    hidden = ~table if table.dtype == torch.bool else table == -math.inf
+    return hidden.all(dim=-1, keepdim=True)
 
 
 def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:

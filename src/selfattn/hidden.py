@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.linalg import vector_norm
 
 from selfattn.checks import is_transformed
 
@@ -27,6 +26,7 @@ def unfelt(
     *,
     rows: int | None = 1,
     keys: bool = False,
+    idle: Callable[[], Tensor] | None = None,
 ) -> Any:
     """Attend; and where something came out spoilt, without what is hidden.
 
@@ -43,9 +43,10 @@ def unfelt(
         rows: how many of the last rows show whether any is spoilt; None for
             all. One will do where the last query's sum is over all keys,
             those with a weight of zero among them.
-
         keys: whether a spoilt key can leave the output sound and spoil what
             is passed back, as where a mask takes its score away.
+        idle: which queries see no key, (..., n_q, 1), where those are to be
+            spoilt by nothing, not even by themselves.
 
     Returns:
         What the mechanism returns. Queries that see a spoilt key get what
@@ -68,6 +69,9 @@ def unfelt(
     suspect = is_spoilt(output if rows is None else output[..., -rows:, :])
     if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
+    if suspect and idle is not None:
+        q = torch.where(idle(), 0.0, q)
+        result = sound(q, k, v)
     most = limits(k) if suspect else (math.inf,)
     spoilt, clean = without_spoilt(sound, q, k, v, most)
     if spoilt is None:
@@ -104,7 +108,7 @@ def unless_large(
     most = torch.finfo(v.dtype).max ** 0.5
     if not (first(result).requires_grad and can_look(v) and v.numel()):
         return result
-    if not most < vector_norm(v.detach(), math.inf).item() < math.inf:
+    if not most < largest(v) < math.inf:
         return result
     large = (v.abs() > most).any(dim=-1, keepdim=True)
     return joined(seen(large), result, weigh(v.masked_fill(large, 0)))
@@ -230,6 +234,18 @@ def can_look(x: Tensor) -> bool:
     return not (torch.compiler.is_compiling() or is_transformed())
 
 
+def largest(x: Tensor) -> float:
+    """How far from zero any number is; NaN, if one is.
+
+    A norm would say so too, but takes ten times as long on a processor.
+
+    >>> largest(torch.tensor([1.0, -3.0])), largest(torch.tensor([torch.nan]))
+    (3.0, nan)
+    """
+    least, most = x.detach().aminmax()
+    return torch.maximum(-least, most).item()
+
+
 def is_spoilt(x: Tensor) -> bool:
     """Whether a number is NaN or infinite, where one can look."""
     if not can_look(x):
@@ -238,28 +254,37 @@ def is_spoilt(x: Tensor) -> bool:
     return not math.isfinite(x.detach().sum(dtype=wide).item())
 
 
-def is_coarse(output: Tensor, causal: bool, *given: Tensor) -> bool:
+def is_coarse(
+    output: Tensor, causal: bool, q: Tensor, k: Tensor, v: Tensor | None = None
+) -> bool:
     """Whether sums were too small for the type, or too large: in float64,
     which is not asked, they may be neither.
 
     Args:
         output: of queries, or their weights, (..., n_q, any number).
         causal: whether the last query sits on the last key.
-        given: what it was made of, the keys, (..., n_k, d), first. What is
-            zero throughout makes zeros, and no sum of it was too small.
+        q: queries, (..., n_q, d), of which it was made.
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v); none, if the output is weights.
     """
     if output.dtype == torch.float64:
         return False
     if is_spoilt(output):  # by sums, unless something was given so
+        given = (q, k) if v is None else (q, k, v)
         return all(bool(x.isfinite().all()) for x in given)
-    if not loses_a_row(output, given[0], causal):
-        return False
-    return all(bool(x.any()) for x in given)
+    return loses_a_row(output, causal, k, v)
 
 
-def loses_a_row(output: Tensor, k: Tensor, causal: bool) -> bool:
+def loses_a_row(
+    output: Tensor, causal: bool, k: Tensor, v: Tensor | None = None
+) -> bool:
     """Whether a query that sees a key got nothing, for all its weights were
-    too small for the type: among long queries and keys, some are.
+    too small for the type: among long queries and keys, some are. Of keys
+    whose values are zero, nothing is all there is to get.
+
+    >>> output, k = torch.zeros(1, 1), torch.ones(2, 1)
+    >>> loses_a_row(output, False, k), loses_a_row(output, False, k, 0 * k)
+    (True, False)
     """
     if output.dtype == torch.float64 or not can_look(output):
         return False
@@ -268,4 +293,14 @@ def loses_a_row(output: Tensor, k: Tensor, causal: bool) -> bool:
     if n_k == 0 or 0 in seeing.shape:
         return False
     empty = seeing[..., 0] == 0  # few are, which is soon seen
-    return bool(empty.any()) and bool((seeing == 0).all(dim=-1).any())
+    if not empty.any():
+        return False
+    empty = (seeing == 0).all(dim=-1)
+    if v is None:
+        return bool(empty.any())
+    told = (v != 0).any(dim=-1)  # (..., n_k)
+    if causal:
+        told = told.cumsum(dim=-1)[..., -seeing.shape[-2] :] > 0
+    else:
+        told = told.any(dim=-1, keepdim=True)
+    return bool((empty & told).any())

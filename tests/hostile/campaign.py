@@ -169,14 +169,19 @@ def of_target(
 ) -> Iterator[Trial]:
     """Every kind of hostility, for one callable."""
     for _ in range(rounds):
-        sizes = draw_sizes(rng)
-        make = partial(fed, target)
-        case = Case(make(sizes), make, sizes, rng)
+        case = case_of(target, rng)
         yield fed_trial(case)
         for kind in KINDS:
             yield from kind(case)
     if case.is_mechanism or target.of is not None:
         yield from of_transforms.compiled(case)
+
+
+def case_of(target: Target, rng: random.Random) -> Case:
+    """The callable with plain arguments, in sizes that are drawn."""
+    sizes = draw_sizes(rng)
+    make = partial(fed, target)
+    return Case(make(sizes), make, sizes, rng)
 
 
 def fed_trial(case: Case) -> Trial:

@@ -11,15 +11,9 @@ import torch
 from torch.utils._pytree import tree_map
 
 from hostile.feeding import Call
-from hostile.of_numbers import rounded
 from hostile.recipes import MEASURES, RANDOM
-from hostile.trials import (
-    Case,
-    in_dtype,
-    nothing_to_compare,
-    plain,
-    with_gradients,
-)
+from hostile.trials import Case, in_dtype, nothing_to_compare, with_gradients
+from hostile.twins import twin_of
 from hostile.verdicts import Trial, leaves
 
 
@@ -87,11 +81,9 @@ def trials(case: Case) -> Iterator[Trial]:
             run=run,
             dtype=torch.bfloat16,
         )
-        # As of a layer in half precision: beside a kink, rounding decides.
-        if call.module is not None:
-            half = in_dtype(call, dtype)
-            trial = trial._replace(shaken=partial(shaken, half))
-        yield trial
+        twin = twin_of(call)
+        rival = twin and partial(graded_in, mode, call, twin)
+        yield trial._replace(rival=rival)
     if call.tensors():
         yield same(case, "tensors of inference", call, partial(born, call))
         yield same(case, "a class of tensors", call, partial(named, call))
@@ -102,11 +94,6 @@ def trials(case: Case) -> Iterator[Trial]:
         run = partial(beside_autocast, call)
         wanted = partial(alone_in_thread, call)
         yield same(case, "a thread with autocast", call, run, wanted)
-
-
-def shaken(call: Call, seed: int) -> list[Any]:
-    """Results and gradients in float64, where what goes in is rounded."""
-    return with_gradients(rounded(call, seed), plain)
 
 
 def gives_tensors(call: Call) -> bool:
@@ -138,14 +125,16 @@ def run_in(mode: Mode, call: Call) -> Any:
     return result
 
 
-def graded_in(mode: Mode, call: Call) -> Any:
+def graded_in(
+    mode: Mode, call: Call, run: Callable[[Call], Any] = Call.run
+) -> Any:
     """Results under a mode, and gradients."""
 
-    def run(inner: Call) -> Any:
+    def under(inner: Call) -> Any:
         with mode():
-            return inner.run()
+            return run(inner)
 
-    return with_gradients(call, run)
+    return with_gradients(call, under)
 
 
 def born(call: Call) -> Any:

@@ -369,6 +369,11 @@ ARGUMENTS: dict[str, Recipe] = {
         "generator": lambda sizes: torch.Generator().manual_seed(1)
     },
     "sequences.sequence_batches": {"answer": always(torch.clone)},
+    "steps.answered": {
+        "answer": lambda sizes: (torch.randn(sizes["batch"], 5).double(), 0),
+        "n_rows": lambda sizes: sizes["batch"],
+        "stop": always(None),
+    },
     "generate.complete": {"step": always(count_up)},
     "measurements.measured": {"chapter": always("dot_product")},
     "source.show_source": {"thing": always(attention)},

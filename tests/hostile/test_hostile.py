@@ -8,14 +8,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from random import Random
 from types import ModuleType
 
 import pytest
 import torch
 
-from hostile import scenes, verdicts
+from hostile import of_modes, scenes, verdicts
 from hostile.callables import is_public, names_used, targets
-from hostile.campaign import run_one
+from hostile.campaign import case_of, run_one
+from hostile.trials import with_gradients
+from hostile.twins import TWINS, twin_of
 from hostile.verdicts import Trial, judged
 from selfattn.masks import window_mask
 
@@ -59,6 +62,47 @@ def test_what_rounding_moves_as_far_is_no_mistake():
     assert here(lambda: 1.5 * X, lambda seed: X) == "wrong"
     assert here(lambda: X * torch.nan) == "wrong"
     assert here(lambda: X[None] * 1.5) == "wrong"
+
+
+def test_twice_the_error_of_pytorchs_own_is_allowed_and_no_more():
+    """Of each result by itself, and of those that are finite."""
+
+    def here(factor, others):
+        return verdict(
+            lambda: [factor * X, X],
+            lambda: [X, X],
+            dtype=torch.bfloat16,
+            rival=lambda: others,
+        )
+
+    assert here(1.9, [1.5 * X, X]) == "right"
+    assert here(2.1, [1.5 * X, X]) == "wrong"
+    assert here(1.9, [X, 1.5 * X]) == "wrong"
+    assert here(torch.nan, [1.5 * X, X]) == "wrong"
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_pytorchs_twin_of_a_block_computes_the_same(name):
+    """And the trial under autocast is held to it, with its gradients."""
+    target = next(one for one in targets() if one.name == name)
+    case = case_of(target, Random(1))
+    call = case.call
+    for x in call.module.parameters():
+        torch.nn.init.normal_(x, std=0.4)
+    for mine, other in zip(
+        with_gradients(call), with_gradients(call, twin_of(call)), strict=True
+    ):
+        torch.testing.assert_close(mine, other)
+    autocast = [t for t in of_modes.trials(case) if t.rival]
+    assert [t.detail.split()[-1] for t in autocast] == [
+        "torch.bfloat16",
+        "torch.float16",
+    ]
+    for trial in autocast:
+        ours, theirs = trial.run(), trial.rival()
+        assert any(
+            not torch.equal(*pair) for pair in zip(ours, theirs, strict=True)
+        )
 
 
 def test_an_error_is_clear_if_the_package_raises_it_and_names_the_argument():

@@ -14,6 +14,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.cost import flops
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import (
@@ -444,3 +445,32 @@ def test_what_is_moved_one_by_one_must_be_at_hand():
     ):
         with pytest.raises(ValueError, match=name):
             fewest_keys(*given)
+
+
+@pytest.mark.parametrize("attend", [linear_attention, performer_attention])
+@pytest.mark.parametrize("causal", [False, True])
+def test_values_of_zeros_are_no_lost_digits(attend, causal):
+    """A row of zeros was taken for one whose weights were too small, and all
+    of it was computed once more, in float64.
+    """
+    q, k, v = torch.randn(3, 2, 7, 5)
+
+    def done(v):
+        return flops(lambda: attend(q, k, v, causal=causal))
+
+    once = done(v)
+    padded, nothing = v.clone(), torch.zeros_like(v)
+    padded[:, :3] = 0.0  # who sees these alone gets nothing, causally
+    assert done(padded) == done(nothing) == once > 0
+    assert attend(q, k, padded, causal=causal)[:, :3].any() != causal
+
+
+def test_values_that_are_none_hide_no_lost_digits():
+    """The second text has values, and weights too small for float32."""
+    q, k = torch.randn(2, 2, 7, 5)
+    k[1] -= 200.0
+    v = torch.randn(2, 7, 5)
+    v[0] = 0.0
+    expected = linear_attention(q.double(), k.double(), v.double())
+    assert expected[1].any(dim=-1).all()
+    assert_close(linear_attention(q, k, v), expected.float())

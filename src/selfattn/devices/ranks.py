@@ -52,7 +52,9 @@ def answers(name: str, group: Group) -> Iterator[None]:
         ) from error
 
 
-def shapes_of_all(name: str, group: Group, *qkv: Tensor) -> list[Shapes]:
+def shapes_of_all(
+    name: str, group: Group, *qkv: Tensor, causal: bool
+) -> list[Shapes]:
     """What each rank holds, once it is clear that all of it fits together.
 
     Raises:
@@ -61,14 +63,15 @@ def shapes_of_all(name: str, group: Group, *qkv: Tensor) -> list[Shapes]:
         RuntimeError: if another rank does not answer.
     """
     rank, ranks = place(group)
-    mine = ([tuple(x.shape) for x in qkv], str(qkv[0].dtype))
+    kind = f"{qkv[0].dtype}, causal={causal}"
+    mine = ([tuple(x.shape) for x in qkv], kind)
     everyone = [mine] * ranks
     if ranks > 1:
         with answers(name, group):
             dist.all_gather_object(everyone, mine, group=group)
     kinds = {
-        (dtype, *((*shape[:-2], shape[-1]) for shape in shapes))
-        for shapes, dtype in everyone
+        (kind, *((*shape[:-2], shape[-1]) for shape in shapes))
+        for shapes, kind in everyone
     }
     if len(kinds) > 1:
         raise ValueError(

@@ -70,7 +70,7 @@ def ring_attention(
     """
     check_call("ring_attention", q, k, v, causal)
     check_types(q, k, v, mask, bias)
-    shapes = shapes_of_all("ring_attention", group, q, k, v)
+    shapes = shapes_of_all("ring_attention", group, q, k, v, causal=causal)
     n_q = [of_q[-2] for of_q, _, _ in shapes]
     n_k = [of_k[-2] for _, of_k, _ in shapes]
     size = (*k.shape[:-2], sum(n_k), k.shape[-1])

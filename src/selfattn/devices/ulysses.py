@@ -74,7 +74,7 @@ def ulysses_attention(
     rank, ranks = place(group)
     if ranks > 1:
         refuse_rows(mask, bias)
-    shapes = shapes_of_all("ulysses_attention", group, q, k, v)
+    shapes = shapes_of_all("ulysses_attention", group, q, k, v, causal=causal)
     lengths = [[of_all[i][-2] for of_all in shapes] for i in range(3)]
     batch = batch_shape(q, k, v)
     n_heads = batch[-1] if batch else 1

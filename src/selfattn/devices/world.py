@@ -121,12 +121,12 @@ def be_a_rank(
             world_size=n_ranks,
             timeout=timedelta(seconds=timeout),
         )
-        result = True, work(rank, n_ranks)
+        # Not as multiprocessing sends tensors: that needs the sender to live.
+        told = pickle.dumps((True, work(rank, n_ranks)))
         dist.barrier()  # nobody leaves while another still needs it
     except Exception as error:
-        result = False, f"{type(error).__name__}: {error}"
-    # Not as multiprocessing sends tensors, which needs the sender to live.
-    report.send_bytes(pickle.dumps(result))
+        told = pickle.dumps((False, f"{type(error).__name__}: {error}"))
+    report.send_bytes(told)
     os._exit(0)
 
 

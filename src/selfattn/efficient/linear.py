@@ -102,7 +102,7 @@ def linear_weights(
     check_shapes(q, k, k)
     f_q, f_k = features(feature_map, *widen(q, k))
     weights = shares(f_q, f_k, causal)
-    if not is_coarse(weights, causal, k, q):
+    if not is_coarse(weights, causal, q, k):
         return weights
     if feature_map is elu_plus_one:
         f_q, f_k = features(feature_map, q.double(), k.double())
@@ -166,7 +166,7 @@ def linear_attention(
     if not ours:  # it may have parameters to train, so autograd must see it
         q, k = features(feature_map, q, k)
     output = by_sums(q, k, v, causal, ours)
-    if is_coarse(output, causal, k, q, v):
+    if is_coarse(output, causal, q, k, v):
         output = by_sums(q.double(), k.double(), v.double(), causal, ours)
     return output.to(dtype)
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.linalg import vector_norm
 
 from selfattn.checks import batch_shape, check_call, check_once, check_shapes
 from selfattn.dot_product import (
@@ -28,7 +27,7 @@ from selfattn.dot_product import (
     widen,
     with_causal,
 )
-from selfattn.hidden import can_look, loses_a_row, unfelt
+from selfattn.hidden import can_look, largest, loses_a_row, unfelt
 from selfattn.pieces import chunks, one_batch_axis, without_autocast
 from selfattn.random_features import log_features, random_directions
 from selfattn.signatures import Seed, checked
@@ -87,7 +86,7 @@ def performer_weights(
     omega = random_directions(n_features, d, seed=seed, orthogonal=orthogonal)
     if not overflows(q, k):
         weights = estimates(q, k, omega, causal)
-        if not loses_a_row(weights, k, causal):
+        if not loses_a_row(weights, causal, k):
             return weights
     weights = estimates(q.double(), k.double(), omega, causal)
     return weights.to(widen(q)[0].dtype)
@@ -167,7 +166,7 @@ def performer_attention(
     dtype = q.dtype
     if not overflows(k, v):
         output = by_features(q, k, v, omega, causal)
-        if not loses_a_row(output, k, causal):
+        if not loses_a_row(output, causal, k, v):
             return output
     q, k, v = q.double(), k.double(), v.double()
     return by_features(q, k, v, omega, causal).to(dtype)
@@ -194,9 +193,7 @@ def overflows(*tensors: Tensor) -> bool:
     cannot look, or would have to wait for a GPU.
     """
     return any(
-        x.numel() > 0 and vector_norm(x.detach(), math.inf).item() > LARGE
-        for x in tensors
-        if can_look(x)
+        x.numel() > 0 and largest(x) > LARGE for x in tensors if can_look(x)
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.bound import owned
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Relative, bias_of
 from selfattn.multihead import KeysValues, check_four_axes
@@ -54,7 +55,7 @@ class Decoder(nn.Module):
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.Identity() if norm is None else norm
-        self.relative = relative
+        self.relative = owned(relative)
         self.head = head_of(embed, tied)
 
     @checked

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.bound import owned
 from selfattn.signatures import checked
 
 Mask = Bool[Tensor, "..."] | None
@@ -55,7 +56,7 @@ class Encoder(nn.Module):
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.Identity() if norm is None else norm
-        self.relative = relative
+        self.relative = owned(relative)
 
     @checked
     def forward(

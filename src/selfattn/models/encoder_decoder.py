@@ -9,6 +9,7 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.bound import owned
 from selfattn.models.decoder import (
     Cache,
     check_list,
@@ -74,7 +75,7 @@ class EncoderDecoder(nn.Module):
         self.encoder, self.embed = encoder, embed
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.Identity() if norm is None else norm
-        self.relative = relative
+        self.relative = owned(relative)
         self.head = head_of(embed, tied)
 
     @checked

@@ -210,7 +210,7 @@ def complete(
         chosen = choose(logits)
         check_chosen(chosen, len(prompt))
         if stop is not None:
-            chosen = chosen.masked_fill(ended, stop)
+            chosen = chosen.long().masked_fill(ended, stop)
             ended = ended | (chosen == stop)
         tokens = torch.cat((tokens, chosen[:, None]), dim=-1)
         if stop is not None and ended.all():

@@ -135,14 +135,29 @@ class SpanHead(nn.Module):
             x: what the encoder made, (batch, n, d_model).
             mask: True for tokens that are real, as `padding_mask` makes it;
                 the others get minus infinity.
+
+        Raises:
+            ValueError: if the mask is not one row for each text, or for all.
         """
         check_enters("x", x, self.ends)
+        check_padding(mask, x)
         start, end = self.ends(x).unbind(dim=-1)
         if mask is not None:
             padding = ~mask[:, 0, 0]
             start = start.masked_fill(padding, -math.inf)
             end = end.masked_fill(padding, -math.inf)
         return start, end
+
+
+def check_padding(mask: Padding, x: Tensor) -> None:
+    """Raise unless a mask says of each token of a text whether it is real."""
+    rows = {(len(x), 1, 1, x.shape[1]), (1, 1, 1, x.shape[1])}
+    if mask is not None and tuple(mask.shape) not in rows:
+        raise ValueError(
+            "mask must be padding alone, as `padding_mask` makes it, (batch, "
+            f"1, 1, n) = {(len(x), 1, 1, x.shape[1])}, but it is "
+            f"{tuple(mask.shape)}"
+        )
 
 
 @checked

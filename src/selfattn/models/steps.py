@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.checks import is_transformed
-from selfattn.multihead import KeysValues
+from selfattn.checks import check_whole, is_transformed
+from selfattn.multihead import KeysValues, check_four_axes
 from selfattn.signatures import INTEGERS, shown
 
 MOST = 2**24  # tokens among which PyTorch draws
@@ -25,9 +25,10 @@ def answered(answer: Any, n_rows: int, stop: int | None) -> tuple[Tensor, Any]:
         stop: the token that ends a text, if one does.
 
     Raises:
-        TypeError: if it is no pair of logits and a cache.
+        TypeError: if it is no pair of logits and a cache, or a number is none.
         ValueError: if the logits are others, or cannot be ranked.
     """
+    check_whole(n_rows=n_rows, **({} if stop is None else {"stop": stop}))
     if not isinstance(answer, tuple | list) or len(answer) != 2:
         raise TypeError(
             "a step must return logits and a cache, a tuple of two, but it "
@@ -43,7 +44,7 @@ def answered(answer: Any, n_rows: int, stop: int | None) -> tuple[Tensor, Any]:
     if not right or len(logits) != n_rows:
         raise ValueError(
             "a step must return floating-point logits (batch, n_tokens) of "
-            f"{n_rows} rows, but they are {shown(logits)}"
+            f"n_rows={n_rows} rows, but they are {shown(logits)}"
         )
     check_ranked(logits)
     if stop is not None and stop >= logits.shape[-1]:
@@ -97,7 +98,8 @@ def check_cache(cache: Any, n_rows: int) -> None:
             "beams can go on from a cache that is a list of KeysValues, but "
             f"this step's cache is {shown(cache)}"
         )
-    for one in cache:
+    for i, one in enumerate(cache):
+        check_four_axes(f"cache[{i}]", one)
         if any(len(part) != n_rows for part in one):
             raise ValueError(
                 f"a cache must be of the {n_rows} rows that the step was "

@@ -4,6 +4,8 @@ Both mechanisms are called as every other of this book, with queries and keys
 that may differ in width.
 """
 
+from functools import partial
+
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -59,11 +61,6 @@ class AdditiveAttention(nn.Module):
         self.W_k = nn.Linear(d_k, d_hidden, bias=False)
         self.w = nn.Linear(d_hidden, 1, bias=False)
 
-    def score(self, asked: Tensor, told: Tensor) -> Tensor:
-        """The scores, w · tanh(of both), of what the matrices made."""
-        pairs = asked[..., :, None, :] + told[..., None, :, :]
-        return self.w(pairs.tanh()).squeeze(-1)
-
     @checked
     def weights(
         self,
@@ -83,7 +80,8 @@ class AdditiveAttention(nn.Module):
         check_enters("k", k, self.W_k)
         asked, told = self.W_q(q), projected(self.W_k, k)
         check_shapes(asked, told, told, mask, bias)
-        scores = match(asked, told, self.score)  # (..., n_q, n_k)
+        score = partial(score_of_pairs, self.w)
+        scores = match(asked, told, score)  # (..., n_q, n_k)
         biased = with_bias(scores, bias)
         return masked_softmax(biased, with_causal(mask, causal, q, k))
 
@@ -102,7 +100,13 @@ class AdditiveAttention(nn.Module):
         check_one_value(k, v)
         check_meets("v", v, self.W_k)
         weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
-        return average(weights, v)
+        return average(weights.to(v.dtype), v)
+
+
+def score_of_pairs(w: nn.Module, asked: Tensor, told: Tensor) -> Tensor:
+    """The scores, w · tanh(of both), of what the matrices made."""
+    pairs = asked[..., :, None, :] + told[..., None, :, :]
+    return w(pairs.tanh()).squeeze(-1)
 
 
 class MultiplicativeAttention(nn.Module):
