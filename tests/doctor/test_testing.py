@@ -36,6 +36,7 @@ def test_who_says_a_wrong_kind_is_told_what_it_looks_like():
     assert "You said" not in str(failed.value)
 
 
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # it needs no plugin
 SUITE = """
 from selfattn.doctor import assert_healthy
 
@@ -67,7 +68,7 @@ def test_in_a_suite_the_report_is_the_failure(runner, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",
-        env={**os.environ, "PYTHONUTF8": "1"},
+        env={**os.environ, **ALONE, "PYTHONUTF8": "1"},
         timeout=300,
     )
     told = done.stdout + done.stderr

@@ -85,6 +85,31 @@ def copied(x: Any) -> Any:
     return x.detach().clone() if isinstance(x, Tensor) else x
 
 
+def handed(thing: Any, *arguments: Any, **named: Any) -> Any:
+    """What a thing gives for these, some of which may have a place alone.
+
+    Such an argument Python takes by no name. Before the last of them that is
+    given, each that nobody gives has its default.
+    """
+    given, alone = list(arguments), places_alone(thing)
+    last = max((i for i, p in enumerate(alone) if p.name in named), default=-1)
+    for p in alone[len(given) : last + 1]:
+        if p.name not in named and p.default is p.empty:
+            break  # Python says that it is missing
+        given.append(named.pop(p.name, p.default))
+    return thing(*given, **named)
+
+
+def places_alone(thing: Any) -> list[inspect.Parameter]:
+    """The parameters before a slash, which have no name for the caller."""
+    try:
+        listed = inspect.signature(getattr(thing, "forward", thing))
+    except (TypeError, ValueError):  # it is written in C
+        return []
+    every = listed.parameters.values()
+    return [p for p in every if p.kind is p.POSITIONAL_ONLY]
+
+
 def parameters(thing: Any) -> list[str]:
     """The names of a callable's parameters, in their order."""
     try:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from selfattn.doctor.__main__ import main
+from selfattn.doctor.command.visiting import part_of
+from selfattn.doctor.door.guessing import Guess
 
 FILE = """
 import torch
@@ -156,6 +158,11 @@ def test_a_part_of_what_is_healthy_is_left_out(told):
     assert "attend is left out: Layer, which is healthy, uses it.\n" in out
 
 
+def test_two_that_use_a_part_are_more_than_one():
+    said = part_of(Guess("attend", used_by=("Layer", "Net")))
+    assert said.endswith("Layer and Net, which are healthy, use it.")
+
+
 def test_a_part_of_what_is_ill_is_examined(told):
     code, out = told(PARTS.replace("softmax(-1)", "softmax(-2)"))
     assert code == 1 and "✗ attend (attention): softmax over queries" in out
@@ -244,10 +251,37 @@ def test_a_decoder_is_made_before_it_is_called(told):
     code, out = told(DECODER)
     assert code == 0
     assert "✓ Layer (cached-decoder): healthy, on 9 probes" in out
-    assert "✓ LanguageModel (cached-decoder): healthy, on 9 probes" in out
+    assert "✓ LanguageModel (language-model): healthy, on 12 probes" in out
     again = "self.places.weight[: ids.shape[1]]"
     wrong = DECODER.replace(
         "self.places.weight[old : old + ids.shape[1]]", again
     )
     code, out = told(wrong, inside=":LanguageModel")
     assert code == 1 and "positions start again" in out
+
+
+GPT = """
+import torch
+from torch import nn
+
+
+class GPT(nn.Module):
+    def __init__(self, vocab_size, width, heads, block_size=16):
+        super().__init__()
+        self.words = nn.Embedding(vocab_size, width)
+        self.places = nn.Embedding(block_size, width)
+        self.heads = nn.MultiheadAttention(width, heads, batch_first=True)
+        self.out = nn.Linear(width, vocab_size)
+
+    def forward(self, ids):
+        n = ids.shape[1]
+        x = self.words(ids) + self.places(torch.arange(n))
+        return self.out(x + self.heads(x, x, x)[0])
+"""
+
+
+def test_a_whole_model_that_forgot_its_mask_needs_no_kind(told):
+    code, out = told(GPT)
+    assert code == 1
+    assert out.startswith("GPT looks like language-model: it takes the numb")
+    assert "\n✗ GPT (language-model): not causal\n" in out

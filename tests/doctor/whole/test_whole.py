@@ -203,7 +203,8 @@ class CausalSelfAttention(nn.Module):
         q, k, v = self.qkv(x).unflatten(-1, cut).permute(2, 0, 3, 1, 4)
         v = k if self.wrong == "keys are the values" else v
         scores = q @ k.mT * (1.0 if self.wrong == "no scale" else 0.5)
-        hidden = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+        later = 2 if self.wrong == "one ahead" else 1
+        hidden = torch.ones(x.shape[1], x.shape[1]).triu(later).bool()
         weights = scores.masked_fill(hidden, -torch.inf).softmax(-1)
         return self.out((weights @ v).transpose(1, 2).flatten(2))
 
@@ -232,6 +233,12 @@ def test_attention_inside_that_only_its_own_kind_can_blame():
     known = "different from the usual: no scale"
     assert report.inside == {"attention": known}
     assert here(Plain(), kind="language-model", inside=False).inside == {}
+
+
+def test_one_layer_alone_hears_one_token_ahead():
+    torch.manual_seed(0)
+    report = here(Plain("one ahead"), kind="language-model")
+    assert report.mistake.name == "one token ahead", report
 
 
 def test_what_cannot_be_asked_is_a_question():

@@ -76,7 +76,9 @@ def is_well(report: Report | None) -> bool:
 def part_of(guess: Guess) -> str:
     """Why a part is left out: what uses it is well."""
     whole = " and ".join(guess.used_by)
-    return f"{guess.name} is left out: {whole}, which is healthy, uses it."
+    one = len(guess.used_by) == 1
+    do = "which is healthy, uses" if one else "which are healthy, use"
+    return f"{guess.name} is left out: {whole}, {do} it."
 
 
 def surveyed(request: Request) -> Survey:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from selfattn.doctor.door import functions, modules
+from selfattn.doctor.door import functions, modules, wholes
 from selfattn.doctor.door.making import made
 from selfattn.doctor.door.names import PLAIN, says
 from selfattn.doctor.engine.outcome import in_words
@@ -40,7 +40,8 @@ def guess(thing: Any, name: str) -> Guess:
     is_module = isinstance(one, nn.Module)
     own = getattr(type(one) if is_module else one, "__name__", "")
     names = f"{own or type(one).__name__} {name}"
-    found = (modules if is_module else functions).kinds_of(one, names)
+    found = wholes.kinds_of(one, names) if is_module else []
+    found = found or (modules if is_module else functions).kinds_of(one, names)
     if not found:
         why = "of its name, though it does not do what such a thing does"
         found = [(kind, why) for kind in PLAIN if says(names, kind)][:1]

@@ -36,8 +36,8 @@ DOES = {
 
 
 def no_exercise(thing: Any, facts: Any) -> Any:
-    """A whole model is held to no reference."""
-    raise NotImplementedError
+    """Raise: a whole model is asked what it does, beside no reference."""
+    raise TypeError("a whole model has no exercise: there is no reference")
 
 
 KINDS = {

@@ -143,8 +143,10 @@ def lengths(whole: Whole) -> Fault | None:
 def beyond(whole: Whole) -> Fault | None:
     """Beyond its limit it raises an error, or goes on as before."""
     limit = longest(whole)
-    if limit is None or limit > LONG:
-        raise NotAskedError("its longest length is not known, or long")
+    if limit is None:
+        raise NotAskedError("its limit is not known (else say longest=…)")
+    if limit > LONG:
+        raise NotAskedError(f"{limit} tokens are more than I try")
     ids = some_ids(whole, 1, limit + 2)
     try:
         output = said(whole, ids)

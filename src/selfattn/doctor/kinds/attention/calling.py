@@ -15,7 +15,7 @@ from selfattn.doctor.kinds.attention.layouts import (
     mask_laid_out,
 )
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 
 WORDS = {  # what others call the arguments, the most common first
     "mask": ("mask", "attn_mask", "attention_mask", "key_mask", "att_mask"),
@@ -180,6 +180,6 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         by_name = {names[n]: x for n, x in given.items() if names[n]}
         in_order = [x for n, x in given.items() if not names[n]]
         by_name |= dict(facts.get("call") or {})
-        return laid_back(thing(*in_order, **by_name), layout, front)
+        return laid_back(handed(thing, *in_order, **by_name), layout, front)
 
     return attend

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.doctor.probes import numbers
 
 FACTS = {
@@ -102,7 +102,7 @@ def called(
     """Call a block in its own layout; of output and weights, the output."""
     tokens_first = facts.get("layout") == "NBD"
     turned = [t.transpose(0, 1) if tokens_first else t for t in (x, *others)]
-    output = thing(*turned, **given)
+    output = handed(thing, *turned, **given)
     if isinstance(output, tuple):
         output = output[0]
     if tokens_first and isinstance(output, Tensor) and output.ndim == 3:

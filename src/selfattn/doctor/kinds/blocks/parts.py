@@ -16,7 +16,7 @@ from selfattn.doctor.kinds.blocks.recording import (
     recorded,
 )
 from selfattn.doctor.kinds.mask_meanings import as_meant
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.masks import causal_mask
 
 MASKS = ("mask", "attn_mask", "attention_mask", "src_mask")
@@ -154,7 +154,7 @@ def callable_attention(
         if mask is not None:
             given = named_mask(module, mask, facts["mask"], x.dtype)
         others = () if context is None else (context,)
-        output = module(x, *others, **given)
+        output = handed(module, x, *others, **given)
         return output[0] if isinstance(output, tuple) else output
 
     return attend

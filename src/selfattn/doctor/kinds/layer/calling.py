@@ -12,7 +12,7 @@ from selfattn.doctor.exercise import UnusableError
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.layer.parts import HEADS, MODEL, WIDTHS, refilled
 from selfattn.doctor.kinds.mask_meanings import as_meant
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 
 NAMES = {  # what others call the arguments
     "mask": (
@@ -164,7 +164,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
             by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
         turned = facts["layout"] == "NBD"
         given, more = arranged([x, context], names, turned)
-        return read(by_type[x.dtype](*given, **named, **more), turned, whole)
+        output = handed(by_type[x.dtype], *given, **named, **more)
+        return read(output, turned, whole)
 
     return layer
 

@@ -9,7 +9,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.kinds.softmax.masked import as_lengths
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 
 AXES = ("dim", "axis")
 
@@ -71,6 +71,6 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
                 if meaning == "lengths"
                 else as_meant(mask, meaning, scores.dtype)
             )
-        return thing(scores, **given)
+        return handed(thing, scores, **given)
 
     return softmax
