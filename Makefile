@@ -5,7 +5,7 @@ SAMPLE ?= 60
 VENV = .venv/bin/python
 
 .NOTPARALLEL:
-.PHONY: help book test offline lab serve notebooks accept experiments bench bench-gpu doctor-audit clinic mutants hostile corruptions retrain format clean
+.PHONY: help book test offline lab serve notebooks accept looks experiments bench bench-gpu doctor-audit clinic mutants hostile corruptions retrain format clean
 
 help:
 	@echo "make book       build the site into _build/html"
@@ -15,6 +15,7 @@ help:
 	@echo "make serve      build the site and serve it on this machine"
 	@echo "make notebooks  execute the notebooks and write their outputs"
 	@echo "make accept     show what was edited that no machine computes; accept it"
+	@echo "make looks      look at the pages that changed; write what was seen"
 	@echo "make experiments  run them again, and write what came out"
 	@echo "make bench      measure the mechanisms beside PyTorch's"
 	@echo "make bench-gpu  the same on a CUDA GPU, into its ledger"
@@ -39,6 +40,7 @@ offline:
 	@$(PYTHON) -m tools.setup.prepare test
 	@$(VENV) -m tools.build.offline
 	@$(VENV) -m tools.verify.offline
+	@$(VENV) -m tools.verify.taken
 
 lab:
 	@$(PYTHON) -m tools.setup.prepare lab
@@ -56,6 +58,10 @@ notebooks:
 accept:
 	@$(PYTHON) -m tools.setup.prepare lab
 	@$(VENV) -m tools.build.accept
+
+looks:
+	@$(PYTHON) -m tools.setup.prepare test
+	@$(VENV) -m tools.verify.looks
 
 experiments:
 	@$(PYTHON) -m tools.setup.prepare test

@@ -21,20 +21,29 @@ KEPT = (
 )
 RECORD = "book/conclusions/layers.toml"
 PAGE = "book/layers.ipynb"
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # they need no plugin
 IDENTICAL = "**Without the path, tokens become identical**"
 
 
-@pytest.fixture
-def copy(tmp_path):
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
     """The root of a copy of all that a conclusion leans on."""
+    root = tmp_path_factory.mktemp("sound")
     for name in KEPT:
-        shutil.copytree(ROOT / name, tmp_path / name)
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, root / name, ignore=ignored)
     for path in (ROOT / "book").rglob("*.ipynb"):
-        place = tmp_path / path.relative_to(ROOT)
+        place = root / path.relative_to(ROOT)
         place.parent.mkdir(exist_ok=True)
         shutil.copy(path, place)
-    assert conclusion_breaks(tmp_path) == []
-    return tmp_path
+    assert conclusion_breaks(root) == []
+    return root
+
+
+@pytest.fixture
+def copy(sound, tmp_path):
+    """A copy of that, to be broken."""
+    return shutil.copytree(sound, tmp_path / "copy")
 
 
 def replaced(path, old, new):
@@ -101,7 +110,7 @@ def judged(root):
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", f"{name}_without_a_norm"],
         cwd=root,
-        env=os.environ | {"PYTHONPATH": paths()},
+        env=os.environ | ALONE | {"PYTHONPATH": paths()},
         capture_output=True,
         text=True,
         check=False,

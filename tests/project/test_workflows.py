@@ -108,6 +108,18 @@ def test_only_what_make_test_passed_in_the_same_run_is_published():
     assert done("publish", "deploy") == ["actions/deploy-pages"]
 
 
+def test_what_is_published_knows_where_it_will_stand():
+    """The notebooks to take along fetch the package from there."""
+    given = read("publish")["jobs"]["test"]["env"]
+    assert set(given) == {
+        "PIP_EXTRA_INDEX_URL",
+        "BOOK_REPOSITORY_URL",
+        "BOOK_SITE_URL",
+    }
+    for part in ("vars.BOOK_SITE_URL ||", "'https://{0}.github.io/{1}/'"):
+        assert part in given["BOOK_SITE_URL"]
+
+
 def test_each_job_takes_these_steps_and_no_others():
     assert done("test", "test") == [*BEGIN, "make test"]
     stages = ".venv/bin/python -m tools.verify.stages"
@@ -129,8 +141,10 @@ def test_each_job_takes_these_steps_and_no_others():
     *first, said, last = done("weekly", "audit")
     assert (first, last) == (BEGIN, audit) and said.startswith(install)
     assert done("weekly", "offline") == [*BEGIN, "make offline"]
-    jobs = {*campaigns, "newest", "plain", "twice", "audit", "offline"}
-    assert set(read("weekly")["jobs"]) == jobs
+    everything = ".venv/bin/python -m tools.verify.looks --all"
+    assert done("weekly", "looks") == [*BEGIN, prepare, everything]
+    others = {"newest", "plain", "twice", "audit", "offline", "looks"}
+    assert set(read("weekly")["jobs"]) == {*campaigns, *others}
 
 
 def test_weekly_tries_the_newest_packages_and_audits_the_pins():

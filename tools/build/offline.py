@@ -12,12 +12,19 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 from pypdf.annotations import Link
-from pypdf.generic import ArrayObject, DictionaryObject, Fit, NameObject
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    Fit,
+    NameObject,
+    TextStringObject,
+)
 
 from tools.build.notebooks import files_in_contents
 from tools.build.website import BUILD, ROOT, SITE, SiteError, build
@@ -62,8 +69,14 @@ def printed(page: Page, address: str) -> bytes:
     )
 
 
-def all_printed(site: Path) -> Iterator[tuple[str, bytes]]:
-    """Each page of the contents, by its path in the site."""
+def headings(page: Page) -> list[str]:
+    """The words of an open page's headings, without the links to them."""
+    texts = page.locator("article :is(h1, h2, h3, h4)").all_text_contents()
+    return [text.removesuffix("#") for text in texts]
+
+
+def all_printed(site: Path) -> Iterator[tuple[str, bytes, list[str]]]:
+    """Each page of the contents, by its path in the site; its headings."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_browser(), args=["--no-sandbox"]
@@ -71,7 +84,7 @@ def all_printed(site: Path) -> Iterator[tuple[str, bytes]]:
         for name in files_in_contents():
             path = site / f"{name}.html"
             page = browser.new_page(viewport={"width": 720, "height": 1000})
-            yield f"{name}.html", printed(page, path.as_uri())
+            yield f"{name}.html", printed(page, path.as_uri()), headings(page)
             page.close()
         browser.close()
 
@@ -80,10 +93,11 @@ def write_pdf(site: Path, target: Path) -> None:
     """All pages in one PDF, a bookmark a page, its headings under it."""
     writer = PdfWriter()
     begins = {}
-    for name, content in all_printed(site):
+    for name, content, heads in all_printed(site):
         begins[(site / name).as_uri()] = len(writer.pages)
         reader = PdfReader(io.BytesIO(content))
         lead_to_places(reader)
+        spell_out(reader, heads)
         writer.append(reader, import_outline=True)
         print(f"{name}: {len(reader.pages)} pages", flush=True)
     lead_home(writer, begins, site.as_uri())
@@ -91,6 +105,26 @@ def write_pdf(site: Path, target: Path) -> None:
     writer.page_mode = "/UseOutlines"
     writer.compress_identical_objects()
     writer.write(target)
+
+
+def spell_out(reader: PdfReader, heads: list[str]) -> None:
+    """Bookmarks in the words of their headings.
+
+    The browser leaves out the space at which a heading's line ends.
+    """
+    whole = {"".join(head.split()): head for head in heads}
+    for mark in bookmarks(reader.root_object["/Outlines"].get_object()):
+        if said := whole.get("".join(str(mark["/Title"]).split())):
+            mark[NameObject("/Title")] = TextStringObject(said)
+
+
+def bookmarks(above: Any) -> Iterator[Any]:
+    """Each bookmark below one, in their order."""
+    mark = above.get("/First")
+    while mark:
+        yield mark.get_object()
+        yield from bookmarks(mark.get_object())
+        mark = mark.get_object().get("/Next")
 
 
 def lead_to_places(reader: PdfReader) -> None:

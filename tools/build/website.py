@@ -38,6 +38,7 @@ INPUTS = [
     "_toc.yml",
     "book",
     "CHANGELOG.md",
+    "LICENSE",
     "pyproject.toml",
     "src/selfattn",
     "tests/claims",
@@ -185,7 +186,8 @@ def jupyter_book(output):
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    main = "from jupyter_book.cli.main import main; main()"
+    # With our tools comes what they spare it: see their `__init__`.
+    main = "import tools; from jupyter_book.cli.main import main; main()"
     command = [sys.executable, "-c", main, "build", str(ROOT)]
     command += ["-n", "-W", "--keep-going", "-q", "--path-output", str(output)]
     # What it says in passing names a folder that is about to move. Warnings

@@ -75,7 +75,7 @@ def tested(
 ) -> CompletedProcess:
     """Run the tests of one module, up to the first that fails."""
     tests = [f"tests/{name}.py" for name in module["tests"]]
-    options = ("-xq", "-p", "no:cacheprovider")
+    options = ("-xq", "-p", "no:cacheprovider", "-p", "no:nbval")
     return run(tree, "-m", "pytest", *options, *tests, limit=limit, keep=keep)
 
 

@@ -8,6 +8,7 @@ Makefile, README and the workflows all come here, so that they agree.
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = Path("_build", "notebooks.xml")  # how long each notebook took
 BESIDE = "site"  # is built, on one core, while the stages before it run
+GIVING_WAY = ["nice", "-n", "19"] if shutil.which("nice") else []
 CORES = min(3, os.cpu_count() or 1)  # more only wait for one that takes long
 
 
@@ -38,10 +40,13 @@ def tests() -> list[str]:
     """Tests in several processes; one that is done takes from the others.
 
     One process more than there are cores: tests in a browser often wait. All
-    find the site built, so that no two build it at once.
+    find the site built, so that no two build it at once. What of it has not
+    changed since a browser looked at it is not looked at again. No notebook
+    is executed: nbval, which takes seconds to be imported, stays out.
     """
-    processes = f"--numprocesses={CORES + 1}"
-    return [processes, "--dist=worksteal", "tests", "src", *pages()]
+    processes = [f"--numprocesses={CORES + 1}", "--dist=worksteal"]
+    plugins = ["-pno:nbval", "-ptools.verify.looks", "--looks=changed"]
+    return [*plugins, *processes, "tests", "src", *pages()]
 
 
 def pages() -> list[str]:
@@ -95,11 +100,19 @@ def run(stage: str, arguments: list[str]) -> tuple[bool, float]:
     return code == 0, time.perf_counter() - start
 
 
-def run_beside(arguments: list[str]) -> tuple[bool, float, str]:
-    """The same beside other stages: what it says is kept for later."""
+def run_beside(
+    arguments: list[str], first: list[str]
+) -> tuple[bool, float, str]:
+    """The same beside other stages: what it says is kept for later.
+
+    Args:
+        arguments: what Python is handed.
+        first: what comes before Python, as `GIVING_WAY` to those stages:
+            the seconds of the notebooks are held to a limit.
+    """
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [*first, sys.executable, *arguments],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -119,7 +132,8 @@ def run_all(stages: dict[str, list[str]]) -> dict[str, tuple[bool, float]]:
     results = {}
     with ThreadPoolExecutor(max_workers=1) as pool:
         if BESIDE in stages:
-            aside = pool.submit(run_beside, stages[BESIDE])
+            first = GIVING_WAY if len(stages) > 1 else []
+            aside = pool.submit(run_beside, stages[BESIDE], first)
         for name, arguments in stages.items():
             if name != BESIDE:
                 results[name] = run(name, arguments)

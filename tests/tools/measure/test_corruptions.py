@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools.measure.corruptions import __main__ as command
-from tools.measure.corruptions.checks import RECORD
+from tools.measure.corruptions.checks import RECORD, findings
 from tools.measure.corruptions.corruption import (
     HARMLESS,
     KINDS,
@@ -54,6 +54,19 @@ def test_the_copy_is_whole_again_afterwards(tree):
     assert touched
     for name in touched:
         assert (tree / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_what_is_no_python_any_more_is_caught(tree):
+    """A line gone from a list of lists ended the campaign, not the edit."""
+    path = tree / "book/cost.ipynb"
+    whole = path.read_text("utf-8")
+    book = json.loads(whole)
+    first = next(c for c in book["cells"] if c["cell_type"] == "code")
+    first["source"] = ["    [c for c in row]\n", "]"]
+    path.write_text(json.dumps(book), "utf-8")
+    found = findings(tree, ["book/cost.ipynb"])
+    path.write_text(whole, "utf-8")
+    assert RECORD in found and findings(tree, ["book/cost.ipynb"]) == {}
 
 
 def test_words_that_are_exchanged_leave_python():

@@ -1,12 +1,44 @@
 """A notebook for which a reader would wait too long is named."""
 
-from tools.verify.slowest import seconds, too_slow
+from collections import Counter
+
+import nbformat
+import pytest
+
+from tools.verify import slowest
+from tools.verify.slowest import LONGEST_ALL, LONGEST_ONE, seconds, too_slow
+
+SLOW = "book.slow.ipynb"
 
 
-def test_a_slow_notebook_is_red(tmp_path):
+@pytest.mark.parametrize("alone", [LONGEST_ONE, LONGEST_ONE + 1])
+def test_a_notebook_slow_in_company_is_timed_alone(tmp_path, alone):
+    """A slower machine was red by a site that was built beside."""
     report = tmp_path / "report.xml"
     case = '<testcase classname="book.slow.ipynb" name="Cell 0" time="{}"/>'
     report.write_text(f"<a>{case.format(31.0)}{case.format(30.0)}</a>")
-    assert too_slow(seconds(report))
-    report.write_text(f"<a>{case.format(30.0)}{case.format(29.0)}</a>")
-    assert too_slow(seconds(report)) == []
+    asked = []
+    over = too_slow(seconds(report), lambda name: asked.append(name) or alone)
+    assert asked == [SLOW]
+    assert bool(over) == (alone > LONGEST_ONE)
+
+
+def test_a_quick_notebook_is_not_run_again():
+    assert too_slow(Counter({SLOW: LONGEST_ONE}), alone=None) == []
+
+
+def test_all_of_them_have_a_limit_too():
+    many = Counter({f"book.{i}.ipynb": LONGEST_ONE for i in range(8)})
+    assert too_slow(many, alone=None) == []
+    assert too_slow(many + Counter({SLOW: 1.0}), alone=None)
+    assert many.total() == LONGEST_ALL
+
+
+def test_alone_means_every_cell_of_that_notebook(monkeypatch, tmp_path):
+    """The time is that of pytest's own report, not of a made-up one."""
+    waits = nbformat.v4.new_code_cell("import time\ntime.sleep(0.6)")
+    book = nbformat.v4.new_notebook(cells=[waits])
+    (tmp_path / "book").mkdir()
+    nbformat.write(book, tmp_path / SLOW.replace("book.", "book/"))
+    monkeypatch.chdir(tmp_path)
+    assert 0.6 < slowest.seconds_alone(SLOW) < LONGEST_ONE

@@ -1,5 +1,6 @@
 """The order of the verification: it goes on after red, and ends red."""
 
+import os
 import re
 import sys
 
@@ -62,6 +63,23 @@ def test_what_is_built_beside_speaks_in_its_turn(code, monkeypatch, capfd):
     assert [green for green, _ in results.values()] == [True, code == 0, True]
 
 
+def test_what_is_built_beside_gives_way():
+    """A notebook must not seem slow because a site is built meanwhile."""
+    told = "import os; print('nice', os.nice(0))"
+    _, _, said = stages.run_beside(["-c", told], stages.GIVING_WAY)
+    assert int(said.split()[1]) > os.nice(0)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_what_is_built_alone_gives_way_to_nobody(others, monkeypatch, capfd):
+    told = "import os; print('nice', os.nice(0), flush=True)"
+    monkeypatch.setattr(stages, "BESIDE", "built")
+    more = {"other": ["-c", "pass"]} if others else {}
+    stages.run_all(more | {"built": ["-c", told]})
+    [found] = re.findall(r"nice (\d+)\n", capfd.readouterr().out)
+    assert (int(found) > os.nice(0)) == bool(others)
+
+
 def test_a_stage_that_does_not_exist_is_refused(
     two_stages, monkeypatch, capfd
 ):
@@ -111,6 +129,9 @@ def test_every_kind_of_check_has_its_stage():
     flags = [x for x in known["tests"] if x.startswith("-")]
     assert [x.partition("=")[0] for x in flags] == [
         "-m",
+        "-pno:nbval",
+        "-ptools.verify.looks",
+        "--looks",
         "--numprocesses",
         "--dist",
         "--doctest-glob",

@@ -41,11 +41,17 @@ def check(pattern: str, test: str) -> Callable[[Check], Check]:
 
 
 def findings(root: Path, paths: list[str]) -> dict[str, list[str]]:
-    """What each test finds that could see one of these files."""
+    """What each test finds that could see one of these files.
+
+    A test that meets what is no Python any more raises, and so is red.
+    """
     found: dict[str, list[str]] = {}
     for path in paths:
         for pattern, test, look in CHECKS:
-            said = look(root, path) if fnmatch(path, pattern) else []
+            try:
+                said = look(root, path) if fnmatch(path, pattern) else []
+            except SyntaxError as wrong:
+                said = [f"{path}: {wrong}"]
             if said:
                 found.setdefault(test, []).extend(said)
     return found

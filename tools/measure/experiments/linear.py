@@ -25,6 +25,7 @@ from selfattn.efficient.linear import elu_plus_one, linear_attention
 from selfattn.layers import LayerNorm
 from selfattn.models import Decoder, Embedding
 from selfattn.positions import LearnedPositions
+from tools.measure.experiments._budgets import trained
 from tools.measure.experiments._recall import Recaller, recall_batches
 
 ABOUT = (
@@ -99,27 +100,6 @@ def run(
 
     found = trained(model, losses(), rate, BUDGETS, right)
     return {f"right, {steps}": share for steps, share in found.items()}
-
-
-def trained(
-    model: torch.nn.Module,
-    losses: Iterator[Tensor],
-    rate: float,
-    budgets: tuple[int, ...],
-    read: Callable[[], float],
-) -> dict[int, float]:
-    """Train, and read after each of so many steps."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    found, done = {}, 0
-    for budget in budgets:
-        for loss in itertools.islice(losses, budget - done):
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        done = budget
-        with torch.no_grad():
-            found[budget] = read()
-    return found
 
 
 def series(q, k, v, *, mask=None, bias=None, causal=False, order):

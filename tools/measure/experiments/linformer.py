@@ -28,8 +28,8 @@ from selfattn.efficient.linformer import (
 from selfattn.layers import LayerNorm
 from selfattn.models import Embedding, Encoder
 from selfattn.positions import LearnedPositions
+from tools.measure.experiments._budgets import trained
 from tools.measure.experiments._recall import Recaller, recall_batches
-from tools.measure.experiments.linear import trained
 
 ABOUT = (
     "Order: lists of 16 tokens out of 12; an encoder of two blocks of two "

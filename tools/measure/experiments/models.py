@@ -2,9 +2,10 @@
 
 A language of letters for a Transformer and an LSTM of as many parameters,
 with clean texts or with slips in them; handwritten digits for a vision
-transformer, with and without positions; praise and blame for an encoder that
-is told the order of the words, for one that is not, for an LSTM, and for a
-network on the words' average.
+transformer, with and without positions, and with positions but the patches of
+each picture scattered; praise and blame for an encoder that is told the order
+of the words, for one that is not, for an LSTM, and for a network on the
+words' average.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,8 +45,9 @@ ABOUT = (
     "different ones among them (different), greedily, at temperatures .5, 1 "
     "and 1.5, and at 1 and 1.5 among the 3 likeliest or those that make up "
     ".9. Digits: share of 360 "
-    "unseen pictures named right, 64 pictures a step. Sentiment: share of "
-    "1,000 new texts, 32 texts a step."
+    "unseen pictures named right, 64 pictures a step; scattered: each "
+    "picture's patches in an order drawn for it, in training and after. "
+    "Sentiment: share of 1,000 new texts, 32 texts a step."
 )
 SEEDS = range(5)
 RATES = (0.001, 0.003, 0.01)
@@ -63,6 +65,9 @@ SETTINGS = [
 SETTINGS += [
     {"task": "language", "arm": "slips", "rate": 0.003},
     {"task": "language", "arm": "bigram"},
+]
+SETTINGS += [
+    {"task": "digits", "arm": "scattered", "rate": rate} for rate in RATES[:2]
 ]
 SMALLEST = {"task": "sentiment", "arm": "average", "rate": 0.001}
 # Another processor adds in another order, and Adam amplifies the last digit.
@@ -198,6 +203,14 @@ def sentiment_task(
     return model, losses(), read
 
 
+def scattered(images: Tensor) -> Tensor:
+    """The patches of each picture, 4 by 2, in an order drawn for it."""
+    patches = images.unfold(1, 4, 4).unfold(2, 2, 2).flatten(1, 2)
+    order = torch.rand(patches.shape[:2]).argsort(dim=1)
+    moved = patches[torch.arange(len(images))[:, None], order]
+    return moved.unflatten(1, (2, 4)).transpose(2, 3).flatten(3).flatten(1, 2)
+
+
 def digits_task(
     arm: str, seed: int, rate: float
 ) -> tuple[nn.Module, Iterator[Tensor], Callable]:
@@ -208,15 +221,17 @@ def digits_task(
         embed.positions.table.requires_grad_(requires_grad=False).zero_()
     norm = LayerNorm(32)
     model = VisionTransformer(embed, blocks(32, 64), 10, norm=norm)
+    shown = scattered if arm == "scattered" else nn.Identity()
 
     def losses() -> Iterator[Tensor]:
         while True:
             some = torch.randint(len(train.labels), (64,))
-            logits = model(train.images[some, None])
+            logits = model(shown(train.images[some])[:, None])
             yield F.cross_entropy(logits, train.labels[some])
 
     def read(budget: int) -> dict[str, float]:
-        right = model(test.images[:, None]).argmax(dim=-1) == test.labels
+        seen = shown(test.images)[:, None]
+        right = model(seen).argmax(dim=-1) == test.labels
         return {"right": right.float().mean().item()}
 
     return model, losses(), read

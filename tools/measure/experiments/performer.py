@@ -21,6 +21,7 @@ from torch import Tensor
 from selfattn import attention
 from selfattn.data import language
 from selfattn.efficient.performer import performer_attention
+from tools.measure.experiments._budgets import trained
 from tools.measure.experiments._recall import Recaller, recall_batches
 from tools.measure.experiments.linear import (
     BATCH,
@@ -31,7 +32,6 @@ from tools.measure.experiments.linear import (
     letters,
     losses_of,
     next_letter,
-    trained,
 )
 
 ABOUT = (

@@ -9,7 +9,6 @@ must say the digit of the token beside it.
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from itertools import islice
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from selfattn import MultiHeadAttention, fused_attention
 from selfattn.blocks import EncoderBlock
 from selfattn.efficient.swin import swin_bias, swin_mask
 from selfattn.layers import LayerNorm
+from tools.measure.experiments._budgets import flat, trained
 
 ABOUT = (
     "Two tasks on pictures of 6 by 12 tokens, each trained with Adam and read "
@@ -280,16 +280,4 @@ def run(seed: int, *, task: str, rate: float, **arm: Any) -> dict[str, float]:
     torch.manual_seed(seed)
     made = fill_task if task == "fill" else neighbour_task
     model, losses, read = made(seed, **arm)
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    found: dict[str, float] = {}
-    done = 0
-    for budget in BUDGETS[task]:
-        for loss in islice(losses, budget - done):
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        done = budget
-        with torch.no_grad():
-            now = read()
-        found |= {f"{name}, {budget}": x for name, x in now.items()}
-    return found
+    return flat(trained(model, losses, rate, BUDGETS[task], read))

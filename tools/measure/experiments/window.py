@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from selfattn.data import language
 from selfattn.efficient.longformer import longformer_mask
 from selfattn.masks import causal_mask, window_mask
+from tools.measure.experiments._budgets import flat, trained
 from tools.measure.experiments._small_models import N, transformer
 
 ABOUT = (
@@ -190,16 +191,4 @@ def run(seed: int, *, task: str, rate: float, **arm: Any) -> dict[str, float]:
     torch.manual_seed(seed)
     made = language_task if task == "language" else lookup_task
     model, losses, read = made(seed, **arm)
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    found: dict[str, float] = {}
-    done = 0
-    for budget in BUDGETS[task]:
-        for loss in islice(losses, budget - done):
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        done = budget
-        with torch.no_grad():
-            now = read()
-        found |= {f"{name}, {budget}": x for name, x in now.items()}
-    return found
+    return flat(trained(model, losses, rate, BUDGETS[task], read))
