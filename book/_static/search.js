@@ -9,6 +9,7 @@
     [/[-−]\s?(?:inf(?:inity)?\b|∞)/g, " minus infinity "],
     [/√|\bsqrt\b/g, " root "],
     [/\bgqa\b/g, " gqa grouped "],
+    [/\bflashattention\b/g, " flash attention "],
     [/dₖ/g, "d_k"],
   ];
   // Where a thing is asked, repeated or argued about is not where it is told.
@@ -16,6 +17,12 @@
     + "|what it costs|where it fails|on paper)\\b", "i");
   const LAST = new RegExp("/(claims|claim-tests|bibliography|bench|notation"
     + "|whereabouts|intro|api|changelog)\\.html|-second-reading$");
+
+  // What a question is made of, and says nothing of what it asks about.
+  const ASKING = new Set(("a an and are as at be by can do does for from get "
+    + "how i in into is it me mine my of on or so than that the there this to "
+    + "up use used using vs what when where which who why will with you your"
+    ).split(" "));
 
   // A plural is found by its singular, "masked" by "mask".
   const stem = (word) => word.length > 4
@@ -44,35 +51,39 @@
       strongWords: new Set(wordsOf(section.strong)) };
   };
 
-  // A word counts by how often it comes in a section of this length (k and b
-  // as in Okapi BM25), more where it is rare, most where it is in the title.
+  // A word counts by how rare it is: by how often it comes in a section of
+  // this length (k and b as in Okapi BM25), and most where it is in the title.
   function worth(section, word, rare) {
     const often = section.count.get(word) ?? 0;
     const length = 1.5 * (0.4 + 0.6 * section.length / 120);
-    return 4 * rare * often / (often + length || 1)
-      + 9 * section.titleWords.has(word) + 3 * section.subjects.has(word)
-      + 2 * section.strongWords.has(word)
-      + 1.5 * section.chapterWords.has(word);
+    return rare * (4 * often / (often + length || 1)
+      + 3 * section.titleWords.has(word) + 1.6 * section.subjects.has(word)
+      + 0.6 * section.strongWords.has(word)
+      + 0.5 * section.chapterWords.has(word));
   }
 
+  const contents = (query) => {
+    const said = [...new Set(wordsOf(query))];
+    const asked = said.filter((word) => !ASKING.has(word));
+    return asked.length ? asked : said;
+  };
+
   function find(query) {
-    const words = [...new Set(wordsOf(query))];
+    const words = contents(query);
     const rare = words.map((word) => Math.log(1 + sections.length
       / (1 + sections.filter(({ count }) => count.has(word)).length)));
     const rated = sections.map((section) => {
       const worths = words.map((word, i) => worth(section, word, rare[i]));
-      const all = worths.every(Boolean);
-      const last = LAST.test(`/${section.address}`);
       const score = worths.reduce((sum, x) => sum + x, 0)
-        - 5 * ASIDE.test(section.title) - 4 * last
+        + 5 * worths.every(Boolean) - 5 * ASIDE.test(section.title)
+        - 8 * LAST.test(`/${section.address}`)
         - 0.01 * section.place; // what comes first is told first
-      return { section, score, all, told: all && !last,
-        some: worths.some(Boolean) };
+      return { section, score, some: worths.some(Boolean) };
     });
-    // Where few have all the words, those with some of them follow.
-    const whole = rated.filter(({ all }) => all);
-    const shown = whole.length > 2 ? whole : rated.filter(({ some }) => some);
-    return shown.sort((a, b) => b.told - a.told || b.score - a.score)
+    const some = rated.filter((one) => one.some);
+    some.sort((a, b) => b.score - a.score);
+    const enough = some.length ? some[0].score / 4 : 0;
+    return some.filter(({ score }, i) => i < 3 || score > enough)
       .map(({ section }) => section);
   }
 
@@ -113,7 +124,7 @@
       item.append(link);
       if (section.chapter !== section.title)
         item.append(element("span", ` in ${section.chapter}`));
-      item.append(quote(section, wordsOf(query)));
+      item.append(quote(section, contents(query)));
       list.append(item);
     }
     say(found.length === 0 ? `Nothing says “${query}”.`

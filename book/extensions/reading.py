@@ -6,16 +6,18 @@ with these minutes, and today's numbers stand under what *verified* means.
 """
 
 import math
+import os
 from pathlib import Path
 
 from counts import COUNTS
 from docutils import nodes
 from sphinx.application import Sphinx
-from take_along import wheel_name
+from take_along import requirement, site_address, wheel_name
 
 WORDS_A_MINUTE = 200
 CODE_LINES_A_MINUTE = 25
 WAY, NUMBERS = "the-way-through-the-book", "what-verified-means"
+USE, RUN = "how-to-use-it", "Run."
 DOCTOR = "the-doctor-what-is-wrong-with-your-attention"
 # What each number counts, in the words that follow it.
 VERIFIED = {
@@ -95,6 +97,10 @@ def furnish_home(app: Sphinx, document: nodes.document, name: str) -> None:
         if WAY in section["ids"]:
             for entry in list(section.findall(nodes.list_item)):
                 make_card(app, entry)
+        if USE in section["ids"]:
+            (run,) = [p for p in section if p.astext().startswith(RUN)]
+            place = section.index(run) + 1
+            section[place:place] = install_line(Path(app.srcdir))
         if DOCTOR in section["ids"]:
             section.insert(2, without_a_clone(Path(app.srcdir)))
         if NUMBERS in section["ids"]:
@@ -131,6 +137,18 @@ def without_a_clone(root: Path) -> nodes.paragraph:
     told += nodes.literal(text="pip install")
     told += nodes.Text(" it.")
     return told
+
+
+def install_line(root: Path) -> list[nodes.Node]:
+    """What a notebook that is opened elsewhere begins with."""
+    site = site_address(os.environ)
+    told = "Colab opens those of the repository; there, and in a notebook of"
+    told += " your own, let this be the first cell"
+    told += ":" if site else ", with the wheel that lies beside this page:"
+    line = f'%pip install -q "{requirement(wheel_name(root), site)}"'
+    block = nodes.literal_block(line, line, language="ipython3")
+    block["classes"].append("install")
+    return [nodes.paragraph(text=told), block]
 
 
 def numbers(book: Path) -> nodes.bullet_list:

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 
 # Formulas once, no badges, no buttons; code is found by what is said of it.
 UNREAD = ".katex-html, annotation, .claim-test, summary, .headerlink, script"
-UNREAD += ", style, div.highlight, .lab-place, table.claims"
+UNREAD += ", style, div.highlight, .lab-place, table.claims, .printed-tables"
 CODE = re.compile(r'(?<=<div class="highlight">)<pre>.*?</pre>', re.DOTALL)
 HEADING = re.compile("^h[1-6]$")
 # Of what repeats the chapters, or is code, the title alone is found.

@@ -2,28 +2,55 @@
 
 The package lies beside the site as a wheel, written when the site is built;
 the copies of the notebooks that the site offers begin with a cell that
-installs it. Those in the repository stay as they are. Where the site will
-stand comes from the environment:
+installs it where it is missing. Those in the repository stay as they are.
+Where the site will stand comes from the environment:
 
     BOOK_SITE_URL     https://<owner>.github.io/<name>/
 
-Without it the cell takes the wheel from the notebook's own folder, and says
-which file that is.
+Without it, as in the archive that is read from a disk, the cell looks for the
+wheel in the notebook's folder and in those around it, and says which file
+that is.
 """
 
 import base64
 import hashlib
 import json
 import os
+import re
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
 SINCE = (2026, 1, 1, 0, 0, 0)  # of every file, so that bytes stay the same
 CACHES = {"__pycache__"}
+ADDRESS = re.compile(r"https://[^\s\"'{}]+|http://127\.0\.0\.1(:\d+)?/")
+# The cell where the address is known, and where it is not.
+SERVED = """\
+# Installs the book's package where it is missing. In a clone of the book's
+# repository, `pip install ".[book]"` does so.
+from importlib.util import find_spec
+
+if find_spec("selfattn") is None:
+    %pip install -q "{requirement}"
+"""
+FROM_DISK = """\
+# Installs the book's package where it is missing, from {wheel},
+# which lies beside the first page of the book's site: keep this notebook below
+# it, or put it beside this notebook. In a clone of the book's repository,
+# `pip install ".[book]"` does so.
+from importlib.util import find_spec
+from pathlib import Path
+
+wheel = Path("{wheel}").absolute()
+for folder in wheel.parents:
+    if not wheel.exists() and (folder / wheel.name).exists():
+        wheel = folder / wheel.name
+if find_spec("selfattn") is None:
+    %pip install -q "{{wheel}}[book]"
+"""
 
 
 def project(root: Path) -> dict:
@@ -56,12 +83,15 @@ def metadata(root: Path) -> Iterator[tuple[str, bytes]]:
     lines += [f"Version: {about['version']}"]
     lines += [f"Summary: {about['description']}"]
     lines += [f"License-Expression: {about['license']}"]
+    lines += [f"License-File: {name}" for name in about["license-files"]]
     lines += [f"Requires-Python: {about['requires-python']}"]
     lines += [f"Requires-Dist: {needed}" for needed in about["dependencies"]]
     for extra, needs in about["optional-dependencies"].items():
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {x}; extra == "{extra}"' for x in needs]
     yield f"{folder}/METADATA", ("\n".join(lines) + "\n").encode()
+    for name in about["license-files"]:
+        yield f"{folder}/licenses/{name}", (root / name).read_bytes()
     yield (
         f"{folder}/WHEEL",
         (
@@ -90,16 +120,33 @@ def write_wheel(root: Path, place: Path) -> Path:
     return path
 
 
+def site_address(environ: Mapping[str, str]) -> str:
+    """Where the site will stand, with a slash at its end, or nothing.
+
+    Raises:
+        ValueError: if the address is none that pip could fetch from safely.
+    """
+    address = environ.get("BOOK_SITE_URL", "").strip()
+    if not address:
+        return ""
+    address = address.rstrip("/") + "/"
+    if not ADDRESS.fullmatch(address):
+        raise ValueError(
+            f"BOOK_SITE_URL must look like https://<host>/, but is {address!r}"
+        )
+    return address
+
+
+def requirement(wheel: str, site: str) -> str:
+    """What pip is asked for, in a folder with the wheel if no site has it."""
+    return f"selfattn[book] @ {site}{wheel}" if site else f"./{wheel}[book]"
+
+
 def install_cell(wheel: str, site: str) -> dict:
-    """The cell that installs the package, from the site or from here."""
-    place = f"{site.rstrip('/')}/{wheel}" if site else wheel
-    if site:
-        source = "# Installs the book's package; once is enough.\n"
-        source += f'%pip install -q "selfattn[book] @ {place}"'
-    else:
-        source = f"# Installs the book's package from {wheel}, which lies\n"
-        source += "# beside the pages of the book's site; once is enough.\n"
-        source += f'%pip install -q "./{place}[book]"'
+    """The cell that installs the package, from the site or from a disk."""
+    told = SERVED if site else FROM_DISK
+    asked = requirement(wheel, site)
+    source = told.format(requirement=asked, wheel=wheel).rstrip()
     return {
         "cell_type": "code",
         "execution_count": None,
@@ -118,7 +165,7 @@ def furnish(app: Sphinx, exception: Exception | None) -> None:
     if not (root / "pyproject.toml").exists():
         return  # a book without a package
     wheel = write_wheel(root, site)
-    cell = install_cell(wheel.name, os.environ.get("BOOK_SITE_URL", ""))
+    cell = install_cell(wheel.name, site_address(os.environ))
     for path in sorted((site / "_sources").rglob("*.ipynb")):
         notebook = json.loads(path.read_text("utf-8"))
         notebook["cells"].insert(1, cell)

@@ -2,7 +2,8 @@
 
 ``{whereabouts}`` on a page becomes four lists, a part a chapter, in the order
 of the book. Nothing in them is typed: an exercise is a section with a
-solution, a bug a section that calls itself one.
+solution, a bug a section that calls itself one or famous. What is called no
+more than that is told by the first sentence of its section.
 """
 
 import re
@@ -12,10 +13,14 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-BUG = re.compile(r"\bbugs?\b", re.IGNORECASE)
+BUG = re.compile(r"\b(?:bug|famous)", re.IGNORECASE)
+FOLDED = " (second reading)"
+LAB = re.compile(r"\blab: (.+)$")
 LISTS = ("Exercises", "Labs", "Famous bugs", "Figures")
+WHOLE = re.compile(r"^.*?(?:[.?!](?=\s|$)|$)", re.DOTALL)
 SENTENCE = re.compile(r"^.*?[.:](?=\s|$)", re.DOTALL)
-Found = tuple[str, str, str]  # which list, the words, the section's id
+# Which list, the words of the link, those after it, the section's id.
+Found = tuple[str, str, str, str]
 
 
 class Whereabouts(nodes.General, nodes.Element):
@@ -33,19 +38,42 @@ class Directive(SphinxDirective):
 def things(document: nodes.document) -> Iterator[Found]:
     """What a page has of each list."""
     for section in document.findall(nodes.section):
-        title, where = section[0].astext(), section["ids"][0]
+        title, where = title_of(section), section["ids"][0]
         inner = [s for s in section.children if isinstance(s, nodes.section)]
         if any(part[0].astext() == "Solution" for part in inner):
-            yield "Exercises", title, where
+            yield "Exercises", title, "", where
         if BUG.search(title):
-            yield "Famous bugs", title, where
+            yield "Famous bugs", title, first_sentence(section), where
     for image in document.findall(nodes.image):
-        where, words = section_of(image), image.get("alt", "")
+        section, words = section_of(image), image.get("alt", "")
+        where = section["ids"][0]
         is_lab = "lab-still" in image.get("classes", []) or shows_lab(image)
         if is_lab:
-            yield "Labs", "", where
+            called = LAB.search(title_of(section))
+            yield "Labs", "", f" ({called[1]})" if called else "", where
         elif words:
-            yield "Figures", SENTENCE.search(words + ".")[0], where
+            yield "Figures", SENTENCE.search(words + ".")[0], "", where
+
+
+def title_of(section: nodes.section) -> str:
+    """What it is called, without where it is folded."""
+    return section[0].astext().removesuffix(FOLDED)
+
+
+def first_sentence(section: nodes.section) -> str:
+    """What a section begins with, if its title does not tell all.
+
+    Formulas are drawn where they stand, and here they would be TeX.
+    """
+    if ":" in title_of(section):
+        return ""
+    for paragraph in section.children:
+        if isinstance(paragraph, nodes.paragraph):
+            found = WHOLE.search(paragraph.astext())[0]
+            formulas = [one.astext() for one in paragraph.findall(nodes.math)]
+            if not any(formula in found for formula in formulas):
+                return ": " + re.sub(":$", " …", " ".join(found.split()))
+    return ""
 
 
 def shows_lab(image: nodes.image) -> bool:
@@ -57,11 +85,11 @@ def shows_lab(image: nodes.image) -> bool:
     )
 
 
-def section_of(node: nodes.Node) -> str:
-    """The id of the section that holds it."""
+def section_of(node: nodes.Node) -> nodes.section:
+    """The section that holds it."""
     while not isinstance(node, nodes.section):
         node = node.parent
-    return node["ids"][0]
+    return node
 
 
 def note_things(app: Sphinx, document: nodes.document) -> None:
@@ -94,16 +122,19 @@ def fill(app: Sphinx, document: nodes.document, name: str) -> None:
 def chapter_of(app: Sphinx, here: str, page: str, which: str) -> list:
     """A chapter's name, and its things of one list."""
     mine = [f for f in app.env.whereabouts.get(page, []) if f[0] == which]
-    if not mine or page == app.config.root_doc:
+    if not mine:
         return []
     address = app.builder.get_relative_uri(here, page)
     chapter = app.env.titles[page].astext()
     lines = nodes.bullet_list()
-    for _, words, where in mine:
+    for _, words, more, where in mine:
         link = nodes.reference(
             "", words or chapter, refuri=f"{address}#{where}", internal=True
         )
-        lines += nodes.list_item("", nodes.paragraph("", "", link))
+        line = nodes.paragraph("", "", link)
+        if more:
+            line += nodes.Text(more)
+        lines += nodes.list_item("", line)
     if which == "Labs":
         return [lines]
     return [nodes.paragraph("", "", nodes.strong(text=chapter)), lines]

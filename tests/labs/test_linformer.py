@@ -16,8 +16,9 @@ from selfattn.labs.linformer import (
     seen,
 )
 
+NAMES = LinformerLab.settings()
 EVERYWHERE = [
-    dict(zip(LinformerLab().values(), values, strict=True))
+    dict(zip(NAMES, values, strict=True))
     for values in itertools.product(
         ["any order", "neighbours alike"], [1, 2, 8, 16],
         ["means", "random"], [1, 9], [0, 9, 15], [0.0, 4.0, 12.0], [3, 11],

@@ -12,8 +12,9 @@ from selfattn.labs.machinery.esm import LABS
 from selfattn.labs.reformer import ReformerLab, directions, state
 from selfattn.random_features import normal
 
+NAMES = ReformerLab.settings()
 EVERYWHERE = [
-    dict(zip(ReformerLab().values(), values, strict=True))
+    dict(zip(NAMES, values, strict=True))
     for values in itertools.product(
         [1, 2, 4, 8], [1, 3, 4], [0, 1, 3], [2, 4, 16],
         [False, True], [0, 8, 15], [3, 11],

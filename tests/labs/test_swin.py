@@ -8,8 +8,9 @@ import torch
 from selfattn.efficient.swin import swin_mask
 from selfattn.labs.swin import COLUMNS, ROWS, SwinLab, numbers, state
 
+NAMES = SwinLab.settings()
 EVERYWHERE = [
-    dict(zip(SwinLab().values(), values, strict=True))
+    dict(zip(NAMES, values, strict=True))
     for values in itertools.product(
         [2, 3, 6], [1, 2, 3, 6], [False, True], [False, True],
         [0, 2, 5], [0, 3, 11],

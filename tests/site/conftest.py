@@ -90,13 +90,24 @@ def looks():
 
 
 @pytest.fixture
-def new_page(chromium):
+def visited():
+    """The addresses of all files that a test's pages have asked for."""
+    return set()
+
+
+@pytest.fixture
+def new_page(chromium, site, visited):
     """Make pages, each in a context of its own, with these options."""
     contexts = []
+
+    def asked(request):
+        if not request.url.startswith(("data:", "blob:")):
+            visited.add(request.url)
 
     def make(**options):
         options.setdefault("viewport", {"width": 1280, "height": 900})
         contexts.append(chromium.new_context(**options))
+        contexts[-1].on("request", asked)
         return contexts[-1].new_page()
 
     yield make

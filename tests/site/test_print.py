@@ -1,10 +1,19 @@
 """A page on paper: light from any screen, the solutions last."""
 
+import io
 import re
 
 import pytest
 from contrast import contrast
 from playwright.sync_api import expect
+from pypdf import PdfReader
+
+from tools.build.offline import (
+    bookmarks,
+    headings,
+    printed,
+    spell_out,
+)
 
 # The colours of each text that is seen, and of what is behind it.
 TEXTS = """() => {
@@ -68,6 +77,22 @@ def test_solutions_stand_last_on_paper_and_back_on_the_screen(site_url, page):
     assert without_tab_stops(article.inner_html()) == before
 
 
+def test_nothing_to_click_is_on_paper(site_url, page):
+    """Empty boxes for guesses, and contents that named no page."""
+    page.goto(f"{site_url}book/scaling.html")
+    clicked = page.locator(
+        "#jb-print-toc, .guess, .answer-place, details.predicted > summary, "
+        "div.cell details.hide > summary"
+    )
+    seen = "(all) => all.filter((e) => e.checkVisibility()).length"
+    assert clicked.evaluate_all(seen) > 10
+    page.emulate_media(media="print")
+    assert clicked.evaluate_all(seen) == 0
+    title = page.locator("#jb-print-docs-body h1").bounding_box()
+    minutes = page.locator("article p").first.bounding_box()
+    assert title["y"] + title["height"] <= minutes["y"]
+
+
 def test_no_sentence_has_a_tests_name_in_it_on_paper(site_url, page):
     page.goto(f"{site_url}book/scaling.html")
     page.emulate_media(media="print")
@@ -77,3 +102,35 @@ def test_no_sentence_has_a_tests_name_in_it_on_paper(site_url, page):
     page.goto(f"{site_url}book/claims.html")
     page.emulate_media(media="print")
     assert page.locator("table .claim-test").first.is_visible()
+
+
+# Lines of code that go on in the next line of the paper.
+WRAPPED = """() => [...document.querySelectorAll(".cell_input pre")]
+  .filter((e) => e.checkVisibility())
+  .filter((e) => {
+    e.style.whiteSpace = "pre";
+    return e.scrollWidth > e.clientWidth;
+  }).map((e) => e.textContent.slice(0, 60))"""
+
+
+@pytest.mark.parametrize("name", ["masks", "doctor"])
+def test_a_line_of_code_is_a_line_on_paper(site_url, new_page, name):
+    """On A4 with the PDF's margins; more than half of the cells had others."""
+    page = new_page(viewport={"width": 657, "height": 970})
+    page.goto(f"{site_url}book/{name}.html")
+    page.emulate_media(media="print")
+    assert page.locator(".cell_input pre").count() > 50
+    assert page.evaluate(WRAPPED) == []
+
+
+def test_a_bookmark_keeps_the_spaces_of_a_heading_in_two_lines(site_url, page):
+    content = printed(page, f"{site_url}book/positions.html")
+    reader = PdfReader(io.BytesIO(content))
+    heads = headings(page)
+    spell_out(reader, heads)
+    titles = [one.title for one in reader.outline if isinstance(one, dict)]
+    assert titles == heads[:1] == ["Telling attention where things are"]
+    found = bookmarks(reader.root_object["/Outlines"])
+    assert {"By hand: from counting to waves", "Try it"} <= {
+        one["/Title"] for one in found
+    }

@@ -12,7 +12,14 @@ EXPLAINED = {
     "-inf": "masks.html#",
     "residual path": "layers.html#add-a-path-past-the-layer",
     "ALiBi": "positions.html#",
-    "flash attention": "cost.html#",
+    "flash attention": "efficient/flash.html#",
+    # Asked in words, most of which say nothing of what is asked.
+    "what is GQA": "multihead.html#heads-that-share-keys",
+    "what is a causal mask": "masks.html#",
+    "how does flash attention work": "efficient/flash.html#",
+    "how to use several GPUs": "devices.html#",
+    "install doctor": "intro.html#the-doctor",
+    "locality sensitive hashing": "efficient/reformer.html#",
 }
 
 

@@ -1,0 +1,193 @@
+"""What a cell printed as numbers in rows, as a table.
+
+A notebook's output is text, and stays so in the notebook. On the page, one
+that is tensors and nothing else becomes tables, and so do lines that fall
+into the same columns, of which one holds numbers: digits under digits, wide
+ones scroll, and ``printed-tables.js`` shades, sorts and copies them. The cells
+are the text's own words; whatever does not fit stays text.
+"""
+
+import re
+from collections.abc import Iterator
+from html import escape
+from itertools import groupby
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+NUMBER = re.compile(
+    r"[-+−]?(\d{1,3}(,\d{3})+|\d+\.?\d*|\.\d+)(e[-+]?\d+)?%?|[-+]?inf|nan"
+)
+NONE = {"–", "-"}  # where a number could stand
+TENSOR = re.compile(r"tensor\((\[.*?\])((?:, \w+=[\w.]+)*)\)", re.DOTALL)
+ROW = re.compile(r"\[([^\[\]]*)\]")
+GAP = re.compile(r" {2,}")
+SMALL = 8  # rows and columns of what can be shaded
+WIDEST = 16  # columns of a tensor that fit
+LEAST = 3  # lines of what is called a table
+Rows = list[list[str]]
+
+
+class Markup(str):
+    """Text that is HTML."""
+
+
+def tensors(text: str) -> list[tuple[Rows, str]]:
+    """The rows of each tensor, and what is said after them; or nothing."""
+    found = []
+    rest = TENSOR.sub("", text)
+    if rest.strip("(), \n"):
+        return []  # something else besides
+    for inside, said in TENSOR.findall(text):
+        if "..." in inside or inside.startswith("[[["):
+            return []
+        rows = [re.findall(r"[^\s,]+", row) for row in ROW.findall(inside)]
+        if len({len(row) for row in rows}) != 1 or len(rows[0]) > WIDEST:
+            return []
+        found.append((rows, said.removeprefix(", ")))
+    many = any(len(rows) > 1 for rows, _ in found)
+    return found if many else []
+
+
+def cells(line: str) -> list[str]:
+    """A line's words, parted where two blanks are; numbers also by one."""
+    found: list[str] = []
+    for part in GAP.split(line.strip()):
+        words = part.split(" ")
+        numbers = all(NUMBER.fullmatch(word) or word in NONE for word in words)
+        found += words if numbers else [part]
+    return found
+
+
+def columns(lines: list[str]) -> tuple[list[str], Rows] | None:
+    """A header, which may be empty, and the rows; or None."""
+    head, *rows = map(cells, lines)
+    width = len(rows[0])
+    if width < 2 or any(len(row) != width for row in rows):
+        return None
+    if len(head) == width - 1 and lines[0].startswith("  "):
+        head = ["", *head]  # over the names of the rows stands nothing
+    if len(head) != width:
+        return None
+    over = [word for word, n in zip(head, numbers_in(rows), strict=True) if n]
+    if any(NUMBER.fullmatch(word) for word in over):
+        rows, head = [head, *rows], []
+    elif all(word[:1].isdigit() for word in over):
+        return None  # no header, and no row like the others
+    known = numbers_in(rows)
+    return (head, rows) if any(known if head else known[1:]) else None
+
+
+def numbers_in(rows: Rows) -> list[bool]:
+    """Of each column, whether it holds numbers and nothing else."""
+    said = [set(column) - NONE for column in zip(*rows, strict=True)]
+    return [
+        bool(cells) and all(NUMBER.fullmatch(cell) for cell in cells)
+        for cells in said
+    ]
+
+
+def parts(text: str) -> list[str | tuple[list[str], Rows]]:
+    """A text's lines, but tables where there are, each as long as can be."""
+    lines = text.rstrip("\n").split("\n")
+    found: list[str | tuple[list[str], Rows]] = []
+    while lines:
+        ends = range(len(lines), LEAST - 1, -1)
+        tried = ((end, columns(lines[:end])) for end in ends)
+        end, read = next((one for one in tried if one[1]), (1, None))
+        found.append(read or lines[0])
+        lines = lines[end:]
+    return found
+
+
+def is_prose(line: str) -> bool:
+    """Whether a line cannot be a row or the header of a table beside it."""
+    last = line.split(" ")[-2:]
+    two = len(last) == 2 and all(NUMBER.fullmatch(word) for word in last)
+    return not (line.startswith(" ") or GAP.search(line.strip()) or two)
+
+
+def after(cell: str) -> int:
+    """How many characters stand from the decimal point on."""
+    place = cell.find(".")
+    return len(cell) - place if place >= 0 else 0
+
+
+def body(rows: Rows) -> Iterator[str]:
+    """The rows as HTML, each number with its point below the others."""
+    known = numbers_in(rows)
+    most = [max(map(after, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "<tr>"
+        for cell, number, room in zip(row, known, most, strict=True):
+            less = room - after(cell)
+            style = f' style="--less:{less}"' if number and less else ""
+            mark = ' class="n"' if number else ""
+            yield f"<td{mark}{style}>{escape(cell)}</td>"
+        yield "</tr>"
+
+
+def table(rows: Rows, kind: str, head: list[str], said: str = "") -> str:
+    """A table, within what scrolls if it is wide."""
+    label = f"{len(rows)} rows of {len(rows[0])}"
+    small = max(len(rows), len(rows[0])) <= SMALL and len(rows) > 1
+    kinds = ["printed", kind, *(["small"] if small else [])]
+    html = [f'<table class="{" ".join(kinds)}" aria-label="{label}">']
+    if said:
+        html.append(f"<caption>{escape(said)}</caption>")
+    if head:
+        known = numbers_in(rows)
+        html.append("<thead><tr>")
+        for word, number in zip(head, known, strict=True):
+            tag = 'th scope="col"' if word else "td"
+            mark = ' class="n"' if number else ""
+            html.append(f"<{tag}{mark}>{escape(word)}</{tag[:2]}>")
+        html.append("</tr></thead>")
+    html += ["<tbody>", *body(rows), "</tbody></table>"]
+    return f'<div class="printed-table">{"".join(html)}</div>'
+
+
+def drawn(text: str) -> list[str | Markup]:
+    """A text's tables, and what is between them; or nothing."""
+    if found := tensors(text):
+        tables = [table(rows, "tensor", [], said) for rows, said in found]
+        return [Markup("".join(tables))]
+    read = parts(text)
+    lines = [part for part in read if isinstance(part, str)]
+    if len(lines) == len(read) or not all(map(is_prose, lines)):
+        return []
+    found: list[str | Markup] = []
+    for is_text, some in groupby(read, lambda part: isinstance(part, str)):
+        if is_text:
+            found.append("\n".join(some))
+        else:
+            tables = [table(rows, "lines", head) for head, rows in some]
+            found.append(Markup("".join(tables)))
+    return found
+
+
+def draw(app: Sphinx, document: nodes.document, name: str) -> None:
+    """Put tables in the place of texts that are tables."""
+    if app.builder.format != "html":
+        return
+    for text in list(document.findall(nodes.literal_block)):
+        kinds = set(text.get("classes", []))
+        if "output" not in kinds or not {"stream", "text_plain"} & kinds:
+            continue
+        new: list[nodes.Node] = []
+        for part in drawn(text.astext()):
+            if isinstance(part, Markup):
+                html = f'<div class="printed-tables">{part}</div>'
+                new.append(nodes.raw("", html, format="html"))
+            elif part.strip():
+                new.append(text.copy())
+                new[-1] += nodes.Text(part)
+                new[-1].rawsource = part
+        if new:
+            text.parent.replace(text, new)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the hook."""
+    app.connect("doctree-resolved", draw)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,170 @@
+"""Printed tables hold what the notebooks hold, and may be used by anybody."""
+
+import re
+from pathlib import Path
+
+import pytest
+from guards import site_files, site_pages
+from playwright.sync_api import expect
+from printed_tables import drawn
+
+from tools.build.notebooks import in_contents, read
+
+ROOT = Path(__file__).parents[2]
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+OUTPUT = ".cell_output > .output pre, .cell_output > .printed-tables"
+NOTEBOOKS = [
+    path.relative_to(ROOT).with_suffix("").as_posix()
+    for path in in_contents(ROOT)
+]
+
+
+def stored(notebook):
+    """The text of each output that the site prints as text or as a table."""
+    for cell in read(notebook).cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream":
+                yield output.text
+            elif set(output.get("data", {})) == {"text/plain"}:
+                yield output.data["text/plain"]
+
+
+def words(text):
+    """What is said, however it is spaced; a tensor's without its brackets."""
+    bare = re.sub(r"tensor\(|[\[\]()]|,(?=\s|$)", " ", ESCAPE.sub("", text))
+    return bare.split()
+
+
+def shown(element):
+    """What an output on the page says, cell by cell."""
+    for part in element.select("td, th, caption") or [element]:
+        yield from words(part.get_text())
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_page_says_what_its_notebook_has_stored(site, name):
+    """All its outputs, in their order, as text or as tables."""
+    page = site_files.parse(site / f"{name}.html")
+    there = [word for e in page.select(OUTPUT) for word in shown(e)]
+    wanted = [
+        w for text in stored(ROOT / f"{name}.ipynb") for w in words(text)
+    ]
+    assert there == wanted
+
+
+def test_a_tensors_table_has_its_rows():
+    text = "(tensor([[1., -2.5],\n         [nan, 10.]]),\n tensor([7, 8]))"
+    (html,) = drawn(text)
+    rows = re.findall(r"<tr>(.*?)</tr>", html)
+    cells = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in rows]
+    assert cells == [["1.", "-2.5"], ["nan", "10."], ["7", "8"]]
+    said = "tensor([[1., inf],\n        [2., 3.]], dtype=torch.float16)"
+    assert "<caption>dtype=torch.float16</caption>" in drawn(said)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tensor([1., 2.])",
+        "tensor([[[1., 2.]]])",
+        "tensor([[1., ..., 2.],\n [3., ..., 4.]])",
+        "(tensor([[1.],\n [2.]]), 3)",
+        "one  1.0\ntwo  2.0",
+        "one  1.0\ntwo  2.0\nthree 3.0\nfour  4.0\n",
+        "read as    keep   added\na  0.0  1.0\nb  1.0  2.0  3\nc  1.0  2.0",
+        "a  0, 1\nb  0, 2\nc  1, 3",
+        "1  one\n2  two\n3  three",
+    ],
+)
+def test_what_is_no_table_stays_text(text):
+    assert drawn(text) == []
+
+
+def test_lines_are_a_table_and_what_is_said_around_them_stays():
+    rows = ["       speed  size", "a       0.5   1,024", "b      10.25    –"]
+    text = "\n".join(["two runs", *rows, "all of them"])
+    before, html, last = drawn(text)
+    assert (before, last) == ("two runs", "all of them")
+    assert re.findall(r"<th [^>]*>([^<]*)<", html) == ["speed", "size"]
+    assert re.findall(r"--less:(\d)", html) == ["1"]
+
+
+@pytest.fixture
+def opened(new_page, site_url):
+    """The first table of a page, unfolded, that a selector names."""
+
+    def start(name, selector, **options):
+        page = new_page(**options)
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.goto(f"{site_url}book/{name}.html")
+        return page, page.locator(
+            f".printed-tables > div:has({selector})"
+        ).first
+
+    return start
+
+
+def test_a_small_tensor_is_shaded_by_the_keyboard(opened):
+    page, box = opened("dot_product", "table.tensor.small")
+    button = box.get_by_role("button", name="Shade")
+    cells = box.locator("td")
+    before = cells.all_inner_texts()
+    paint = "(all) => all.map((e) => getComputedStyle(e).backgroundColor)"
+    assert len(set(cells.evaluate_all(paint))) == 1
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert len(set(cells.evaluate_all(paint))) > 1
+    assert cells.all_inner_texts() == before
+    assert site_pages.inaccessible(page, "article.bd-article") == []
+
+
+def test_a_table_is_copied_with_tabs(opened):
+    page, box = opened("dot_product", "table.tensor.small")
+    rows = [
+        row.locator("td").all_inner_texts() for row in box.locator("tr").all()
+    ]
+    box.get_by_role("button", name="Copy the table").click()
+    expect(page.locator("[aria-live].copied")).to_have_text("Copied!")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == "\n".join("\t".join(row) for row in rows)
+
+
+def test_a_table_of_a_race_is_sorted_both_ways(opened):
+    page, box = opened("bench", "thead")
+    head = box.locator("thead th").first
+    rows = sorted(box.locator("tbody tr").all_inner_texts())
+    for order, back in (("ascending", False), ("descending", True)):
+        head.get_by_role("button").focus()
+        page.keyboard.press("Enter")
+        expect(head).to_have_attribute("aria-sort", order)
+        first = box.locator("tbody td:first-child").all_inner_texts()
+        numbers = [float(word) for word in first]
+        assert numbers == sorted(numbers, reverse=back)
+        assert sorted(box.locator("tbody tr").all_inner_texts()) == rows
+
+
+def test_numbers_stand_point_under_point(opened):
+    _, box = opened("bench", "thead")
+    right = """(all) => all.map((e) => {
+      const text = e.firstChild, range = document.createRange();
+      range.setStart(text, text.data.indexOf("."));
+      range.setEnd(text, text.data.indexOf(".") + 1);
+      return range.getBoundingClientRect().x; })"""
+    places = box.locator("tbody td:nth-child(2)").evaluate_all(right)
+    assert max(places) - min(places) < 1
+
+
+def test_on_a_phone_a_wide_table_scrolls_and_without_a_script_it_stands(
+    opened, new_page, site_url
+):
+    phone = {"width": 360, "height": 740}
+    _, box = opened("bench", "thead", viewport=phone)
+    scrolls = box.locator(".printed-table")
+    assert scrolls.evaluate("(e) => e.scrollWidth > e.clientWidth")
+    assert scrolls.evaluate("(e) => e.tabIndex") == 0
+    assert scrolls.bounding_box()["width"] < 340
+    bare = new_page(java_script_enabled=False)
+    bare.goto(f"{site_url}book/bench.html")
+    assert bare.locator("table.printed td").first.is_visible()
+    assert bare.locator(".printed-tools").count() == 0
