@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy
 from torch.testing import assert_close
 
 from selfattn import MultiHeadAttention, attention
+from selfattn.positions import rope
 
 NEARLY_NONE = 0.01  # of the loss at the start
 
@@ -37,6 +38,10 @@ def test_an_average_of_one_value_is_that_value():
     x = draw(2, 1, 12).expand(2, 5, 12)
     for causal in (False, True):
         assert_close(layer(x, causal=causal), layer.W_o(layer.W_v(x)))
+    right = layer.W_v(x)
+    for values in (right, layer.W_k(x), x, 2 * right):  # the rows are right
+        made = attention(layer.W_q(x), layer.W_k(x), values)
+        assert torch.allclose(made, right) == (values is right)
     parts = draw(2, 3, 5, 4)  # of heads that are not the same for all tokens
     wrong = (draw(2, 3, 5, 5).softmax(dim=-1) @ parts).reshape(2, 5, 12)
     assert not torch.allclose(wrong, wrong[:, :1])
@@ -77,6 +82,12 @@ def test_behind_a_layer_norm_squares_do_not_move():
     x.grad = None
     (norm(x) * draw(5, 8)).sum().backward()
     assert x.grad.abs().max() > 1e-3
+    for learnt in ("weight", "bias"):  # no longer fresh
+        norm = nn.LayerNorm(8, eps=0.0).double()
+        getattr(norm, learnt).data = draw(8)
+        x.grad = None
+        norm(x).square().sum().backward()
+        assert x.grad.abs().max() > 1e-3
 
 
 def test_a_bias_of_the_keys_moves_whole_rows():
@@ -86,6 +97,12 @@ def test_a_bias_of_the_keys_moves_whole_rows():
     assert_close(moved, moved[:, :1].expand(5, 7))
     (attention(q, k + bias, v) * draw(5, 3)).sum().backward()
     assert bias.grad.abs().max() < 1e-12
+    for turn in (rope, nn.LayerNorm(4).double()):  # rotated, or normed
+        moved = q @ turn(k + bias).T - q @ turn(k).T
+        assert not torch.allclose(moved, moved[:, :1].expand(5, 7), atol=1e-3)
+        bias.grad = None
+        (attention(q, turn(k + bias), v) * draw(5, 3)).sum().backward()
+        assert bias.grad.abs().max() > 1e-3
 
 
 KEEP_UP = {"no scale", "softmax over queries", "softmax over axis 1"}
@@ -95,11 +112,15 @@ AT_A_HUNDREDTH = {"scaled by the width of v", "scaled by the number of keys"}
 def test_three_mistakes_have_learnt_wherever_the_right_one_has(setting, runs):
     after, line = setting["after"], setting["learnt_at"]
     share = "share" if after == 300 else f"share at {after}"
-    worst = {}
+    worst, best = {}, {}
     for run in runs:
         name = run["mistake"]
         worst[name] = max(run[share], worst.get(name, 0.0))
+        best[name] = min(run[share], best.get(name, math.inf))
+    lowest = best["none: this one is right"]
     right = worst.pop("none: this one is right")
     assert right < line
     expected = KEEP_UP | (AT_A_HUNDREDTH if line == NEARLY_NONE else set())
     assert {name for name in worst if worst[name] < line} >= expected
+    assert worst["no scale"] <= lowest  # and it is no larger loss that tells
+    assert all(best[name] <= right for name in KEEP_UP)

@@ -149,6 +149,12 @@ def test_one_head_tips_who_it_was(setting, runs):
             shares = model(one)[:, -1].softmax(dim=-1)
         share[name] = shares[:, WORDS.index(place)].mean().item()
     assert share.pop("1.4") > max(0.5, *share.values())
+    horse = ANIMALS.index("horse")  # 1.4 is enough, and not the only way
+    with torch.no_grad(), record_heads(model) as brought:
+        model(one[horse, None])
+    with torch.no_grad(), change_heads(model, {"1.4": brought["1.4"]}):
+        kept = model(other[horse, None])[0, -1].softmax(dim=-1)
+    assert kept[WORDS.index(place)] > 0.4
 
 
 def test_a_probe_reads_the_sort_of_thing_from_a_random_block(setting, runs):

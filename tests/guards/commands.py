@@ -28,7 +28,11 @@ JOB = {
     "env",
     "environment",
 }
-ENVIRONMENT = {"PIP_EXTRA_INDEX_URL", "BOOK_REPOSITORY_URL"}
+ENVIRONMENT = {
+    "PIP_EXTRA_INDEX_URL",
+    "BOOK_REPOSITORY_URL",
+    "BOOK_SITE_URL",  # words in the notebooks to take along; no test's way
+}
 ADDOPTS = [
     "--strict-markers",
     "--strict-config",

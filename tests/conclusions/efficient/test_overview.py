@@ -1,11 +1,13 @@
 """Where the conclusions of the overview hold."""
 
+import math
 from statistics import median
 
 import torch
 from torch.testing import assert_close
 
 from selfattn import attention
+from selfattn.data import language
 from selfattn.dot_product import attention_weights
 
 LENGTHS = (128, 512, 2048)
@@ -69,3 +71,17 @@ def test_in_longer_texts_a_fixed_size_is_farther_off(setting, runs):
             for n in LENGTHS
         ]
         assert off == sorted(set(off))
+
+
+def test_an_average_learns_nearly_what_attention_does(setting, runs):
+    chance = math.log(len(language.CHARACTERS))
+    average, attended = (
+        {
+            run["seed"]: chance - run[f"loss, {setting['steps']}"]
+            for run in runs
+            if run["arm"] == arm
+        }
+        for arm in ("average", "softmax")
+    )
+    assert len(average) == len(attended) == 5
+    assert median(average[i] / attended[i] for i in attended) >= 0.9
