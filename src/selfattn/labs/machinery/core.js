@@ -7,15 +7,21 @@
 // Rows of `a` with rows of `b`: entry [i][j] is the dot product a_i · b_j.
 // With queries and keys as rows this is Q Kᵀ.
 export function dotProducts(a, b) {
-  return a.map((x) =>
-    b.map((y) => x.reduce((sum, x_c, c) => sum + x_c * y[c], 0)));
+  return a.map((x) => b.map((y) => {
+    let sum = 0;
+    for (let c = 0; c < x.length; c++) sum += x[c] * y[c];
+    return sum;
+  }));
 }
 
 // The ordinary matrix product: (n × m) times (m × d). The width is asked for
 // in `b`, so `b` must have at least one row.
 export function product(a, b) {
-  return a.map((row) =>
-    b[0].map((_, c) => row.reduce((sum, x, j) => sum + x * b[j][c], 0)));
+  return a.map((row) => b[0].map((_, c) => {
+    let sum = 0;
+    for (let j = 0; j < row.length; j++) sum += row[j] * b[j][c];
+    return sum;
+  }));
 }
 
 // A mask is a comparison of positions: `maySee(i, j)` for query i and key j.
