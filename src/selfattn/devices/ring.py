@@ -41,7 +41,8 @@ def ring_attention(
 
     Keys and values travel round, from each rank to the next. While a block
     of them is attended to, another is on its way. No rank ever holds more
-    than two, so that the length that fits grows with the number of ranks.
+    than its own, one that comes and one that goes, so that the length that
+    fits grows with the number of ranks.
 
     Args:
         q: this rank's queries, (..., n_q, d).
