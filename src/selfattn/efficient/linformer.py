@@ -1,6 +1,6 @@
 """Linformer: look at a few mixtures of the keys instead of at every key.
 
-Computes:  an estimate of `attention`, the same where nothing is mixed
+Computes:  attention to mixtures of keys; `attention` if nothing is mixed
 Time:      O(n_q m d + n_k m d)  Memory: O(n d), and m mixtures of d numbers
 Supports:  neither mask, bias nor causal: a mixture holds tokens of all times
 Reference: Wang et al. (2020), section 4
