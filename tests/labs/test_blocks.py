@@ -110,7 +110,7 @@ def test_each_mask_keeps_out_what_it_is_for():
 def test_the_still_picture_and_its_words_are_of_this_setting():
     lab = BlocksLab(n=3, causal=False)
     assert repr(lab) == "BlocksLab(n=3, causal=False)"
-    assert "3 outputs hear a later target token" in lab.describe()
+    assert "3 cells hear a later target token" in lab.describe()
     (ax,) = lab.figure().axes
     assert ax.images[0].get_array().shape == (3, 7)
     assert [t.get_text() for t in ax.get_xticklabels()][3] == "pad"

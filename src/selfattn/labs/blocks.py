@@ -32,8 +32,8 @@ class Seen(NamedTuple):
     """What the lab shows."""
 
     moves: list[list[float]]  # of each target output, by each token changed
-    future: int  # outputs that hear a later target token
-    padding: int  # outputs that hear a padded source token
+    future: int  # cells by which an output hears a later target token
+    padding: int  # cells by which an output hears a padded source token
     parameters: dict[str, int]
     shapes: dict[str, list[int]]
 
@@ -84,7 +84,7 @@ class BlocksLab(Lab):
         return (
             f"A table of {self.n} outputs by {self.m + self.n} tokens, of "
             f"which each cell tells whether the output moves when the token "
-            f"is changed: {heard} do. {now.future} outputs hear a later "
+            f"is changed: {heard} do. {now.future} cells hear a later "
             f"target token, {now.padding} hear padding. The encoder block has "
             f"{now.parameters['encoder block']:,} parameters, the decoder "
             f"block {now.parameters['decoder block']:,}."
