@@ -133,7 +133,7 @@ def arrival(runs, arm):
 def test_an_undivided_wide_head_arrives_later(setting, runs):
     root, none = (arrival(runs, arm) for arm in ARMS)
     assert root < none
-    if setting["rate"] == 0.3:  # where the divided one is fastest
+    if setting["rate"] == 0.3:  # the largest that was asked on the way
         assert (root, none) == (100, math.inf)
     else:
         assert root > 100
