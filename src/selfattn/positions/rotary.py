@@ -50,12 +50,12 @@ def rope(
 def rope_halves(
     x: Features, *, base: float | int = 10_000.0, offset: Offset = 0
 ) -> Features:
-    """RoPE as in GPT-NeoX and Llama: rotate feature i with i + d/2.
+    """RoPE as in GPT-NeoX and Transformers: rotate feature i with i + d/2.
 
     The same rotation as `rope`, with the features in another order: see
     `pairs_to_halves`. Arguments, shapes and errors are those of `rope`.
 
-    Reference: Black et al. (2022), section 2.1; Touvron et al. (2023).
+    Reference: Black et al. (2022), section 2.1.
 
     >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
     >>> torch.equal(rope_halves(x), rope(x))  # two features make one pair

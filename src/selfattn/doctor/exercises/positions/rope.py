@@ -53,9 +53,9 @@ def turned(x, angle):
 def halves_paired(x, offset):
     """Right for a single pair; with more, other features are turned together.
 
-    Cause: Feature i is paired with i + d/2, as in GPT-NeoX and Llama. That
-        is RoPE as well, but weights trained for the one are noise to the
-        other.
+    Cause: Feature i is paired with i + d/2, as in GPT-NeoX and
+        Transformers. That is RoPE as well, but weights trained for the one
+        are noise to the other.
     Cure: Here the pairs are neighbours: x[..., 0::2] and x[..., 1::2].
     """
     return rope_halves(x, offset=offset)
