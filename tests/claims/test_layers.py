@@ -236,6 +236,7 @@ def test_eps_beside_the_root_blows_quiet_tokens_up():
     assert ratio(1e-3) == pytest.approx(3.3, abs=0.05)
     assert ratio(1e-4) == pytest.approx(28.8, abs=0.1)
     assert ratio(1e-5) > 100
+    assert 300 < ratio(1e-7) < 1e-5**-0.5
 
 
 @settles("004-079", "holds")

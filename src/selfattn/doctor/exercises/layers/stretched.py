@@ -85,7 +85,7 @@ def from_zero_to_one():
 
 @mistaken_value
 def sum_to_one():
-    """These are positive and sum to one, so half must be above the mean.
+    """These are positive and sum to one, so their mean is not 0.
 
     Cause: The numbers were divided by their sum.
     Cure: Subtract the mean, divide by the deviation.
