@@ -89,7 +89,7 @@ def test_a_link_brings_every_setting_back(assert_links_bring_back, many):
 
 def test_a_changed_sign_of_the_core_is_seen_here_too(in_node):
     text = esm.module_text("dot_product")
-    planted = text.replace("sum + x_c * y[c]", "sum - x_c * y[c]")
+    planted = text.replace("sum += x[c] * y[c]", "sum -= x[c] * y[c]")
     assert planted != text
     sample = random.Random(0).sample(list(every_setting()), 20)
     with pytest.raises(AssertionError):

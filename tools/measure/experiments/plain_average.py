@@ -36,10 +36,11 @@ SETTINGS = [
     {"arm": arm, "rate": rate}
     for arm, rate in itertools.product(("average", "softmax"), RATES)
 ]
-SMALLEST = {"arm": "average", "rate": 0.01}
+SMALLEST = {"arm": "average", "rate": 0.003}
 # Another processor adds in another order, and hundreds of steps of Adam
-# amplify the last digit.
-TOLERANCE = 0.05
+# amplify the last digit: with other instructions these losses, between .5 and
+# 1.8, came out as much as .06 apart; with other seeds they are .17 apart.
+TOLERANCE = 0.12
 
 BUDGETS = (75, 150, 300, 600)
 
