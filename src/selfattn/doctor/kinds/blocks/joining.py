@@ -102,7 +102,7 @@ def no_cross_attention():
 
 @mistake
 def no_feed_forward():
-    """Attention alone only averages: stacked, it cannot bend anything.
+    """Attention averages the values of tokens; none is worked on by itself.
 
     Cause: The last sublayer is missing.
     Cure: Add it, with its own norm.
@@ -123,7 +123,7 @@ def norm_on_the_path():
 
 @mistake
 def the_norm_on_the_other_side():
-    """It trains otherwise: only with the norms before without a warm-up.
+    """It trains otherwise: deep stacks learn more often with the norms before.
 
     Cause: Pre-norm, x + sublayer(norm(x)), and post-norm,
         norm(x + sublayer(x)), are exchanged.

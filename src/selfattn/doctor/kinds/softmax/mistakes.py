@@ -56,7 +56,7 @@ def scores_taken_from_the_maximum(scores):
 
 @mistake
 def over_the_first_axis(scores):
-    """Right for a single row; in a table, columns sum to one.
+    """Right for a single vector; in a table, columns sum to one.
 
     Cause: softmax over dim=0.
     Cure: dim=-1: the keys of one query share its attention.

@@ -201,7 +201,7 @@ def no_residual(parts, x, context, mask=None):
 
 @mistake
 def the_norm_on_the_other_side(parts, x, context, mask=None):
-    """It trains otherwise: only with the norms before without a warm-up.
+    """It trains otherwise: deep stacks learn more often with the norms before.
 
     Cause: Pre-norm, x + sublayer(norm(x)), and post-norm,
         norm(x + sublayer(x)), are exchanged.
@@ -257,7 +257,7 @@ def norms_exchanged(parts, x, context, mask=None):
 
 @mistake
 def no_feed_forward(parts, x, context, mask=None):
-    """Attention alone only averages: stacked, it cannot bend anything.
+    """Attention averages the values of tokens; none is worked on by itself.
 
     Cause: The third sublayer is missing.
     Cure: Add it, with its own norm.

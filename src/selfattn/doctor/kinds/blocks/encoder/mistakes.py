@@ -9,7 +9,7 @@ from selfattn.doctor.kinds.blocks.sublayers import add, alone_in_place
 
 @mistake
 def the_norm_on_the_other_side(parts, x, mask=None):
-    """It trains otherwise: only with the norms before without a warm-up.
+    """It trains otherwise: deep stacks learn more often with the norms before.
 
     Cause: Pre-norm, x + sublayer(norm(x)), and post-norm,
         norm(x + sublayer(x)), are exchanged.
@@ -229,7 +229,7 @@ def feed_forward_first(parts, x, mask=None):
 
 @mistake
 def no_feed_forward(parts, x, mask=None):
-    """Attention alone only averages: stacked, it cannot bend anything.
+    """Attention averages the values of tokens; none is worked on by itself.
 
     Cause: The second sublayer is missing.
     Cure: Add it, with its own norm.

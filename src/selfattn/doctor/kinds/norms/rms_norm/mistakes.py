@@ -60,7 +60,7 @@ def centred(x, gain, eps):
     """Every token comes out with mean 0.
 
     Cause: The mean is subtracted, as in LayerNorm.
-    Cure: RMSNorm does not centre; that is all its difference.
+    Cure: RMSNorm does not centre, and has no shift.
     Chapter: layers
     """
     wide = x.float() if x.element_size() < 4 else x
