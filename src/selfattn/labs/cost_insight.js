@@ -3,9 +3,10 @@
 import { scaled } from "./machinery/units.js";
 
 const NAMED = {
-  naive: "the two tables of scores and weights",
-  fused: "what the fused kernel keeps beside its output",
-  window: "the window’s output", linear: "what linear attention keeps",
+  naive: "the tables of scores and weights and the output",
+  fused: "the fused kernel’s output and a number a row",
+  window: "the window’s output",
+  linear: "linear attention’s output and a number a row",
 };
 const whole = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 
