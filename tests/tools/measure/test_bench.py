@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import torch
 
+from selfattn.cost import allocated_bytes
 from selfattn.dot_product import attention
 from selfattn.measurements import measured
 from tools.measure.bench import measuring
@@ -20,6 +21,16 @@ UNCHECKED = {
     "pytorch-fast-transformers",
     "reformer-pytorch",
     "transformers",
+}
+
+# Ours that are raced on heads, where no library has to be imported.
+OURS = {
+    "fixed_attention",
+    "flash_attention",
+    "linear_attention",
+    "performer_attention",
+    "sliding_window_attention",
+    "strided_attention",
 }
 
 
@@ -81,3 +92,22 @@ def test_what_is_committed_is_whole_and_was_right(name):
             # Performer's are exponentials of numbers near 20, which float32
             # knows to seven digits: two of them are lost.
             assert line["error"] < (1e-4 if name == "performer" else 1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", ["flash", "window", "linear", "sparse", "performer"]
+)
+def test_todays_code_holds_the_bytes_on_record(name):
+    keys = ("race", "n", "pass", "who")
+    runs = {
+        tuple(run[key] for key in keys): run["bytes"]
+        for run in measured(f"bench-{name}")["runs"]
+    }
+    short = [x for x in BENCHES[name]() if x.n == 1024 and not x.training]
+    assert short
+    for one in short:
+        given = measuring.inputs(one)
+        for who in OURS & set(one.candidates):
+            call = measuring.runner(one.candidates[who], given, False)
+            on_record = runs[one.name, 1024, "forward", who]
+            assert abs(allocated_bytes(call) / on_record - 1) < 0.02
