@@ -62,6 +62,7 @@ def test_paper_is_light(site_url, new_page, scheme):
 
 def test_solutions_stand_last_on_paper_and_back_on_the_screen(site_url, page):
     page.goto(f"{site_url}book/scaling.html")
+    page.wait_for_load_state("networkidle")  # scripts have drawn
     article = page.locator("article.bd-article")
     before = without_tab_stops(article.inner_html())
     page.emulate_media(media="print")
@@ -88,9 +89,21 @@ def test_nothing_to_click_is_on_paper(site_url, page):
     assert clicked.evaluate_all(seen) > 10
     page.emulate_media(media="print")
     assert clicked.evaluate_all(seen) == 0
+
+
+@pytest.mark.parametrize("width", [1280, 794])  # a window, and A4
+def test_the_title_stands_above_the_text_and_in_line_with_it(
+    site_url, page, width
+):
+    """On A4 it was twice as large, in the middle, and over the minutes."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{site_url}book/scaling.html")
+    page.emulate_media(media="print")
     title = page.locator("#jb-print-docs-body h1").bounding_box()
-    minutes = page.locator("article p").first.bounding_box()
+    minutes = page.locator("article .reading-time").bounding_box()
     assert title["y"] + title["height"] <= minutes["y"]
+    assert title["x"] == minutes["x"]
+    assert title["height"] < 2 * minutes["height"] + 10
 
 
 def test_no_sentence_has_a_tests_name_in_it_on_paper(site_url, page):
