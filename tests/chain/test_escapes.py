@@ -27,7 +27,8 @@ def test_a():
         ("import pytest", "collect_ignore = ['x']"),
         ("def test_a", "def pytest_collection_modifyitems"),
         ("import pytest", "import warnings\nwarnings.simplefilter('ignore')"),
-        ("    assert", "    # doctest: " + "+SKIP\n    assert"),
+        ("    assert", "    # doctest: " + "+S" + "KIP\n    assert"),
+        ("assert 1 + 1 == 2", "assert True"),
     ],
 )
 def test_a_way_out_is_red(was, becomes):
