@@ -34,13 +34,20 @@ for found in iter_modules(kinds.__path__):
 
 
 def run(
-    tree: Path, names: list[str], seed: int, most: int, half: str = ""
+    tree: Path, many: dict[str, int], seed: int, half: str = ""
 ) -> Iterator[Outcome]:
     """Try at most so many of each of these kinds, on a copy of the tree."""
-    for name in names:
+    for name, most in many.items():
         make = (KINDS | HARMLESS)[name]
         for corruption in sample(make, ROOT, seed, most, half):
             yield tried(tree, corruption)
+
+
+def amounts(asked: argparse.Namespace) -> dict[str, int]:
+    """How many of each kind are asked for."""
+    gentle = dict.fromkeys(HARMLESS, asked.harmless or asked.sample)
+    together = dict.fromkeys(KINDS, asked.sample) | gentle
+    return {asked.only: together[asked.only]} if asked.only else together
 
 
 def record(seed: int, half: str, counted: dict, gentle: dict) -> None:
@@ -64,6 +71,9 @@ def main() -> int:
         description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--sample", type=int, default=MANY)
+    parser.add_argument(
+        "--harmless", type=int, help="edits that ought to pass"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--half", choices=["", *HALVES], default="tune")
     parser.add_argument("--only", choices=[*KINDS, *HARMLESS])
@@ -74,8 +84,7 @@ def main() -> int:
     good: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         tree = copy_of(ROOT, Path(folder))
-        names = [asked.only] if asked.only else [*KINDS, *HARMLESS]
-        for outcome in run(tree, names, asked.seed, asked.sample, asked.half):
+        for outcome in run(tree, amounts(asked), asked.seed, asked.half):
             gentle = outcome.corruption.kind == "harmless"
             (good if gentle else bad).append(outcome)
             surprising = bool(outcome.caught) == gentle
