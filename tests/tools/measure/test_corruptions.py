@@ -14,8 +14,9 @@ from tools.measure.corruptions.corruption import (
     Corruption,
     digest_half,
 )
-from tools.measure.corruptions.kinds import package
+from tools.measure.corruptions.kinds import package, suite
 from tools.measure.corruptions.tables import edits, rates, wilson
+from tools.measure.corruptions.texts import Piece
 from tools.measure.corruptions.trial import Outcome, copy_of
 from tools.measure.provenance import ROOT
 
@@ -32,13 +33,13 @@ def tree(tmp_path_factory):
 
 def test_a_fixed_sample_is_caught(tree):
     names = [name for name in KINDS if name not in FREE]
-    outcomes = list(command.run(tree, names, SEED, EACH))
+    outcomes = list(command.run(tree, dict.fromkeys(names, EACH), SEED))
     assert len(outcomes) == EACH * len(names) > 20
     assert [str(o.corruption) for o in outcomes if not o.caught] == []
 
 
 def test_edits_that_ought_to_pass_do(tree):
-    outcomes = list(command.run(tree, list(HARMLESS), SEED, EACH))
+    outcomes = list(command.run(tree, dict.fromkeys(HARMLESS, EACH), SEED))
     assert outcomes
     red = [o for o in outcomes if o.caught not in ("", RECORD)]
     assert [(str(o.corruption), o.tests) for o in red] == []
@@ -48,7 +49,7 @@ def test_the_copy_is_whole_again_afterwards(tree):
     names = ["suite", "numbers in the text"]
     touched = {
         name
-        for outcome in command.run(tree, names, SEED, 2)
+        for outcome in command.run(tree, dict.fromkeys(names, 2), SEED)
         for name in outcome.corruption.files
     }
     assert touched
@@ -80,6 +81,18 @@ def test_words_that_are_exchanged_leave_python():
     assert len(texts) > 50
     assert all(package.parses(text) for text in texts)
     assert not package.parses(f"{texts[0]})")
+
+
+def test_a_bound_is_a_number_of_the_code_and_not_of_its_words():
+    text = (
+        "def test_far_out():\n"
+        '    """In float32 it is off by 4e-4 — or so."""\n'
+        "    # Sums are rounded at 1e-12.\n"
+        '    assert f("—.05") == approx(3.0, abs=1e-6)\n'
+    )
+    piece = Piece("tests/test_x.py", "", text, lambda other: other)
+    [test] = suite.tests(piece)
+    assert [x.group() for x in suite.bounds(piece, test)] == ["1e-6"]
 
 
 def made(place, kind="numbers"):
