@@ -1,11 +1,13 @@
 """What a first reading leaves out, folded: one line until it is opened.
 
-Three things fold by themselves, and stay plain in Jupyter: a box, or a table,
+Four things fold by themselves, and stay plain in Jupyter: a box, or a table,
 that begins with "Claims settled"; a section whose title ends in "(second
-reading)"; and an admonition of a class in `FOLDED`.
+reading)"; an admonition of a class in `FOLDED`; and what a section with the
+title "Solution" says, between its cells, which have folds of their own.
 """
 
 import re
+from itertools import groupby
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -48,6 +50,8 @@ class Folds(SphinxPostTransform):
         for section in list(self.document.findall(nodes.section)):
             if SECOND.search(section[0].astext()):
                 fold_section(section)
+            if section[0].astext() == "Solution":
+                fold_solution(section)
 
 
 def begins_with_claims(paragraph: nodes.paragraph) -> bool:
@@ -102,6 +106,23 @@ def fold_section(section: nodes.section) -> None:
     folded = fold("", *inside, classes=["second-reading"])
     folded["line"] = "Second reading"
     section[1:] = [folded]
+
+
+def fold_solution(section: nodes.section) -> None:
+    """Fold what a solution says, each run of it between two cells."""
+    title, *inside = section.children
+    section[:] = [title]
+    for said, found in groupby(inside, is_said):
+        parts = list(found)
+        if said:
+            parts = [fold("", *parts, classes=["answer"], line="Answer")]
+        section.extend(parts)
+
+
+def is_said(node: nodes.Node) -> bool:
+    """Whether it is neither a cell nor a fold nor a part of its own."""
+    apart = (fold, nodes.admonition, nodes.container, nodes.section)
+    return not isinstance(node, (*apart, nodes.Invisible))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -52,6 +52,19 @@ More.
 It is four.
 :::
 
+#### Solution
+
+Nine, because
+
+- it is odd.
+
+:::{admonition} Answer
+:class: answer
+Three times three.
+:::
+
+As was asked.
+
 ## Summary
 
 **Claims settled here:**
@@ -112,6 +125,20 @@ def test_a_second_reading_is_folded_under_its_title(pages):
     answer = folded.select_one("details.answer")
     assert answer.summary.get_text() == "Answer"
     assert "It is four." in answer.get_text()
+
+
+def test_what_a_solution_says_is_folded_and_its_title_is_seen(pages):
+    section = pages[0].select_one("section#solution")
+    assert section.h4.find_parent("details", class_="answer") is None
+    folds = section.find_all("details", recursive=False)
+    assert [fold["class"] for fold in folds] == [["answer"]] * 3
+    assert [fold.summary.get_text() for fold in folds] == ["Answer"] * 3
+    said = [" ".join(fold.get_text().split()) for fold in folds]
+    assert said[0] == "Answer Nine, because it is odd."
+    assert said[1:] == ["Answer Three times three.", "Answer As was asked."]
+    assert [part.name for part in section.find_all(recursive=False)] == [
+        "h4", *["details"] * 3,
+    ]  # fmt: skip
 
 
 def test_a_term_says_what_it_means_and_leads_to_its_entry(pages):

@@ -3,18 +3,20 @@
 import pytest
 
 RESULTS = "#search-results li"
+SHARED = "multihead.html#heads-that-share-keys-and-the-memory-of-a-cache"
 EXPLAINED = {
     "softmax": "dot_product.html#the-softmax-and-how-it-breaks",
     "RoPE": "positions.html#turn-instead-of-add-rope",
     "NaN": "doctor.html#where-the-nan-begins",
-    "GQA": "multihead.html#heads-that-share-keys",
-    "kv cache": "blocks.html#writing-token-by-token",
+    "GQA": SHARED,
+    "kv cache": SHARED,
     "-inf": "masks.html#",
     "residual path": "layers.html#add-a-path-past-the-layer",
     "ALiBi": "positions.html#",
     "flash attention": "efficient/flash.html#",
     # Asked in words, most of which say nothing of what is asked.
-    "what is GQA": "multihead.html#heads-that-share-keys",
+    "what is GQA": SHARED,
+    "kv cache memory": SHARED,
     "what is a causal mask": "masks.html#",
     "how does flash attention work": "efficient/flash.html#",
     "how to use several GPUs": "devices.html#",
