@@ -50,6 +50,15 @@ def amounts(asked: argparse.Namespace) -> dict[str, int]:
     return {asked.only: together[asked.only]} if asked.only else together
 
 
+def in_words(found: tuple[str, dict[str, int]]) -> str:
+    """What became of one kind of harmless edits."""
+    rule, row = found
+    seen = (
+        f"{row['shown']} shown by make accept, {row['red']} red all the same"
+    )
+    return f"{rule}: {row['tried']} edits, {seen}"
+
+
 def record(seed: int, half: str, counted: dict, gentle: dict) -> None:
     """Keep the rates of one half beside those of the other."""
     known = json.loads(LEDGER.read_text("utf-8")) if LEDGER.exists() else {}
@@ -92,10 +101,7 @@ def main() -> int:
             if asked.show and surprising and asked.half != "held":
                 print(f"{outcome.corruption} {outcome.tests}"[:400])
     counted, gentle_ones = rates(bad), edits(good)
-    print(table(counted))
-    for rule, row in gentle_ones.items():
-        print(f"{rule}: {row['tried']} edits, {row['shown']} shown by make ")
-        print(f"    accept, {row['red']} red all the same")
+    print(table(counted), *map(in_words, gentle_ones.items()), sep="\n")
     if asked.write and asked.half and not asked.only:
         record(asked.seed, asked.half, counted, gentle_ones)
     return 0 if bad or good else 1
