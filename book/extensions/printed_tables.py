@@ -114,13 +114,16 @@ def after(cell: str) -> int:
 
 
 def body(rows: Rows) -> Iterator[str]:
-    """The rows as HTML, each number with its point below the others."""
+    """The rows as HTML, each number with its point below the others.
+
+    A word, nan or inf, ends where the longest number does.
+    """
     known = numbers_in(rows)
     most = [max(map(after, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "<tr>"
         for cell, number, room in zip(row, known, most, strict=True):
-            less = room - after(cell)
+            less = 0 if cell[-1:].isalpha() else room - after(cell)
             style = f' style="--less:{less}"' if number and less else ""
             mark = ' class="n"' if number else ""
             yield f"<td{mark}{style}>{escape(cell)}</td>"

@@ -85,9 +85,9 @@ function build(lab) {
     x1: 0, x2: WIDE, y1: HIGH, y2: HIGH, class: "lab-axis" }));
   const caption = element("figcaption");
   const numbers = namedNumbers("What is drawn from");
-  lab.root.append(
+  lab.root.append(element("div", { class: "lab-pair" },
     element("figure", { class: "lab-plane" }, caption, picture),
-    element("div", { class: "lab-scroll" }, numbers.frame));
+    element("div", { class: "lab-scroll" }, numbers.frame)));
   lab.hint(() => "Bars: the probabilities drawn by. Lines: the model’s own. "
     + "Point at a letter.");
 

@@ -119,7 +119,8 @@ function build(lab) {
   );
   const network = networkOf(lab);
   const counts = namedNumbers("Counted");
-  lab.root.append(network.frame, counts.frame);
+  lab.root.append(element("div", { class: "lab-pair" }, network.frame,
+    element("div", { class: "lab-scroll" }, counts.frame)));
   lab.hint(() => "Point at a place, or click it: it becomes the token.");
   return (values, now) => {
     network.show(values, now);

@@ -64,11 +64,18 @@ def needs(
         names: of the heads, "layer.head".
         whole: the loss with all heads.
     """
-    for weight, loss, name in zip(weights, losses, names, strict=True):
+    placed: list[tuple[float, float]] = []
+    for weight, loss, name in sorted(zip(weights, losses, names, strict=True)):
         colour, mark = LAYERS[name.split(".")[0]]
         ax.plot(weight, loss, mark, color=colour)
+        # Where heads crowd, their names stand above each other.
+        crowd = sum(
+            weight - x < 0.08 and abs(loss - y) < 0.3 for x, y in placed
+        )
+        placed.append((weight, loss))
+        beside = (5, 3 + 9 * crowd)
         ax.annotate(
-            name, (weight, loss), (5, 3), textcoords="offset points", size=8
+            name, (weight, loss), beside, textcoords="offset points", size=8
         )
     ax.axhline(whole, color=NEUTRAL, lw=1, ls="--")
     ax.set(

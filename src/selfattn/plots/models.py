@@ -59,7 +59,8 @@ def learning(ax: Axes, runs: Runs, *, floor: float) -> Axes:
     ax.set(xlabel="steps", ylabel="nats a letter", ylim=(0.2, 1.5))
     ax.set_xticks(BUDGETS)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="upper right")
+    # Below the line of the bigrams, which would cross it.
+    ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.86))
     return ax
 
 
