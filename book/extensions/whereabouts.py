@@ -113,14 +113,18 @@ def fill(app: Sphinx, document: nodes.document, name: str) -> None:
         for which in LISTS:
             part = nodes.section(ids=[nodes.make_id(which)])
             part += nodes.title(text=which)
+            # The labs, one a chapter, are one list.
+            whole = nodes.bullet_list() if which == "Labs" else part
             for page in app.env.collect_relations():
-                part += chapter_of(app, name, page, which)
+                whole += chapter_of(app, name, page, which)
+            if whole is not part:
+                part += whole
             parts.append(part)
         place.replace_self(parts)
 
 
 def chapter_of(app: Sphinx, here: str, page: str, which: str) -> list:
-    """A chapter's name, and its things of one list."""
+    """A chapter's name, and its things of one list; of labs these alone."""
     mine = [f for f in app.env.whereabouts.get(page, []) if f[0] == which]
     if not mine:
         return []
@@ -136,7 +140,7 @@ def chapter_of(app: Sphinx, here: str, page: str, which: str) -> list:
             line += nodes.Text(more)
         lines += nodes.list_item("", line)
     if which == "Labs":
-        return [lines]
+        return [*lines]
     return [nodes.paragraph("", "", nodes.strong(text=chapter)), lines]
 
 

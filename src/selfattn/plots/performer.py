@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from selfattn.plots.colours import NEUTRAL, K, Q, V
 
 Real = float | int
 LARGEST = 260  # of a dot, in points squared
 EDGE = 5.4  # of the plane
+CLEAR = [withStroke(linewidth=3, foreground="white")]  # of the dots beneath
 
 
 def directions(
@@ -37,16 +39,22 @@ def directions(
     for point, colour, name in ((query, Q, "q"), (key, K, "k")):
         ax.plot(*zip((0, 0), point, strict=True), color=colour, lw=2)
         ax.annotate(
-            name, (point[0], point[1]), color=colour, fontweight="bold"
+            name,
+            (point[0], point[1]),
+            color=colour,
+            fontweight="bold",
+            path_effects=CLEAR,
         )
     together = [a + b for a, b in zip(query, key, strict=True)]
     ax.plot(*together, "x", ms=9, mew=2, color=NEUTRAL)
     ax.annotate(
         "q + k",
         (together[0], together[1]),
-        xytext=(6, 6),
+        xytext=(0, -16),
         textcoords="offset points",
+        ha="center",
         color=NEUTRAL,
+        path_effects=CLEAR,
     )
     ax.set(xlim=(-EDGE, EDGE), ylim=(-EDGE, EDGE), aspect="equal")
     ax.set_title(title)
