@@ -50,7 +50,7 @@ def directions(
     ax.annotate(
         "q + k",
         (together[0], together[1]),
-        xytext=(0, -16),
+        xytext=(0, 9),
         textcoords="offset points",
         ha="center",
         color=NEUTRAL,
