@@ -10,7 +10,8 @@ from selfattn.plots.colours import NEUTRAL, K, Q, V
 Real = float | int
 LARGEST = 260  # of a dot, in points squared
 EDGE = 5.4  # of the plane
-CLEAR = [withStroke(linewidth=3, foreground="white")]  # of the dots beneath
+# Words that are clear of the dots beneath.
+CLEAR = {"path_effects": [withStroke(linewidth=3, foreground="white")]}
 
 
 def directions(
@@ -38,24 +39,11 @@ def directions(
     ax.scatter(across, up, s=sizes, color=V, alpha=0.5, lw=0)
     for point, colour, name in ((query, Q, "q"), (key, K, "k")):
         ax.plot(*zip((0, 0), point, strict=True), color=colour, lw=2)
-        ax.annotate(
-            name,
-            (point[0], point[1]),
-            color=colour,
-            fontweight="bold",
-            path_effects=CLEAR,
-        )
+        ax.annotate(name, (*point,), color=colour, weight="bold", **CLEAR)
     together = [a + b for a, b in zip(query, key, strict=True)]
     ax.plot(*together, "x", ms=9, mew=2, color=NEUTRAL)
-    ax.annotate(
-        "q + k",
-        (together[0], together[1]),
-        xytext=(0, 9),
-        textcoords="offset points",
-        ha="center",
-        color=NEUTRAL,
-        path_effects=CLEAR,
-    )
+    above = {"xytext": (0, 9), "textcoords": "offset points", "ha": "center"}
+    ax.annotate("q + k", (*together,), color=NEUTRAL, **above, **CLEAR)
     ax.set(xlim=(-EDGE, EDGE), ylim=(-EDGE, EDGE), aspect="equal")
     ax.set_title(title)
     return ax
