@@ -1,6 +1,7 @@
 """Figures of the page on Performer."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
@@ -10,8 +11,10 @@ from selfattn.plots.colours import NEUTRAL, K, Q, V
 Real = float | int
 LARGEST = 260  # of a dot, in points squared
 EDGE = 5.4  # of the plane
-# Words that are clear of the dots beneath.
-CLEAR = {"path_effects": [withStroke(linewidth=3, foreground="white")]}
+# Words that are clear of the dots beneath, and one above its mark.
+HALO = withStroke(linewidth=3, foreground="white")
+CLEAR: dict[str, Any] = {"path_effects": [HALO]}
+ABOVE: dict[str, Any] = {"textcoords": "offset points", "ha": "center"}
 
 
 def directions(
@@ -42,8 +45,8 @@ def directions(
         ax.annotate(name, (*point,), color=colour, weight="bold", **CLEAR)
     together = [a + b for a, b in zip(query, key, strict=True)]
     ax.plot(*together, "x", ms=9, mew=2, color=NEUTRAL)
-    above = {"xytext": (0, 9), "textcoords": "offset points", "ha": "center"}
-    ax.annotate("q + k", (*together,), color=NEUTRAL, **above, **CLEAR)
+    where = (*together,), (0, 9)
+    ax.annotate("q + k", *where, color=NEUTRAL, **ABOVE, **CLEAR)
     ax.set(xlim=(-EDGE, EDGE), ylim=(-EDGE, EDGE), aspect="equal")
     ax.set_title(title)
     return ax
