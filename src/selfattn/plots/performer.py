@@ -42,11 +42,12 @@ def directions(
     ax.scatter(across, up, s=sizes, color=V, alpha=0.5, lw=0)
     for point, colour, name in ((query, Q, "q"), (key, K, "k")):
         ax.plot(*zip((0, 0), point, strict=True), color=colour, lw=2)
-        ax.annotate(name, (*point,), color=colour, weight="bold", **CLEAR)
+        at = (point[0], point[1])
+        ax.annotate(name, at, color=colour, weight="bold", **CLEAR)
     together = [a + b for a, b in zip(query, key, strict=True)]
     ax.plot(*together, "x", ms=9, mew=2, color=NEUTRAL)
-    where = (*together,), (0, 9)
-    ax.annotate("q + k", *where, color=NEUTRAL, **ABOVE, **CLEAR)
+    at = (together[0], together[1])
+    ax.annotate("q + k", at, (0, 9), color=NEUTRAL, **ABOVE, **CLEAR)
     ax.set(xlim=(-EDGE, EDGE), ylim=(-EDGE, EDGE), aspect="equal")
     ax.set_title(title)
     return ax
