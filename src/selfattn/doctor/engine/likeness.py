@@ -16,7 +16,7 @@ from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Finding
 
-SECONDS = 2.0  # of the processor, for what is like a part of no kind
+SECONDS = 2.0  # of one thread, for what is like a part of no kind
 MASKS = {"mask", "rows", "texts", "causal", "flag", "both", "padding"}
 
 
@@ -45,9 +45,9 @@ def tells(exercise: Exercise, known: Mistake, one: Seen) -> bool:
 
 def within(known: Iterable[Mistake]) -> Iterator[Mistake]:
     """The first of some mistakes, as many as there is time for."""
-    end = time.process_time() + SECONDS
+    end = time.thread_time() + SECONDS
     for one in known:
-        if time.process_time() > end:
+        if time.thread_time() > end:
             return
         yield one
 

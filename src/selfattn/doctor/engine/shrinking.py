@@ -63,17 +63,18 @@ def size_of(x: object) -> int:
 class Patience:
     """How much longer to try: so many trials, and so many seconds of work.
 
-    The processor's seconds: what else a machine does shall not tell.
+    One thread's seconds: what else a machine does shall not tell, nor how
+    many threads wait for one another.
     """
 
     def __init__(self, trials: int = TRIALS, seconds: float = SECONDS):
         """Begin now."""
-        self.trials, self.end = trials, time.process_time() + seconds
+        self.trials, self.end = trials, time.thread_time() + seconds
 
     def lasts(self) -> bool:
         """Count one more trial, and say whether it may be made."""
         self.trials -= 1
-        return self.trials >= 0 and time.process_time() < self.end
+        return self.trials >= 0 and time.thread_time() < self.end
 
 
 def shrink(
