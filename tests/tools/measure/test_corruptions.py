@@ -70,6 +70,18 @@ def test_what_is_no_python_any_more_is_caught(tree):
     assert RECORD in found and findings(tree, ["book/cost.ipynb"]) == {}
 
 
+def test_a_workflow_that_is_no_yaml_any_more_is_caught(tree):
+    """Two lines of one exchanged ended the campaign, not the edit."""
+    name = ".github/workflows/publish.yml"
+    path = tree / name
+    whole = path.read_text("utf-8")
+    path.write_text(whole.replace("name:", "  name:", 1), "utf-8")
+    found = findings(tree, [name])
+    path.write_text(whole, "utf-8")
+    assert "tests/project/test_commands.py" in found
+    assert findings(tree, [name]) == {}
+
+
 def test_words_that_are_exchanged_leave_python():
     made = KINDS["drawings"](ROOT, random.Random(0))
     texts = [

@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import nbformat
+import yaml
 from guards import ON_A_NOTEBOOK, commands, escapes, prose
 from guards.claims import ledger_breaks, unheld_in_statements
 from guards.conclusions import conclusion_breaks
@@ -43,14 +44,15 @@ def check(pattern: str, test: str) -> Callable[[Check], Check]:
 def findings(root: Path, paths: list[str]) -> dict[str, list[str]]:
     """What each test finds that could see one of these files.
 
-    A test that meets what is no Python any more raises, and so is red.
+    A test that meets what is no Python any more, or no YAML, raises, and so is
+    red.
     """
     found: dict[str, list[str]] = {}
     for path in paths:
         for pattern, test, look in CHECKS:
             try:
                 said = look(root, path) if fnmatch(path, pattern) else []
-            except SyntaxError as wrong:
+            except (SyntaxError, yaml.YAMLError) as wrong:
                 said = [f"{path}: {wrong}"]
             if said:
                 found.setdefault(test, []).extend(said)
