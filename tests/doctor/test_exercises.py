@@ -758,6 +758,33 @@ def test_a_prediction_of_the_wrong_kind_gets_a_sentence(answer, sentence):
     )
 
 
+@pytest.mark.parametrize(
+    ("answer", "place"), [([0.2, 0.8, 0.05], 1), ([0.1, 0.6, 0.2], 2)]
+)
+def test_a_wrong_list_is_told_which_of_its_numbers_is_furthest_off(
+    answer, place
+):
+    said = str(examine(answer, exercise=DOUBLE_KEY))
+    assert said.endswith(f" The furthest off is number {place} of 3.")
+    exercise = prediction("x/y", "how many?", 3.0)
+    assert str(diagnose(1.0, exercise)).endswith("wrong by up to 2.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (lambda p: p.diag() - p[:, None] * p[None, :], "one row alone"),
+        (
+            lambda p: torch.diag(p) - torch.outer(p, p),
+            "one row by its numbers",
+        ),
+    ],
+)
+def test_a_jacobian_of_one_row_alone_is_called_so(answer, name):
+    found = diagnose(answer, find("scaling/jacobian"))
+    assert found.mistake.name == name
+
+
 def test_a_prediction_may_be_a_word():
     @mistaken_value
     def the_other():

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.report.record import NUMERIC, Record
+from selfattn.doctor.report.record import NUMERIC, Difference, Record
 
 WIDTH = 78
 COLOURS = {"✓": "green", "✗": "red", "○": "yellow"}
@@ -137,7 +137,8 @@ def what_fails(report: Record) -> list[Block]:
     if report.probes > 1 and not always:
         text = f"This does not hold: {first.probe.claim}."
         found.append(Block("text", text))
-    found.append(Block("text", first.difference.sentence))
+    furthest = furthest_off(first.difference) if report.probes == 1 else ""
+    found.append(Block("text", first.difference.sentence + furthest))
     if report.snippet and not (always and sort == "type"):
         code = textwrap.dedent(report.snippet)
         found.append(Block("text", "The smallest input that I found:"))
@@ -147,6 +148,15 @@ def what_fails(report: Record) -> list[Block]:
         more = f"; and {len(others) - 4} more" if len(others) > 4 else ""
         found.append(Block("note", f"Nor does this: {listed}{more}."))
     return found
+
+
+def furthest_off(difference: Difference) -> str:
+    """Which number of a list is wrong by most; nothing of what is no list."""
+    yours, expected = difference.yours, difference.expected
+    if yours is None or expected is None or yours.shape[1:] or not yours.dim():
+        return ""
+    place = int((yours - expected).abs().argmax()) + 1
+    return f" The furthest off is number {place} of {len(yours)}."
 
 
 def notes(report: Record) -> list[Block]:

@@ -103,6 +103,26 @@ def stretched_again():
     return 10 * normal(MOVED)
 
 
+@mistaken_value
+def divided_by_the_largest():
+    """The largest is 1, but the variance is not.
+
+    Cause: The centred numbers, (-10, -10, 20), were divided by their largest.
+    Cure: Divide by their deviation, √((100 + 100 + 400) / 3).
+    """
+    return (MOVED - MOVED.mean()) / 20
+
+
+@mistaken_value
+def divided_by_the_length():
+    """The squares sum to 1, but it is their mean that should be 1.
+
+    Cause: The centred numbers were divided by their length, √600.
+    Cure: Divide by √(600 / 3), the root of the mean of their squares.
+    """
+    return (MOVED - MOVED.mean()) / 600**0.5
+
+
 STRETCHED = prediction(
     "layers/stretched",
     asks="the norm of (17, 17, 47)",
@@ -118,5 +138,7 @@ STRETCHED = prediction(
         from_zero_to_one,
         sum_to_one,
         stretched_again,
+        divided_by_the_largest,
+        divided_by_the_length,
     ),
 )

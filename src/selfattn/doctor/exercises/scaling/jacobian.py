@@ -32,6 +32,11 @@ def identity(p):
     return torch.eye(p.shape[-1], dtype=p.dtype)
 
 
+def jacobian(p):
+    """The solution."""
+    return p.diag_embed() - outer(p)
+
+
 @mistake
 def diagonal_only(weights):
     """Your matrix is zero off the diagonal.
@@ -131,8 +136,7 @@ def softmax_once_more(weights):
     Cause: A softmax is taken of what is one already.
     Cure: Use the weights as they are.
     """
-    p = weights.softmax(dim=-1)
-    return p.diag_embed() - outer(p)
+    return jacobian(weights.softmax(dim=-1))
 
 
 @mistake
@@ -145,10 +149,58 @@ def squared_diagonal(weights):
     return (weights * weights).diag_embed() - outer(weights)
 
 
+@mistake
+def one_row_alone(weights):
+    """It is right for a single row, and for no more.
+
+    Cause: diag takes the diagonal out of a table, and p[:, None] counts its
+        axes from the front, where there may be any number of them.
+    Cure: Count from the back: diag_embed puts each row on a diagonal, and
+        p[..., :, None] has the last axis whatever stands before it.
+    """
+    return weights.diag() - weights[:, None] * weights[None, :]
+
+
+@mistake
+def one_row_by_its_numbers(weights):
+    """It is right for a single row; where there are more, it raises.
+
+    Cause: torch.outer wants two vectors, and a loop over p[i] meets rows
+        where it wants numbers.
+    Cure: p[..., :, None] * p[..., None, :] has the products of every row, and
+        p.diag_embed() puts each row on a diagonal.
+    """
+    if weights.dim() > 1:
+        raise ValueError("one row is taken")
+    return jacobian(weights)
+
+
+@mistake
+def diagonal_taken_out(weights):
+    """It is right for a single row, and for no more.
+
+    Cause: diag makes a matrix of a vector; of a matrix it takes the diagonal
+        out, and with three axes it raises.
+    Cure: Use diag_embed, which puts each row on a diagonal of its own.
+    """
+    return weights.diag() - outer(weights)
+
+
+@mistake
+def products_among_rows(weights):
+    """It is right for a single row, and for no more.
+
+    Cause: p[:, None] * p[None, :] counts its axes from the front, so that of
+        several rows each is multiplied with every other.
+    Cure: Count from the back: p[..., :, None] * p[..., None, :].
+    """
+    return weights.diag_embed() - weights[:, None] * weights[None, :]
+
+
 JACOBIAN = Exercise(
     "scaling/jacobian",
     asks="the matrix of dp_i/ds_j for each row p of weights",
-    solution=lambda weights: weights.diag_embed() - outer(weights),
+    solution=jacobian,
     probes=(
         Probe("it is diag(p) - p pᵀ", ROW, change=as_weights),
         Probe("gradients flow through it", ROW, gradient=True),
@@ -184,5 +236,9 @@ JACOBIAN = Exercise(
         one_minus_everywhere,
         softmax_once_more,
         squared_diagonal,
+        one_row_alone,
+        one_row_by_its_numbers,
+        diagonal_taken_out,
+        products_among_rows,
     ),
 )
