@@ -32,7 +32,7 @@ def identity(p):
     return torch.eye(p.shape[-1], dtype=p.dtype)
 
 
-def jacobian(p):
+def of_rows(p):
     """The solution."""
     return p.diag_embed() - outer(p)
 
@@ -136,7 +136,7 @@ def softmax_once_more(weights):
     Cause: A softmax is taken of what is one already.
     Cure: Use the weights as they are.
     """
-    return jacobian(weights.softmax(dim=-1))
+    return of_rows(weights.softmax(dim=-1))
 
 
 @mistake
@@ -172,7 +172,7 @@ def one_row_by_its_numbers(weights):
     """
     if weights.dim() > 1:
         raise ValueError("one row is taken")
-    return jacobian(weights)
+    return of_rows(weights)
 
 
 @mistake
@@ -200,7 +200,7 @@ def products_among_rows(weights):
 JACOBIAN = Exercise(
     "scaling/jacobian",
     asks="the matrix of dp_i/ds_j for each row p of weights",
-    solution=jacobian,
+    solution=of_rows,
     probes=(
         Probe("it is diag(p) - p pᵀ", ROW, change=as_weights),
         Probe("gradients flow through it", ROW, gradient=True),
