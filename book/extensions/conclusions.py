@@ -1,8 +1,9 @@
 """Our own conclusions: a strip of settings at each, and the page of them all.
 
 A link to ``conclusions.md#id`` becomes its sentence and a strip, a mark a
-setting, filled where it held, which leads to the row; the directive
-``conclusions-record`` writes the page of rows. `record` reads them.
+setting, filled where it held, which leads to the row; beside the first of a
+page stands what a mark is. The directive ``conclusions-record`` writes the
+page of rows. `record` reads them.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from folds import SECOND
 from record import COMPUTED, Conclusion, Setting, read_record
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -23,6 +25,7 @@ from sphinx.util.nodes import make_refnode
 PAGE = "book/conclusions"
 LONGEST = 24  # marks in a row of a strip
 SIDE, GAP = 5, 2
+LEGEND = "one mark a setting: filled where it held, empty where it did not"
 SOURCES = {COMPUTED: "computed by the test: nothing is trained"}
 
 
@@ -67,6 +70,7 @@ class Strips(SphinxPostTransform):
         """Replace the links to conclusions in one page."""
         record = read_record(Path(self.app.srcdir, PAGE))
         rows = {row.id: row for row in record}
+        drawn = []
         for link in list(self.document.findall(addnodes.pending_xref)):
             name = link.get("reftargetid") or ""
             if link["reftarget"] != PAGE or not name:
@@ -78,15 +82,32 @@ class Strips(SphinxPostTransform):
                 logging.getLogger(__name__).warning(
                     "no conclusion %s in the record", name, location=link
                 )
-            link.replace_self(nodes.inline("", "", *words))
+            said = nodes.inline("", "", *words)
+            link.replace_self(said)
+            if name in rows and not rows[name].proved:
+                drawn.append(said)
+        drawn.sort(key=is_folded)
+        for first in drawn[:1]:
+            legend = nodes.inline("", f"({LEGEND})")
+            legend["classes"].append("conclusion-legend")
+            first += [nodes.Text(" "), legend]
 
     def leading(self, row: Conclusion) -> nodes.reference:
         """The strip, as a link to the row."""
         shown = nodes.inline("", "", *strip(row))
-        here = self.env.docname
-        reference = make_refnode(self.app.builder, here, PAGE, row.id, shown)
+        where = self.env.docname, PAGE, row.id
+        told = None if row.proved else LEGEND
+        reference = make_refnode(self.app.builder, *where, shown, told)
         reference["classes"].append("conclusion")
         return reference
+
+
+def is_folded(node: nodes.Node) -> bool:
+    """Whether a node stands in a section of a second reading."""
+    while node := node.parent:
+        if isinstance(node, nodes.section) and SECOND.search(node[0].astext()):
+            return True
+    return False
 
 
 class Record(Directive):

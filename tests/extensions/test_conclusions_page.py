@@ -72,6 +72,22 @@ def test_a_mark_a_setting_is_filled_where_it_held(pages):
         assert filled == [True] * 6 + [False, True, True]
 
 
+def test_the_first_strip_that_is_not_folded_says_what_a_mark_is(tmp_path):
+    wide = "[So](conclusions.md#chapter-wide) it is.\n"
+    sum_ = "[They do](conclusions.md#chapter-sum).\n"
+    titles = ("Aside (second reading)", "Proof", "First", "Then")
+    parts = zip(titles, (wide, sum_, wide, wide), strict=True)
+    page = "\n".join(f"## {title}\n\n{text}" for title, text in parts)
+    (page, _) = build(tmp_path, f"# Chapter\n\n{page}")
+    (legend,) = page.select(".conclusion-legend")
+    assert "filled where it held" in legend.get_text()
+    assert legend.find_parent("section").h2.get_text().startswith("First")
+    told = [strip.get("title") for strip in page.select("a.conclusion")]
+    first, proof, *others = told
+    assert proof is None
+    assert {first, *others} == {legend.get_text().strip("()")}
+
+
 def test_the_page_has_all_that_is_known_of_a_row(pages):
     row = pages[1].select_one("[id='chapter-wide']")
     text = row.get_text(" ", strip=True)
