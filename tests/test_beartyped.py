@@ -1,0 +1,43 @@
+"""The check of types is written once for each signature, and for each."""
+
+import pytest
+from beartyped import once
+from jaxtyping import Float, Int, jaxtyped
+from torch import Tensor, ones
+
+
+def within(annotation):
+    """A function of a name that it shares, as jaxtyping checks it."""
+
+    def inner(x: annotation) -> annotation:
+        return x
+
+    return jaxtyped(inner, typechecker=once)
+
+
+@pytest.mark.parametrize("again", range(2))
+def test_functions_of_one_name_are_held_to_their_own_signature(again):
+    x = ones(2, 3)
+    assert within(Float[Tensor, "n d"])(x) is x
+    for other in (Float[Tensor, " n"], Int[Tensor, "n d"], int):
+        with pytest.raises(TypeError, match="checking the parameters"):
+            within(other)(x)
+
+
+def test_two_arguments_agree_about_an_axis_at_every_call():
+    def pair(x: Float[Tensor, " n"], y: Float[Tensor, " n"]) -> None:
+        pass
+
+    for n in (2, 3):
+        jaxtyped(pair, typechecker=once)(ones(n), ones(n))
+        with pytest.raises(TypeError, match="checking the parameters"):
+            jaxtyped(pair, typechecker=once)(ones(n), ones(n + 1))
+
+
+def test_a_default_that_is_no_key_is_no_hindrance():
+    def listing(x: list = []) -> list:  # noqa: B006
+        return x
+
+    assert jaxtyped(listing, typechecker=once)() == []
+    with pytest.raises(TypeError, match="checking the parameters"):
+        jaxtyped(listing, typechecker=once)(1)
