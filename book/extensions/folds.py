@@ -1,9 +1,10 @@
 """What a first reading leaves out, folded: one line until it is opened.
 
-Four things fold by themselves, and stay plain in Jupyter: a box, or a table,
+Five things fold by themselves, and stay plain in Jupyter: a box, or a table,
 that begins with "Claims settled"; a section whose title ends in "(second
-reading)"; an admonition of a class in `FOLDED`; and what a section with the
-title "Solution" says, between its cells, which have folds of their own.
+reading)"; an admonition of a class in `FOLDED`; what a section with the
+title "Solution" says, between its cells, which have folds of their own; and
+what the cell of an exercise "Fix: ..." prints, which is the remedy.
 """
 
 import re
@@ -15,6 +16,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 SETTLED = re.compile(r"Claims? settled")
 SECOND = re.compile(r"\s*\(second reading\)$")
+FIX = "Fix: "
 FOLDED = {"second-reading", "answer"}
 
 
@@ -52,6 +54,8 @@ class Folds(SphinxPostTransform):
                 fold_section(section)
             if section[0].astext() == "Solution":
                 fold_solution(section)
+            if section[0].astext().startswith(FIX):
+                fold_remedy(section)
 
 
 def begins_with_claims(paragraph: nodes.paragraph) -> bool:
@@ -117,6 +121,17 @@ def fold_solution(section: nodes.section) -> None:
         if said:
             parts = [fold("", *parts, classes=["answer"], line="Answer")]
         section.extend(parts)
+
+
+def fold_remedy(section: nodes.section) -> None:
+    """Fold what is said of the code that is to be mended."""
+    for cell in section.children:
+        outputs = cell.children if isinstance(cell, nodes.container) else ()
+        for place, part in enumerate(outputs):
+            if "cell_output" in part.get("classes", ()):
+                folded = fold("", part, classes=["hide", "remedy"])
+                folded["line"] = "Show what is wrong with it"
+                cell[place] = folded
 
 
 def is_said(node: nodes.Node) -> bool:

@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
+from folds import Folds, fold
 from glossary import read_glossary
 from small_book import built
 
@@ -139,6 +142,22 @@ def test_what_a_solution_says_is_folded_and_its_title_is_seen(pages):
     assert [part.name for part in section.find_all(recursive=False)] == [
         "h4", *["details"] * 3,
     ]  # fmt: skip
+
+
+def test_the_remedy_of_what_is_to_be_mended_is_folded():
+    seen, told = (
+        nodes.container("", nodes.Text(name), classes=[name])
+        for name in ("cell_input", "cell_output")
+    )
+    cell = nodes.container("", seen, told, classes=["cell"])
+    title = nodes.title("", "Fix: one line")
+    asked = nodes.paragraph("", "It is late.")
+    document = new_document("chapter")
+    document += nodes.section("", title, asked, cell)
+    Folds(document).run()
+    first, last = cell.children
+    assert first is seen and isinstance(last, fold)
+    assert last.children == [told] and "open" not in last
 
 
 def test_a_term_says_what_it_means_and_leads_to_its_entry(pages):
