@@ -166,7 +166,8 @@ def draw_lines(ax: Axes, title: str, lines: dict[str, Any]) -> Axes:
         heights = [math.log10(max(x, LEAST)) for x in numbers]
         ax.plot(range(len(heights)), heights, dash, c=colour, label=name)
     ax.set(title=title, xlabel="blocks passed", ylim=(-12.5, 8))
-    ax.set_yticks([-12, -8, -4, 0, 4, 8])
+    powers = ["≤ 10⁻¹²", "10⁻⁸", "10⁻⁴", "1", "10⁴", "10⁸"]
+    ax.set_yticks([-12, -8, -4, 0, 4, 8], powers)
     ax.grid(color="0.9")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=8, loc="upper right")
