@@ -47,7 +47,7 @@ def test_a_healthy_block_is_healthy(kind, block):
 @pytest.mark.parametrize("module", [encoder_block, decoder_block])
 def test_every_named_mistake_is_named_in_the_patients_own_parts(module, order):
     """And none of them is like another, or like the solution."""
-    block, _ = module.examples()[""]
+    block, _ = module.KIND.examples()[""]
     seen = module.KIND.read(block, {}).facts
     facts = {**seen, "order": order}
     prepared = module.KIND.prepare(block, facts)

@@ -4,6 +4,7 @@ import itertools
 import random
 
 import pytest
+from page_numbers import compare_each
 
 from selfattn.labs.blocks import HEARD, BlocksLab, seen
 
@@ -58,8 +59,7 @@ def compare(theirs, values):
 def test_the_page_computes_as_the_package(in_node, unopened):
     many = list(settings())
     calls = [["compute", values] for values in many]
-    for values, theirs in zip(many, in_node("blocks", calls), strict=True):
-        compare(theirs, values)
+    compare_each(compare, in_node("blocks", calls), many)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,7 @@ def test_a_planted_mistake_is_seen(planted, right, wrong):
         sample = [values for values in sample if values["m"] == values["n"]]
     theirs = planted("blocks", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, found in zip(sample, theirs, strict=True):
-            compare(found, values)
+        compare_each(compare, theirs, sample)
 
 
 def test_a_link_brings_every_setting_back(assert_links_bring_back):

@@ -1,11 +1,11 @@
 """The lab on debugging: the mistakes of its page are those of the bank."""
 
-import itertools
 import math
 import re
 
 import pytest
 import torch
+from page_numbers import settings_of
 
 from selfattn.labs.doctor import (
     BANK,
@@ -22,13 +22,11 @@ from selfattn.labs.machinery.settings import SettingError
 
 START = DoctorLab().values()
 TOKENS, FEATURES = range(1, MOST_TOKENS + 1), range(1, MOST_FEATURES + 1)
-EVERYWHERE = [
-    dict(zip(START, values, strict=True))
-    for values in itertools.product(
-        MISTAKES, TOKENS, TOKENS, FEATURES, FEATURES,
-        ["none", "causal", "padding"],
-    )
-]  # fmt: skip
+EVERYWHERE = settings_of(
+    START,
+    MISTAKES, TOKENS, TOKENS, FEATURES, FEATURES,
+    ["none", "causal", "padding"],
+)  # fmt: skip
 
 # A score is a sum of four quarters, exact; the quotient, the exponential and
 # a sum of five lose a few times 2.2e-16 of numbers below 1.5.

@@ -4,6 +4,7 @@ import itertools
 import random
 
 import pytest
+from page_numbers import compare_each
 
 from selfattn.labs.layers import LEAST, LayersLab, trace
 
@@ -45,10 +46,7 @@ def test_the_page_computes_as_the_package_everywhere(in_node, unopened):
     everywhere = list(every_setting())
     assert len(everywhere) == 1152  # at most 20,000, so all of them
     calls = [["compute", values] for values in everywhere]
-    for values, theirs in zip(
-        everywhere, in_node("layers", calls), strict=True
-    ):
-        compare(theirs, values)
+    compare_each(compare, in_node("layers", calls), everywhere)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +68,7 @@ def test_a_planted_mistake_is_seen(planted, right, wrong):
     sample = random.Random(0).sample(list(every_setting()), 40)
     theirs = planted("layers", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, found in zip(sample, theirs, strict=True):
-            compare(found, values)
+        compare_each(compare, theirs, sample)
 
 
 def test_a_link_brings_every_setting_back(assert_links_bring_back):

@@ -1,9 +1,8 @@
 """The lab on a memory of fixed size: it is the package's, and the theory's."""
 
-import itertools
-
 import pytest
 import torch
+from page_numbers import leaves, settings_of
 from torch.testing import assert_close
 
 from selfattn.efficient.linear import linear_attention_step
@@ -16,12 +15,14 @@ from selfattn.labs.linear import (
     seen,
 )
 
-EVERYWHERE = [
-    dict(zip(("tokens", "read", "gate", "delta", "ask"), values, strict=True))
-    for values in itertools.product(
-        LISTS, range(TOKENS + 1), [0.5, 0.7, 0.9, 1.0], [False, True], [0, 3]
-    )
-]
+EVERYWHERE = settings_of(
+    ("tokens", "read", "gate", "delta", "ask"),
+    LISTS,
+    range(TOKENS + 1),
+    [0.5, 0.7, 0.9, 1.0],
+    [False, True],
+    [0, 3],
+)
 
 
 def ours(values):
@@ -41,15 +42,6 @@ def compare(results, settings):
             for a, b in zip(flat, other, strict=True):
                 expected = a if a is None else pytest.approx(a, abs=1e-12)
                 assert b == expected, (name, values)
-
-
-def leaves(x):
-    """The numbers of a nested list, in order."""
-    if isinstance(x, list):
-        for part in x:
-            yield from leaves(part)
-    else:
-        yield x
 
 
 def test_it_computes_as_the_package_at_every_setting(in_node, unopened):

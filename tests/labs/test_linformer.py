@@ -1,9 +1,8 @@
 """The lab on Linformer: its numbers are the package's, at every setting."""
 
-import itertools
-
 import pytest
 import torch
+from page_numbers import settings_of
 from torch.testing import assert_close
 
 from selfattn import LinformerAttention, attention
@@ -17,13 +16,11 @@ from selfattn.labs.linformer import (
 )
 
 NAMES = LinformerLab.settings()
-EVERYWHERE = [
-    dict(zip(NAMES, values, strict=True))
-    for values in itertools.product(
-        ["any order", "neighbours alike"], [1, 2, 8, 16],
-        ["means", "random"], [1, 9], [0, 9, 15], [0.0, 4.0, 12.0], [3, 11],
-    )
-]  # fmt: skip
+EVERYWHERE = settings_of(
+    NAMES,
+    ["any order", "neighbours alike"], [1, 2, 8, 16],
+    ["means", "random"], [1, 9], [0, 9, 15], [0.0, 4.0, 12.0], [3, 11],
+)  # fmt: skip
 
 
 def compare(results, settings):

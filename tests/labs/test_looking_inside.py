@@ -5,6 +5,7 @@ import random
 
 import pytest
 import torch
+from page_numbers import compare_each
 
 from selfattn.data.tales import KINDS, WORDS, decode, tale_batches
 from selfattn.labs.looking_inside import NAMES, LookingInsideLab, model, read
@@ -73,9 +74,7 @@ def compare(theirs, values):
 def test_the_page_computes_as_the_package(in_node, unopened):
     many = list(settings())
     calls = [["compute", values] for values in many]
-    found = in_node("looking_inside", calls)
-    for values, theirs in zip(many, found, strict=True):
-        compare(theirs, values)
+    compare_each(compare, in_node("looking_inside", calls), many)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +97,7 @@ def test_a_planted_mistake_is_seen(planted, right, wrong):
     sample = list(itertools.islice(settings(), 12))
     theirs = planted("looking_inside", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, found in zip(sample, theirs, strict=True):
-            compare(found, values)
+        compare_each(compare, theirs, sample)
 
 
 def test_a_link_brings_every_setting_back(assert_links_bring_back):

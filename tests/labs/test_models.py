@@ -6,6 +6,7 @@ import re
 
 import pytest
 import torch
+from page_numbers import compare_each
 
 from selfattn.data.language import CHARACTERS
 from selfattn.labs.machinery.settings import SettingError
@@ -48,8 +49,7 @@ def compare(theirs, values):
 def test_the_page_computes_as_the_package(in_node, unopened):
     many = list(some_settings())
     calls = [["compute", values] for values in many]
-    for values, theirs in zip(many, in_node("models", calls), strict=True):
-        compare(theirs, values)
+    compare_each(compare, in_node("models", calls), many)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,7 @@ def test_a_planted_mistake_is_seen(planted, right, wrong):
     sample = random.Random(0).sample(list(some_settings()), 80)
     theirs = planted("models", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, found in zip(sample, theirs, strict=True):
-            compare(found, values)
+        compare_each(compare, theirs, sample)
 
 
 def test_a_link_brings_every_setting_back(assert_links_bring_back):

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import torch
+from page_numbers import compare_each
 from torch.testing import assert_close
 
 from selfattn import MultiHeadAttention
@@ -50,10 +51,7 @@ def test_the_page_computes_as_the_package_everywhere(in_node, unopened):
     everywhere = list(every_setting())
     assert len(everywhere) == 920  # at most 20,000, so all of them
     calls = [["compute", values] for values in everywhere]
-    for values, theirs in zip(
-        everywhere, in_node("multihead", calls), strict=True
-    ):
-        compare(theirs, values)
+    compare_each(compare, in_node("multihead", calls), everywhere)
 
 
 def test_biases_are_counted_as_those_of_the_layer(in_node):
@@ -88,8 +86,7 @@ def test_a_planted_mistake_is_seen(planted, right, wrong):
     sample.append(START | {"n_heads": 6, "n_kv_heads": 2})
     theirs = planted("multihead", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, found in zip(sample, theirs, strict=True):
-            compare(found, values)
+        compare_each(compare, theirs, sample)
 
 
 def test_a_link_brings_every_setting_back(assert_links_bring_back):

@@ -5,6 +5,7 @@ import random
 
 import pytest
 import torch
+from page_numbers import compare_each
 
 from selfattn.labs.origins import (
     ARCHITECTURES,
@@ -62,8 +63,7 @@ def compare(theirs, values):
 def test_the_page_computes_as_the_package(in_node, unopened):
     many = list(settings())
     calls = [["compute", values] for values in many]
-    for values, theirs in zip(many, in_node("origins", calls), strict=True):
-        compare(theirs, values)
+    compare_each(compare, in_node("origins", calls), many)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,7 @@ def test_a_planted_mistake_is_seen(planted, right, wrong):
     sample = list(settings())[:120]
     theirs = planted("origins", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, found in zip(sample, theirs, strict=True):
-            compare(found, values)
+        compare_each(compare, theirs, sample)
 
 
 def test_a_link_brings_every_setting_back(assert_links_bring_back):

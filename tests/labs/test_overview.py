@@ -1,10 +1,10 @@
 """The lab of the overview: it is the package's, counted and measured anew."""
 
-import itertools
 import json
 
 import pytest
 import torch
+from page_numbers import settings_of
 
 from selfattn import attention
 from selfattn.cost import LiveBytes, flops
@@ -23,12 +23,15 @@ from selfattn.labs.overview import (
 from tools.measure.experiments import _mechanisms, _overview_table, overview
 
 NAMES = ("n", "causal", "inputs", "error", "mask", "memory")
-EVERYWHERE = [
-    dict(zip(NAMES, values, strict=True))
-    for values in itertools.product(
-        LENGTHS, [False, True], INPUTS, BOUNDS, [False, True], MEBIBYTES[::2]
-    )
-]
+EVERYWHERE = settings_of(
+    NAMES,
+    LENGTHS,
+    [False, True],
+    INPUTS,
+    BOUNDS,
+    [False, True],
+    MEBIBYTES[::2],
+)
 
 
 def compare(results, settings):

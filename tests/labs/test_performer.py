@@ -1,10 +1,10 @@
 """The lab on one estimated weight: it is the package's, and the theory's."""
 
-import itertools
 import math
 
 import pytest
 import torch
+from page_numbers import leaves, settings_of
 from torch.testing import assert_close
 
 from selfattn.labs.performer import (
@@ -18,21 +18,15 @@ from selfattn.random_features import log_features
 
 NAMES = ("length", "angle", "m", "kind", "orthogonal", "draw")
 KINDS = ("positive", "trigonometric")
-EVERYWHERE = [
-    dict(zip(NAMES, values, strict=True))
-    for values in itertools.product(
-        [0.0, 0.75, 2.5], [0, 60, 180], [4, 16], KINDS, [False, True], [1, 9]
-    )
-]
-
-
-def leaves(x):
-    """The numbers of a nested list, in order."""
-    if isinstance(x, list):
-        for part in x:
-            yield from leaves(part)
-    else:
-        yield x
+EVERYWHERE = settings_of(
+    NAMES,
+    [0.0, 0.75, 2.5],
+    [0, 60, 180],
+    [4, 16],
+    KINDS,
+    [False, True],
+    [1, 9],
+)
 
 
 def compare(results, settings):

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import torch
+from page_numbers import compare_each
 
 from selfattn.labs.machinery.settings import SettingError
 from selfattn.labs.positions import LONGEST, PositionsLab, pair, pictured
@@ -82,8 +83,7 @@ def test_the_page_computes_as_the_package(in_node, unopened):
     for start in range(0, len(calls), 1000):
         part = slice(start, start + 1000)
         results = in_node("positions", calls[part])
-        for values, theirs in zip(many[part], results, strict=True):
-            compare(theirs, values)
+        compare_each(compare, results, many[part])
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,7 @@ def test_a_planted_mistake_is_seen(planted, right, wrong):
     sample = [some_setting(random.Random(x)) for x in range(100)]
     theirs = planted("positions", right, wrong, sample)
     with pytest.raises(AssertionError):
-        for values, found in zip(sample, theirs, strict=True):
-            compare(found, values)
+        compare_each(compare, theirs, sample)
 
 
 def test_a_link_brings_every_setting_back(assert_links_bring_back):

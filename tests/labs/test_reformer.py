@@ -5,6 +5,7 @@ import json
 
 import pytest
 import torch
+from page_numbers import settings_of
 
 from selfattn import attention
 from selfattn.efficient.reformer import lsh_mask
@@ -13,13 +14,11 @@ from selfattn.labs.reformer import ReformerLab, directions, state
 from selfattn.random_features import normal
 
 NAMES = ReformerLab.settings()
-EVERYWHERE = [
-    dict(zip(NAMES, values, strict=True))
-    for values in itertools.product(
-        [1, 2, 4, 8], [1, 3, 4], [0, 1, 3], [2, 4, 16],
-        [False, True], [0, 8, 15], [3, 11],
-    )
-]  # fmt: skip
+EVERYWHERE = settings_of(
+    NAMES,
+    [1, 2, 4, 8], [1, 3, 4], [0, 1, 3], [2, 4, 16],
+    [False, True], [0, 8, 15], [3, 11],
+)  # fmt: skip
 
 
 def compare(results, settings):

@@ -4,29 +4,22 @@ import itertools
 
 import pytest
 import torch
+from page_numbers import compare_all, settings_of
 
 from selfattn import fixed_attention, strided_attention
 from selfattn.labs.sparse import N, SparseLab, state
 
 NAMES = SparseLab.settings()
-EVERYWHERE = [
-    dict(zip(NAMES, values, strict=True))
-    for values in itertools.product(
-        ["strided", "fixed"], [1, 2, 3, 4, 5, 7, 15, 16], [False, True],
-        [0, 2, 9, 15], [0, 1, 6, 15],
-    )
-]  # fmt: skip
-
-
-def compare(results, settings):
-    """Raise AssertionError unless the page's numbers are the package's."""
-    for values, theirs in zip(settings, results, strict=True):
-        assert theirs == state(**values)._asdict(), values
+EVERYWHERE = settings_of(
+    NAMES,
+    ["strided", "fixed"], [1, 2, 3, 4, 5, 7, 15, 16], [False, True],
+    [0, 2, 9, 15], [0, 1, 6, 15],
+)  # fmt: skip
 
 
 def test_it_computes_as_the_package_at_every_setting(in_node, unopened):
     calls = [["compute", values] for values in EVERYWHERE]
-    compare(in_node("sparse", calls), EVERYWHERE)
+    compare_all(state, in_node("sparse", calls), EVERYWHERE)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +37,7 @@ def test_it_computes_as_the_package_at_every_setting(in_node, unopened):
 def test_one_wrong_operation_is_seen(planted, right, wrong):
     some = EVERYWHERE[::3]
     with pytest.raises(AssertionError):
-        compare(planted("sparse", right, wrong, some), some)
+        compare_all(state, planted("sparse", right, wrong, some), some)
 
 
 @pytest.mark.parametrize("causal", [False, True])

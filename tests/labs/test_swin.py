@@ -1,32 +1,23 @@
 """The lab on Swin: its numbers are the package's, at every setting."""
 
-import itertools
-
 import pytest
 import torch
+from page_numbers import compare_all, settings_of
 
 from selfattn.efficient.swin import swin_mask
 from selfattn.labs.swin import COLUMNS, ROWS, SwinLab, numbers, state
 
 NAMES = SwinLab.settings()
-EVERYWHERE = [
-    dict(zip(NAMES, values, strict=True))
-    for values in itertools.product(
-        [2, 3, 6], [1, 2, 3, 6], [False, True], [False, True],
-        [0, 2, 5], [0, 3, 11],
-    )
-]  # fmt: skip
-
-
-def compare(results, settings):
-    """Raise AssertionError unless the page's numbers are the package's."""
-    for values, theirs in zip(settings, results, strict=True):
-        assert theirs == state(**values)._asdict(), values
+EVERYWHERE = settings_of(
+    NAMES,
+    [2, 3, 6], [1, 2, 3, 6], [False, True], [False, True],
+    [0, 2, 5], [0, 3, 11],
+)  # fmt: skip
 
 
 def test_it_computes_as_the_package_at_every_setting(in_node, unopened):
     calls = [["compute", values] for values in EVERYWHERE]
-    compare(in_node("swin", calls), EVERYWHERE)
+    compare_all(state, in_node("swin", calls), EVERYWHERE)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +36,7 @@ def test_it_computes_as_the_package_at_every_setting(in_node, unopened):
 def test_one_wrong_operation_is_seen(planted, right, wrong):
     some = EVERYWHERE[::5]
     with pytest.raises(AssertionError):
-        compare(planted("swin", right, wrong, some), some)
+        compare_all(state, planted("swin", right, wrong, some), some)
 
 
 @pytest.mark.parametrize("window", [2, 3, 6])

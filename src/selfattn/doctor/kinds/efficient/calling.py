@@ -34,10 +34,7 @@ FACTS = {
         {"keep": "True allows", "block": "True forbids"},
         need="padding",
     ),
-    "window": Fact(
-        "how many keys to each side it sees, its own counted",
-        saying=sayings.COUNT,
-    ),
+    "window": attention.FACTS["window"],
     "table": Fact(
         "the mask it claims: table(n_q, n_k), True where it looks",
         saying=sayings.FUNCTION,
@@ -46,14 +43,9 @@ FACTS = {
         "the feature map it claims, with a kernel for softmax",
         saying=sayings.FUNCTION,
     ),
-    "square": Fact(
-        "whether it needs as many queries as keys", saying=sayings.FLAG
-    ),
+    "square": attention.FACTS["square"],
     "names": attention.FACTS["names"],
-    "call": Fact(
-        "what else it is to be called with, as a dict",
-        saying=sayings.ARGUMENTS,
-    ),
+    "call": attention.FACTS["call"],
     "alignment": attention.FACTS["alignment"],
 }
 

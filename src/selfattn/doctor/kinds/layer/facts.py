@@ -38,10 +38,7 @@ FACTS = {
         },
         tried=False,
     ),
-    "table": Fact(
-        "a mask it keeps by itself: table(n_q, n_k), True: seen",
-        saying=sayings.FUNCTION,
-    ),
+    "table": attention.FACTS["table"],
     "d_model": Fact("the width of x", saying=sayings.COUNT),
     "n_heads": Fact("how many heads it has", saying=sayings.COUNT),
     "names": Fact(
@@ -54,10 +51,7 @@ FACTS = {
         "its names for q, k, v, out, qkv or kv",
         saying=sayings.names_for("q", "k", "v", "out", "qkv", "kv"),
     ),
-    "call": Fact(
-        "what else it is to be called with, as a dict",
-        saying=sayings.ARGUMENTS,
-    ),
+    "call": attention.FACTS["call"],
     "make": Fact(
         "what its class is to be called with, as a dict",
         saying=sayings.ARGUMENTS,

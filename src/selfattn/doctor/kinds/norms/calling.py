@@ -2,14 +2,14 @@
 
 import copy
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
 from selfattn.doctor.patient import Facts, parameters
 
 EPS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps")
@@ -122,3 +122,17 @@ def fill(module: nn.Module, wanted: list[Tensor]) -> None:
             holder = module.get_submodule(owner)
             delattr(holder, last)
             setattr(holder, last, value.reshape(named[name].shape))
+
+
+def kind_of_norm(
+    reference: Exercise, facts: Mapping[str, Fact] = FACTS
+) -> Kind:
+    """The kind of norms that are held to this exercise, at their width."""
+    return Kind(
+        reference.name,
+        does=reference.asks,
+        exercise=lambda thing, facts: of_its_width(reference, facts),
+        facts=facts,
+        read=read,
+        prepare=prepare,
+    )

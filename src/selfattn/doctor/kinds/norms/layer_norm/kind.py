@@ -3,7 +3,6 @@
 import dataclasses
 
 from selfattn.doctor.exercises.layers.layer_norm import LAYER_NORM
-from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.norms import calling
 from selfattn.doctor.kinds.norms.layer_norm.mistakes import (
     CONVENTIONS,
@@ -22,11 +21,4 @@ REFERENCE = dataclasses.replace(
     deviations=DEVIATIONS,
 )
 
-KIND = Kind(
-    "layer-norm",
-    does=LAYER_NORM.asks,
-    exercise=lambda thing, facts: calling.of_its_width(REFERENCE, facts),
-    facts=calling.FACTS,
-    read=calling.read,
-    prepare=calling.prepare,
-)
+KIND = calling.kind_of_norm(REFERENCE)

@@ -1,7 +1,7 @@
 """RMSNorm: functions, classes and modules."""
 
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import Fact, Kind
+from selfattn.doctor.kind import Fact
 from selfattn.doctor.kinds.norms import calling
 from selfattn.doctor.kinds.norms.rms_norm.mistakes import (
     CONVENTIONS,
@@ -35,11 +35,4 @@ REFERENCE = Exercise(
     deviations=DEVIATIONS,
 )
 
-KIND = Kind(
-    "rms-norm",
-    does=REFERENCE.asks,
-    exercise=lambda thing, facts: calling.of_its_width(REFERENCE, facts),
-    facts=FACTS,
-    read=calling.read,
-    prepare=calling.prepare,
-)
+KIND = calling.kind_of_norm(REFERENCE, FACTS)
