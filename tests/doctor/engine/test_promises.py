@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+import torch
 
 from selfattn.doctor import examine
 from selfattn.doctor.engine.promises import weighed
@@ -54,11 +55,61 @@ def found(*needs, sort="raises"):
         ([found(sort="value")], (), {}, 3),  # a formula of its own, perhaps
         ([found(sort="value")], (), {"layout": "any"}, 1),
         ([found(sort="nan")], (), {}, 1),
+        # Sizes of which nobody spoke, and axes, if nobody spoke of them.
+        ([found("odd"), found("long")], (), {"layout": "any"}, 3),
+        ([found("odd"), found()], (), {"layout": "any"}, 1),
+        ([found("odd")], (), {"takes": ["odd"]}, 1),
+        ([found("batches"), found("heads")], (), {"mask": "keep"}, 3),
+        ([found("batches")], (), {"layout": "BHND"}, 1),
     ],
 )
 def test_what_is_assumed_is_asked_after(findings, promised, said, code):
     report = Report("attention", 9, tuple(findings), promised=promised)
     assert weighed(report, KIND, said).exit_code == code
+
+
+def test_of_what_always_raises_nothing_is_known():
+    """It was called ill, and had only been called in another way."""
+    report = Report("attention", 2, (found("heads"), found("single")))
+    assert "However I call it" in weighed(report, KIND, {}).different
+    assert weighed(report, KIND, {"layout": "any"}).exit_code == 1
+    one_is_right = report.with_(probes=3)
+    assert weighed(one_is_right, KIND, {}).exit_code == 1
+
+
+def capped(q, k, v, mask=None):
+    scores = 5 * (q @ k.mT / q.shape[-1] ** 0.5 / 5).tanh()
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(dim=-1) @ v
+
+
+def test_a_formula_of_its_own_may_have_its_own_empty_rows():
+    """NaN in an empty row is a convention, whatever the other numbers are."""
+    report = here(capped)
+    assert "numbers are those of no formula" in report.different, report
+
+
+def hides_what_is_later(q, k, v):
+    seen = torch.ones(q.shape[-2], k.shape[-2]).tril(k.shape[-2] - q.shape[-2])
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return scores.masked_fill(seen == 0, -torch.inf).softmax(dim=-1) @ v
+
+
+def test_who_has_no_flag_may_be_causal():
+    """Nobody can ask it to be; only who told it apart is held to it."""
+
+    def always(q, k, v):
+        return hides_what_is_later(q, k, v)
+
+    def in_vain(q, k, v, causal=False):
+        return hides_what_is_later(q, k, v)
+
+    report = here(always, layout="any")
+    assert report.mistake.name == "causal without being asked"
+    assert "say causal=True" in report.different
+    assert here(always, layout="any", causal=False).exit_code == 1
+    assert here(in_vain, layout="any").exit_code == 1
 
 
 def test_a_promise_that_could_not_be_tried_is_not_health():

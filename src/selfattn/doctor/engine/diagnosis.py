@@ -19,7 +19,7 @@ from selfattn.doctor.engine.matching import (
 from selfattn.doctor.engine.naming import named
 from selfattn.doctor.engine.outcome import Outcome, observe
 from selfattn.doctor.engine.shrinking import smallest_failure
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Report
@@ -113,11 +113,17 @@ def with_name(case: Case, required: Sequence[str]) -> Case:
     if mistake is None:
         case = without(refusals(exercise, case.seen, required), case)
         mistake = mistake_made(exercise, case.seen)
-    of_patient = isinstance(case.answer, Patient)
-    if mistake is not None and of_patient and mistake.name in exercise.unsure:
-        sign = exercise.signs(case.answer) if exercise.signs else ""
-        mistake = mistake if sign in ("", mistake.name) else None
+    mistake = None if belied(case, mistake) else mistake
     return case._replace(report=case.report.with_(mistake=mistake))
+
+
+def belied(case: Case, mistake: Mistake | None) -> bool:
+    """Whether what is to be seen of a patient speaks against this name."""
+    exercise = case.exercise
+    unsure = mistake is not None and mistake.name in exercise.unsure
+    if not (unsure and isinstance(case.answer, Patient) and exercise.signs):
+        return False
+    return exercise.signs(case.answer) not in ("", mistake and mistake.name)
 
 
 def looked_at_again(case: Case, second: bool = True) -> Case:
@@ -129,6 +135,7 @@ def looked_at_again(case: Case, second: bool = True) -> Case:
     if report.mistake is not None or not report.findings:
         return case
     mistake = named(case.answer, case.exercise, case.seen, second)
+    mistake = None if belied(case, mistake) else mistake
     return case._replace(report=report.with_(mistake=mistake))
 
 

@@ -4,7 +4,8 @@ Who tells nothing has promised what can be read off him, and no more: that
 half precision will do, say, or that the scale is the usual one, is assumed.
 What breaks an assumed promise alone is different from the usual, which may be
 meant. Who tells something of his patient is held to all that is usual and
-that he did not except.
+that he did not except; but not to what nobody could have asked him for, nor
+to what depends on a fact that he left open.
 """
 
 from selfattn.doctor.exercise import Mistake
@@ -17,14 +18,19 @@ from selfattn.doctor.report.record import NUMERIC
 TYPES = set(NAMES)
 AXES = {"batches", "heads"}  # which one may add by a loop
 FINE = {"finite"}  # who hides with -inf need not add before he scales
+EDGES = {"odd", "long"}  # sizes that hardly anybody ever asks for
+# What is a mistake only if there is a flag, by which one could ask.
+BY_FLAG = {"causal without being asked": "causal"}
 
 
 def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     """A report that tells broken promises from what was only assumed."""
     if report.passed:
         return report.with_(untried=untried(report, kind, said))
-    if said or not report.findings:
+    if not report.findings:
         return report
+    if said:
+        return report.with_(different=left_open(report, kind, said))
     return report.with_(different=different(report, kind))
 
 
@@ -50,30 +56,93 @@ def untried(report: Report, kind: Kind, said: Facts) -> str:
     )
 
 
+def left_open(report: Report, kind: Kind, said: Facts) -> str:
+    """Which usual thing it is not, where what was told leaves that open.
+
+    Without a flag nobody could ask it to be causal, and it is built to be or
+    not; of whose axes nothing is said, other axes are not promised; and sizes
+    that hardly anybody asks for are promised by name alone.
+    """
+    mistake = report.mistake
+    if mistake is not None:
+        flag = BY_FLAG.get(mistake.name, "")
+        open_ = flag in report.lacking and flag not in said
+        return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
+    free = set() if said.get("takes") is not None else set(EDGES)
+    if "layout" in kind.facts and "layout" not in said:
+        free |= AXES
+    free -= set(report.promised)
+    return promised_by_nobody(report, free)
+
+
 def different(report: Report, kind: Kind) -> str:
     """Which usual thing it is not, if it broke no promise of its own."""
     mistake = report.mistake
     facts = [kind.meant.get(one.name, "") for one in each(mistake)]
     if mistake is not None and all(facts):
-        words = " and ".join(facts)
-        return f"Nobody said that it should be. If it is meant, say {words}."
-    types = TYPES if mistake is not None else TYPES | AXES | FINE
-    shared, types = common(report), types - set(report.promised)
-    if all(shared or types & needs(found) for found in report.findings):
-        claims = "; ".join(f.probe.claim for f in report.findings[:3])
+        return if_meant(facts)
+    types = TYPES | EDGES | (AXES | FINE if mistake is None else set())
+    free = types - set(report.promised)
+    said = promised_by_nobody(report, free, shared=True)
+    if said or mistake is not None:
+        return said
+    if never_called(report):
         return (
-            f"Nobody promised this: {claims}. If it should hold, name it in "
-            "takes=[…] or dtypes=[…]; if it need not, tell what holds."
+            "However I call it, it raises, so that I know nothing of it. Say "
+            "how it is to be called: --list has the facts that tell."
         )
-    if mistake is None and kind.meant:
-        sorts = {f.difference.sort for f in report.findings}
-        if sorts <= NUMERIC - {"nan"}:
-            return (
-                "Its numbers are those of no formula that I know, right or "
-                "wrong. If it has one of its own, say which facts are its "
-                "own: --list has them."
-            )
-    return ""
+    return of_no_formula(report, free) if kind.meant else ""
+
+
+def if_meant(facts: list[str]) -> str:
+    """That something is a fact, if it is meant; "" if there is no such."""
+    words = " and ".join(filter(None, facts))
+    if not words:
+        return ""
+    return f"Nobody said that it should be. If it is meant, say {words}."
+
+
+def promised_by_nobody(
+    report: Report, free: set[str], shared: bool = False
+) -> str:
+    """What failed, if all of it needs what is not promised.
+
+    That is one of ``free`` each, or the same for all if it is ``shared``.
+    """
+    same = shared and common(report)
+    if not all(same or free & needs(found) for found in report.findings):
+        return ""
+    claims = "; ".join(f.probe.claim for f in report.findings[:3])
+    return (
+        f"Nobody promised this: {claims}. If it should hold, name it in "
+        "takes=[…] or dtypes=[…]; if it need not, tell what holds."
+    )
+
+
+def never_called(report: Report) -> bool:
+    """Whether it raised wherever it was called, in several ways."""
+    found = report.findings
+    raised = all(one.difference.sort == "raises" for one in found)
+    return raised and len(found) == report.probes > 1
+
+
+def of_no_formula(report: Report, free: set[str]) -> str:
+    """That its numbers are its own, if nothing else is wrong with it.
+
+    What a query gets that may see nothing is a convention, and that it fails
+    in a number type that was not promised says nothing of its formula.
+    """
+    sorts = {
+        f.difference.sort
+        for f in report.findings
+        if not (free & needs(f) or f.probe.convention)
+    }
+    if not sorts or not sorts <= NUMERIC - {"nan"}:
+        return ""
+    return (
+        "Its numbers are those of no formula that I know, right or wrong. If "
+        "it has one of its own, say which facts are its own: --list has them."
+    )
 
 
 def each(mistake: Mistake | None) -> list[Mistake]:

@@ -154,6 +154,13 @@ def argument_names(thing: Any) -> dict[str, str | None]:
     return names
 
 
+def is_shared(facts: Facts) -> bool:
+    """Whether keys and values have no axis for heads, by either fact."""
+    if facts.get("grouped") is None:
+        return {*"kv"} <= {*(facts.get("shared") or ())}
+    return bool(facts["grouped"] == "one")
+
+
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     """Call it with (…, n, d), a mask that is True where one may look."""
 
@@ -169,7 +176,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         given = {
             n: laid_out(x, layout) for n, x in (("q", q), ("k", k), ("v", v))
         }
-        if facts.get("grouped") == "one" and layout in ("BHND", "BNHD"):
+        if is_shared(facts) and layout in ("BHND", "BNHD"):
             axis = layout.index("H")
             given |= {n: given[n].select(axis, 0) for n in "kv"}
         if mask is not None:

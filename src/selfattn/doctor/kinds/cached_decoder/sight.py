@@ -11,6 +11,7 @@ from selfattn.doctor.kinds.cached_decoder.probes import (
     EXACT,
     at_once,
     changed,
+    compared,
     influence,
     moved,
     written,
@@ -109,6 +110,12 @@ def across(patient: Patient, x: Tensor) -> bool:
     return not bool(moved(*pair)[1:].any())
 
 
+def is_right_singly(patient: Patient, x: Tensor) -> bool:
+    """Whether, word by word, it says what it says at once."""
+    singly = (1,) * x.shape[1]
+    return bool((compared(patient, x, singly) == 1).all())  # type: ignore[arg-type]
+
+
 def of_chunks(patient: Patient, x: Tensor, once: Tensor) -> str:
     """What tokens see in chunks that they do not see in one pass."""
     seen = influence(patient, x, CHUNKS)  # type: ignore[arg-type]
@@ -119,8 +126,11 @@ def of_chunks(patient: Patient, x: Tensor, once: Tensor) -> str:
         return "cache not read"
     more, less = seen & ~once, once & ~seen
     if more.any() and torch.equal(more, more & own):
-        lost = "only the last chunk kept"  # written over by the new ones
-        return lost if less.any() else "not causal within a chunk"
+        if less.any():
+            return "only the last chunk kept"  # written over by the new ones
+        return (
+            "not causal within a chunk" if is_right_singly(patient, x) else ""
+        )
     first = torch.cat([torch.ones(c, seen.shape[1]).tril() for c in CHUNKS])
     first = first.bool()
     if torch.equal(seen, first) or torch.equal(

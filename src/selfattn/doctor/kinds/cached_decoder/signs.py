@@ -67,6 +67,7 @@ UNSURE = (
     "not causal within a chunk",
     "not itself and the first averages",
     "only the last chunk kept",
+    "positions start again",
 )
 
 

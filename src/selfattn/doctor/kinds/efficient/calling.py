@@ -11,6 +11,8 @@ from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
 
+# Which fact says so, where somebody builds on purpose what is a mistake.
+MEANT = {"causal without being asked": "causal=True"}
 PADDING = ("key_padding_mask", "padding_mask", "kv_mask", "key_mask")
 
 
@@ -21,6 +23,7 @@ FACTS = {
         {
             "claimed": "softmax, or under the mask or with the kernel claimed",
             "own": "weights of its own, of which only properties are asked",
+            "linear": "linear attention, the features elu + 1",
         },
         tried=False,
     ),
@@ -67,6 +70,13 @@ def read(thing: Any, told: Facts) -> Reading:
     has = tuple(n for n in ("causal", "padding") if n not in lacks)
     facts = {**seen.facts, "names": names, **fixed}
     return Reading(facts, seen.candidates, lacks, has)
+
+
+def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
+    """Take it for the usual linear attention, if nobody told what it is."""
+    if {"formula", "window", "table", "kernel"} & told.keys():
+        return None
+    return seen.with_facts(formula="linear")
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

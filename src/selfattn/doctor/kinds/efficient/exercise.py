@@ -32,6 +32,7 @@ from selfattn.doctor.kinds.efficient.mistakes import (
     tiles,
 )
 from selfattn.doctor.patient import Facts
+from selfattn.efficient.linear import elu_plus_one
 from selfattn.masks import window_mask
 
 
@@ -89,6 +90,8 @@ def of(thing: Any, facts: Facts) -> Exercise:
         return of_properties(bool(facts.get("causal")))
     window, table = facts.get("window"), facts.get("table")
     always = bool(facts.get("causal"))
+    if facts.get("formula") == "linear":
+        return of_claim(KERNELS, elu_plus_one, always)
     if facts.get("kernel") is not None:
         return of_claim(KERNELS, facts["kernel"], always)
     layout = facts.get("layout", "any")

@@ -4,7 +4,13 @@ from functools import partial
 
 from selfattn.doctor.kind import Examples, Kind
 from selfattn.doctor.kinds.efficient import exercise
-from selfattn.doctor.kinds.efficient.calling import FACTS, adapt, read
+from selfattn.doctor.kinds.efficient.calling import (
+    FACTS,
+    MEANT,
+    adapt,
+    fallback,
+    read,
+)
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import elu_plus_one, linear_attention
 from selfattn.efficient.performer import performer_attention
@@ -33,5 +39,7 @@ KIND = Kind(
     facts=FACTS,
     read=read,
     adapt=adapt,
+    fallback=fallback,
     examples=examples,
+    meant=MEANT,
 )

@@ -124,6 +124,14 @@ def by_heads(module: nn.Module, n_heads: int) -> dict[str, Affine]:
     return found
 
 
+def heads_of_out(module: nn.Module) -> int:
+    """How many heads it joins, if that has an axis: (heads, d_head, d)."""
+    for name, weight in module.named_parameters(recurse=False):
+        if weight.ndim == 3 and part_called(name) == "out":
+            return int(weight.shape[0])
+    return 0
+
+
 def lists(module: nn.Module) -> int:
     """How many heads there are, if each has a map or a module of its own."""
     longest = (x for x in module.modules() if isinstance(x, nn.ModuleList))

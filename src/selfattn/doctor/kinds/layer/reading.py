@@ -17,6 +17,7 @@ from selfattn.doctor.kinds.layer.parts import (
     affines,
     by_heads,
     by_word,
+    heads_of_out,
     lists,
     number,
 )
@@ -63,7 +64,8 @@ def named_order(module: nn.Module) -> str:
 
 def inside(module: nn.Module, told: Facts) -> Reading:
     """What its own matrices tell: its formula, and its number of heads."""
-    n_heads = told.get("n_heads") or number(module, HEADS) or 0
+    n_heads = told.get("n_heads") or number(module, HEADS)
+    n_heads = n_heads or heads_of_out(module)
     found = by_word(module, dict(told.get("projections") or {}))
     found |= by_heads(module, n_heads)
     if not {"q", "qkv"} & found.keys():
@@ -75,7 +77,7 @@ def inside(module: nn.Module, told: Facts) -> Reading:
     else:
         d = found["qkv"].W.shape[-1] // 3
     n_heads, width = number(module, HEADS), number(module, WIDTHS)
-    n_heads = n_heads or lists(module) or None
+    n_heads = n_heads or lists(module) or heads_of_out(module) or None
     if n_heads is None and width is not None and d % width == 0:
         n_heads = d // width
     if n_heads is not None:
