@@ -48,4 +48,7 @@ def read(thing: Any, told: Facts) -> Reading:
     if any(isinstance(part, nn.Embedding) for part in thing.modules()):
         return Reading()
     maps = [m for m in thing.modules() if isinstance(m, nn.Linear)]
-    return Reading({"d_model": maps[0].in_features} if maps else {})
+    width = maps[0].in_features if maps else None
+    if "call" in told:  # which may make vectors of words
+        return Reading(candidates={"d_model": (width, None)})
+    return Reading({"d_model": width} if maps else {})
