@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 import torch
 from torch import Tensor
+from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
 from selfattn.signatures import REAL, is_count, is_number, is_whole, shown
@@ -276,6 +277,19 @@ def is_transformed() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
+def is_differentiated_twice() -> bool:
+    """Whether a derivative is carried along forwards, or `torch.func` is to
+    take one of one: PyTorch's fused kernels have neither.
+    """
+    ahead = forward_ad._current_level >= 0
+    if not (ahead or is_transformed()) or torch.compiler.is_compiling():
+        return False
+    if ahead:
+        return True
+    of = [x.key() for x in torch._C._functorch.get_interpreter_stack()]
+    return TransformType.Jvp in of or of.count(TransformType.Grad) > 1
+
+
 def has_tangent(x: Tensor) -> bool:
     """Whether a derivative is carried along forwards, as PyTorch's
     `torch.autograd.forward_ad` does.
@@ -307,8 +321,9 @@ def check_call(
     check_flag("causal", causal)
 
 
-def check_once(name: str) -> None:
-    """Raise if a backward pass written by hand is to be differentiated.
+def check_once(name: str, *grads: Tensor) -> None:
+    """Raise if a backward pass written by hand is to be differentiated, or to
+    be taken with several gradients at once.
 
     For its first line. PyTorch's own `once_differentiable` lets one case
     pass: a second derivative with respect to q, k or v alone, which then
@@ -316,7 +331,15 @@ def check_once(name: str) -> None:
 
     Raises:
         RuntimeError: within ``create_graph=True``.
+        ValueError: within ``is_grads_batched=True``, or
+            ``torch.autograd.functional`` with ``vectorize=True``.
     """
+    if any(map(torch._C._functorch.is_legacy_batchedtensor, grads)):
+        raise ValueError(
+            f"{name} takes back one gradient at a time, for its way back is "
+            "written by hand, but several were passed at once, as "
+            "is_grads_batched or vectorize does"
+        )
     if torch.is_grad_enabled():
         raise RuntimeError(
             f"{name} can be differentiated once, not twice; `attention` can "

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from selfattn.checks import (
     batch_shape,
@@ -26,6 +27,7 @@ from selfattn.checks import (
     check_number,
     check_scores,
     check_shapes,
+    is_differentiated_twice,
 )
 from selfattn.hidden import average, match, unfelt
 from selfattn.masks import causal_mask
@@ -192,7 +194,8 @@ def fused_attention(
 ) -> Output:
     """The same function on PyTorch's fused kernels: same output, no steps.
 
-    Shapes, arguments and errors are those of `attention_steps`.
+    Shapes, arguments and errors are those of `attention_steps`. Its gradient
+    has no gradient on most kernels, except by `torch.func`.
 
     Reference: Dao et al. (2022), through
     `torch.nn.functional.scaled_dot_product_attention`.
@@ -219,7 +222,9 @@ def fused_attention(
     if table is None and not causal:  # nothing is hidden
         return attend(q, k, v)
     idle = None if table is None else partial(sees_nothing, table)
-    return unfelt(attend, q, k, v, rows=None, idle=idle)
+    uneven = bias is not None or dropout_p
+    surely = partial(attend, dropout_p=0.0) if uneven else None
+    return unfelt(attend, q, k, v, rows=None, idle=idle, surely=surely)
 
 
 def sees_nothing(table: Tensor) -> Tensor:
@@ -238,7 +243,12 @@ def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
     if k.shape[-2] == 0 or v.shape[-1] == 0 or missing:
         q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
         q, k, v = (x[(None,) * missing] for x in (q, k, v))
-    output = F.scaled_dot_product_attention(q, k, v, **options)
+    attend = F.scaled_dot_product_attention
+    if is_differentiated_twice():
+        with sdpa_kernel(SDPBackend.MATH):
+            output = attend(q, k, v, **options)
+    else:
+        output = attend(q, k, v, **options)
     return output[(0,) * missing] if missing else output
 
 

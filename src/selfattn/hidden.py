@@ -16,6 +16,9 @@ from torch import Tensor, nn
 from selfattn.checks import is_transformed
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
+# A value that shows who sees it: times the smallest weight that counts in
+# float16, it is not yet zero.
+MARK = 256.0
 
 
 def unfelt(
@@ -27,6 +30,7 @@ def unfelt(
     rows: int | None = 1,
     keys: bool = False,
     idle: Callable[[], Tensor] | None = None,
+    surely: Attention | None = None,
 ) -> Any:
     """Attend; and where something came out spoilt, without what is hidden.
 
@@ -47,6 +51,9 @@ def unfelt(
             is passed back, as where a mask takes its score away.
         idle: which queries see no key, (..., n_q, 1), where those are to be
             spoilt by nothing, not even by themselves.
+        surely: the mechanism without dropout, where it has a bias or
+            dropout: what a bias takes from alike keys may be nearly all, and
+            what it leaves to those that are asked for, nearly nothing.
 
     Returns:
         What the mechanism returns. Queries that see a spoilt key get what
@@ -57,12 +64,16 @@ def unfelt(
         for, and what is hidden is felt as it is in PyTorch's own attention.
     """
 
-    def seen(keys: Tensor) -> Tensor:
+    def seen(q: Tensor, k: Tensor, keys: Tensor) -> Tensor:
+        marks = MARK * keys.to(v.dtype)
         alike = torch.ones_like(q), torch.ones_like(k)
-        return first(attend(*alike, keys.to(v.dtype))) != 0
+        if surely is None:
+            return first(attend(*alike, marks)) != 0
+        asked = first(surely(q.detach(), k.detach(), marks)) != 0
+        return asked | (first(surely(*alike, marks)) != 0)
 
     def sound(q: Tensor, k: Tensor, v: Tensor) -> Any:
-        return unless_large(partial(attend, q, k), seen, v)
+        return unless_large(partial(attend, q, k), partial(seen, q, k), v)
 
     result = sound(q, k, v)
     output = first(result)
@@ -76,9 +87,11 @@ def unfelt(
     spoilt, clean = without_spoilt(sound, q, k, v, most)
     if spoilt is None:
         return result
+    far = ~(k.abs() < limits(k)[1])  # what could not be asked for
+    felt = seen(q, k.masked_fill(far, 0), spoilt)
     if isinstance(result, tuple):
-        return joined(seen(spoilt), tuple(map(Tensor.detach, result)), clean)
-    return joined(seen(spoilt), result.detach(), clean)
+        return joined(felt, tuple(map(Tensor.detach, result)), clean)
+    return joined(felt, result.detach(), clean)
 
 
 def joined(felt: Tensor, result: Any, clean: Any) -> Any:

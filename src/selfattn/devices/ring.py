@@ -213,7 +213,7 @@ class Joined(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad):
         """Send the blocks round once more, and their gradients behind."""
-        check_once("ring_attention")
+        check_once("ring_attention", grad)
         q, keys_values, mask, bias, output, *sums = ctx.saved_tensors
         ring, learned = ctx.ring, ctx.needs_input_grad[3]
         [grad_q] = widen(torch.zeros_like(q))

@@ -132,7 +132,8 @@ def tiled(
 ) -> Parts:
     """All results, once it is clear that everything fits together."""
     check_shapes(q, k, v, mask, bias)
-    check_transforms("flash_attention", q, k, v)
+    given = (q, k, v) if bias is None else (q, k, v, bias)
+    check_transforms("flash_attention", *given)
     check_flag("causal", causal)
     check_whole(block_q=block_q, block_k=block_k)
     if min(block_q, block_k) < 1:
@@ -149,7 +150,8 @@ def tiled(
 
     if mask is None and bias is None and not causal:  # all see all
         return attend(q, k, v)
-    return Parts(*unfelt(attend, q, k, v, keys=True))
+    surely = None if bias is None else attend
+    return Parts(*unfelt(attend, q, k, v, keys=True, surely=surely))
 
 
 class Flash(torch.autograd.Function):
@@ -187,7 +189,7 @@ class Flash(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, grad_output, grad_sums, *_):
         """Visit the same tiles again."""
-        check_once("flash_attention")
+        check_once("flash_attention", grad_output, grad_sums)
         q, k, v, mask, bias, output, top, total = ctx.saved_tensors
         causal, block_q, block_k = ctx.options
         inputs = Inputs(q, k, v, mask, bias, causal, block_k)

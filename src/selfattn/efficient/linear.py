@@ -21,6 +21,7 @@ from selfattn.checks import (
     check_places,
     check_shapes,
     check_tensor,
+    check_transforms,
 )
 from selfattn.dot_product import (
     Bias,
@@ -165,6 +166,7 @@ def linear_attention(
     ours, dtype = feature_map is elu_plus_one, q.dtype
     if not ours:  # it may have parameters to train, so autograd must see it
         q, k = features(feature_map, q, k)
+        check_transforms("linear_attention", q, k)
     output = by_sums(q, k, v, causal, ours)
     if is_coarse(output, causal, q, k, v):
         output = by_sums(q.double(), k.double(), v.double(), causal, ours)
@@ -291,7 +293,7 @@ class LinearAttention(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, grad_output):
         """Equations 13 to 15: for queries in order, for keys backwards."""
-        check_once("linear_attention")
+        check_once("linear_attention", grad_output)
         q, k, v, output, divisors, *memory = ctx.saved_tensors
         grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
         lengths = q.shape[-2], k.shape[-2]

@@ -237,7 +237,7 @@ class Longformer(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, grad_output):
         """Make each band's weights anew, and add up what they pass back."""
-        check_once("longformer_attention")
+        check_once("longformer_attention", grad_output)
         q, k, v, output = ctx.saved_tensors
         at = rows_of(ctx.where, q)
         grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))

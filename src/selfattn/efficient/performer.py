@@ -239,7 +239,7 @@ class Performer(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, grad_output):
         """Read the chunks backwards; causal, before that in order again."""
-        check_once("performer_attention")
+        check_once("performer_attention", grad_output)
         q, k, v, omega, output, level, inverse, *memory = ctx.saved_tensors
         grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
         lengths = q.shape[-2], k.shape[-2]

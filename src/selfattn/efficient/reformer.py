@@ -343,7 +343,7 @@ class Lsh(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, grad_output):
         """Visit the same groups, and add up what they pass back."""
-        check_once("lsh_attention")
+        check_once("lsh_attention", grad_output)
         q, k, v, output, top, total = ctx.saved_tensors
         # Weights are powers of two over the total, which is put on what they
         # are multiplied with.

@@ -375,7 +375,7 @@ class Pieces(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, grad_output):
         """Visit the same pieces, and add up what they pass back."""
-        check_once("attention in pieces")
+        check_once("attention in pieces", grad_output)
         q, k, v, output, top, total = ctx.saved_tensors
         grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
         where = indices(q.shape[-2], k.shape[-2], device=q.device)

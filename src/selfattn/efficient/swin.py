@@ -16,7 +16,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_call, check_once
+from selfattn.checks import (
+    batch_shape,
+    check_call,
+    check_once,
+    check_transforms,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -94,6 +99,7 @@ def swin_attention(
     check_grid(grid, q, k)
     if relative_bias is not None:
         check_offsets(relative_bias, window, (1, *batch_shape(q, k))[-1])
+        check_transforms("swin_attention", relative_bias)
     batch = batch_shape(q, k, v)
     whole = min(window[0], grid[0]), min(window[1], grid[1])
     windows = cut(grid, window, shift)
@@ -106,7 +112,8 @@ def swin_attention(
 
     if not causal and relative_bias is None:  # in a window all see all
         return attend(q, k, v)
-    return unfelt(attend, q, k, v, rows=None)
+    surely = None if relative_bias is None else attend
+    return unfelt(attend, q, k, v, rows=None, surely=surely)
 
 
 @checked
@@ -369,7 +376,7 @@ class Swin(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, grad):
         """Make each window's weights anew, and what they pass back."""
-        check_once("swin_attention")
+        check_once("swin_attention", grad)
         *qkv, table = ctx.saved_tensors
         grads = [*map(torch.empty_like, qkv)]
         learned = ctx.needs_input_grad[3]

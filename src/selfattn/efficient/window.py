@@ -155,7 +155,7 @@ class SlidingWindow(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, grad_output):
         """Make each block's weights anew, and add up what they pass back."""
-        check_once("sliding_window_attention")
+        check_once("sliding_window_attention", grad_output)
         q, k, v, output = ctx.saved_tensors
         grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
         scale = 1 / math.sqrt(q.shape[-1])
