@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from selfattn.checks import is_transformed
 
@@ -226,7 +226,7 @@ def projected(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """What a layer makes of tokens, the keys-to-be; one that is spoilt passes
     nothing back to its weights, which would take 0 · NaN for their gradient.
 
-    >>> layer = nn.Linear(1, 1, bias=False)
+    >>> layer = torch.nn.Linear(1, 1, bias=False)
     >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
     >>> torch.autograd.grad(made[0, 0], layer.weight)
     (tensor([[2.]]),)
@@ -242,7 +242,10 @@ def can_look(x: Tensor) -> bool:
     """Whether numbers are at hand: not traced, nor transformed, nor on a GPU,
     which one would have to wait for.
     """
-    if type(x) not in (Tensor, nn.Parameter) or x.device.type != "cpu":
+    if x.device.type != "cpu":
+        return False
+    # Of somebody's own class, whose numbers may be anywhere.
+    if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:
         return False
     return not (torch.compiler.is_compiling() or is_transformed())
 

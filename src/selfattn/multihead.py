@@ -354,7 +354,7 @@ def weights_of(attend: Any) -> Callable[..., Tensor]:
     if function in (attention, fused_attention):
         return partial(attention_weights, scale=options.get("scale"))
     weigh = getattr(attend, "weights", getattr(function, "weights", None))
-    if weigh is None:
+    if not callable(weigh):
         raise ValueError(
             "only a mechanism with a table of weights can show it, but "
             f"attend={attend}"

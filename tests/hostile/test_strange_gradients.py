@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from torch import nn
 from torch.autograd import forward_ad
 from torch.autograd.functional import jacobian
 from torch.testing import assert_close
@@ -14,6 +15,7 @@ from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.swin import swin_attention, swin_bias
+from selfattn.multihead import MultiHeadAttention
 
 BIASED = ["fused", "flash", "tiles"]
 # PyTorch's own formulas for derivatives that are carried along forwards.
@@ -131,6 +133,41 @@ def test_a_tangent_of_what_is_no_query_nor_key_is_refused_in_words():
         ):
             with pytest.raises(ValueError, match="forward_ad cannot"):
                 ask()
+
+
+class Named(torch.Tensor):
+    """A tensor of somebody's own class, which has a name."""
+
+
+@pytest.mark.parametrize("attend", MASKED.values(), ids=MASKED)
+@pytest.mark.parametrize("part", [1, 2])
+def test_what_is_hidden_is_not_felt_by_a_class_of_tensors(attend, part):
+    """Nobody looked, as if their numbers were not at hand."""
+    inputs = torch.randn(3, 2, 5, 4)
+    inputs[part, :, -1] = math.nan
+    mask = torch.ones(5, 5, dtype=torch.bool)
+    mask[:, -1] = False
+    named = (x.as_subclass(Named) for x in inputs)
+    output = attend(*named, mask=mask).as_subclass(torch.Tensor)
+    assert_close(output, attend(*inputs, mask=mask))
+    assert output.isfinite().all()
+
+
+def test_weights_that_cannot_be_called_are_no_table():
+    """A mechanism may call a parameter so."""
+
+    class Weighed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weights = nn.Parameter(torch.ones(4))
+
+        def forward(self, q, k, v, **options):
+            return attention(q, k, v, **options) * self.weights
+
+    layer, x = MultiHeadAttention(8, 2, attend=Weighed()), torch.ones(1, 3, 8)
+    assert layer(x).shape == x.shape
+    with pytest.raises(ValueError, match="only a mechanism with a table"):
+        layer.weights(x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
