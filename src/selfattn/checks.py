@@ -6,6 +6,7 @@ the numbers, so it takes microseconds and never waits for a GPU.
 
 import sys
 from itertools import zip_longest
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -313,11 +314,12 @@ def check_transforms(name: str, *tensors: Tensor) -> None:
 
 
 def check_call(
-    name: str, q: Tensor, k: Tensor, v: Tensor, causal: bool
+    name: str, q: Tensor, k: Tensor, v: Tensor, causal: bool, *others: Any
 ) -> None:
     """Raise unless a mechanism whose way back is by hand can be called so."""
     check_shapes(q, k, v)
-    check_transforms(name, q, k, v)
+    tensors = (x for x in others if isinstance(x, Tensor))
+    check_transforms(name, q, k, v, *tensors)
     check_flag("causal", causal)
 
 

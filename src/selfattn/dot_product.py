@@ -222,9 +222,14 @@ def fused_attention(
     if table is None and not causal:  # nothing is hidden
         return attend(q, k, v)
     idle = None if table is None else partial(sees_nothing, table)
-    uneven = bias is not None or dropout_p
-    surely = partial(attend, dropout_p=0.0) if uneven else None
-    return unfelt(attend, q, k, v, rows=None, idle=idle, surely=surely)
+    return unfelt(attend, q, k, v, rows=None, idle=idle, **surely(attend))
+
+
+def surely(attend: partial) -> dict[str, partial]:
+    """The same without dropout, to ask who sees what, if it drops any."""
+    if not attend.keywords["dropout_p"]:
+        return {}
+    return {"surely": partial(attend, dropout_p=0.0)}
 
 
 def sees_nothing(table: Tensor) -> Tensor:

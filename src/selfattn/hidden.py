@@ -51,9 +51,7 @@ def unfelt(
             is passed back, as where a mask takes its score away.
         idle: which queries see no key, (..., n_q, 1), where those are to be
             spoilt by nothing, not even by themselves.
-        surely: the mechanism without dropout, where it has a bias or
-            dropout: what a bias takes from alike keys may be nearly all, and
-            what it leaves to those that are asked for, nearly nothing.
+        surely: the mechanism without dropout, if it has any.
 
     Returns:
         What the mechanism returns. Queries that see a spoilt key get what
@@ -64,16 +62,9 @@ def unfelt(
         for, and what is hidden is felt as it is in PyTorch's own attention.
     """
 
-    def seen(q: Tensor, k: Tensor, keys: Tensor) -> Tensor:
-        marks = MARK * keys.to(v.dtype)
-        alike = torch.ones_like(q), torch.ones_like(k)
-        if surely is None:
-            return first(attend(*alike, marks)) != 0
-        asked = first(surely(q.detach(), k.detach(), marks)) != 0
-        return asked | (first(surely(*alike, marks)) != 0)
-
     def sound(q: Tensor, k: Tensor, v: Tensor) -> Any:
-        return unless_large(partial(attend, q, k), partial(seen, q, k), v)
+        seen = partial(sees, surely or attend, q, k, v)
+        return unless_large(partial(attend, q, k), seen, v)
 
     result = sound(q, k, v)
     output = first(result)
@@ -87,11 +78,24 @@ def unfelt(
     spoilt, clean = without_spoilt(sound, q, k, v, most)
     if spoilt is None:
         return result
-    far = ~(k.abs() < limits(k)[1])  # what could not be asked for
-    felt = seen(q, k.masked_fill(far, 0), spoilt)
+    felt = sees(surely or attend, q, k, v, spoilt)
     if isinstance(result, tuple):
         return joined(felt, tuple(map(Tensor.detach, result)), clean)
     return joined(felt, result.detach(), clean)
+
+
+def sees(
+    attend: Attention, q: Tensor, k: Tensor, v: Tensor, keys: Tensor
+) -> Tensor:
+    """Which queries see any of some keys, (..., n_k, 1): have a weight for it,
+    or would have, were all alike. Of alike keys, a bias that is low may leave
+    nothing; of others, what is asked for.
+    """
+    marks = MARK * keys.to(v.dtype)
+    near = k.detach().masked_fill(~(k.abs() < limits(k)[1]), 0)
+    alike = torch.ones_like(q), torch.ones_like(k)
+    asked = first(attend(q.detach(), near, marks)) != 0
+    return asked | (first(attend(*alike, marks)) != 0)
 
 
 def joined(felt: Tensor, result: Any, clean: Any) -> Any:

@@ -13,13 +13,12 @@ from torch.testing import assert_close
 from hostile.test_strangers import CAUSAL, MASKED
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
-from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.swin import swin_attention, swin_bias
 from selfattn.multihead import MultiHeadAttention
 
 BIASED = ["fused", "flash", "tiles"]
 # PyTorch's own formulas for derivatives that are carried along forwards.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script")
+formulas = pytest.mark.filterwarnings("ignore:.torch.jit.script")
 BY_HAND = {n: MASKED[n] for n in ("flash", "tiles")} | CAUSAL
 
 
@@ -116,20 +115,17 @@ def with_a_tangent(x):
     return forward_ad.make_dual(x, torch.ones_like(x))
 
 
+@formulas
 def test_a_tangent_of_what_is_no_query_nor_key_is_refused_in_words():
-    """Of a bias, or of what a feature map has learned."""
+    """Of a bias, which may be learned."""
     q, k, v = torch.randn(3, 2, 6, 4)
     windows = {"grid": (2, 3), "window": (2, 2)}
     with forward_ad.dual_level():
         bias = with_a_tangent(torch.zeros(6, 6))
         offsets = with_a_tangent(torch.zeros(3, 3))
-        gain = with_a_tangent(torch.ones(4))
         for ask in (
             lambda: flash_attention(q, k, v, bias=bias),
             lambda: swin_attention(q, k, v, relative_bias=offsets, **windows),
-            lambda: linear_attention(
-                q, k, v, feature_map=lambda x: (x * gain).exp()
-            ),
         ):
             with pytest.raises(ValueError, match="forward_ad cannot"):
                 ask()
@@ -172,6 +168,7 @@ def test_weights_that_cannot_be_called_are_no_table():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("how", ["all", "causal", "mask", "bias"])
+@formulas
 def test_fused_attention_has_all_derivatives_that_torch_func_takes(how, dtype):
     """Where values are as wide as keys, PyTorch takes a kernel that has the
     first alone, and not forwards; it wanted to be told about it.

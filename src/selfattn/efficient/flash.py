@@ -150,8 +150,7 @@ def tiled(
 
     if mask is None and bias is None and not causal:  # all see all
         return attend(q, k, v)
-    surely = None if bias is None else attend
-    return Parts(*unfelt(attend, q, k, v, keys=True, surely=surely))
+    return Parts(*unfelt(attend, q, k, v, keys=True))
 
 
 class Flash(torch.autograd.Function):

@@ -16,12 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_call,
-    check_once,
-    check_transforms,
-)
+from selfattn.checks import batch_shape, check_call, check_once
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -93,13 +88,12 @@ def swin_attention(
     >>> torch.allclose(near, same, atol=1e-6)
     True
     """
-    check_call("swin_attention", q, k, v, causal)
+    check_call("swin_attention", q, k, v, causal, relative_bias)
     refuse("swin_attention", "it makes no n x n table", mask, bias)
     check_windows(window, shift)
     check_grid(grid, q, k)
     if relative_bias is not None:
         check_offsets(relative_bias, window, (1, *batch_shape(q, k))[-1])
-        check_transforms("swin_attention", relative_bias)
     batch = batch_shape(q, k, v)
     whole = min(window[0], grid[0]), min(window[1], grid[1])
     windows = cut(grid, window, shift)
@@ -112,8 +106,7 @@ def swin_attention(
 
     if not causal and relative_bias is None:  # in a window all see all
         return attend(q, k, v)
-    surely = None if relative_bias is None else attend
-    return unfelt(attend, q, k, v, rows=None, surely=surely)
+    return unfelt(attend, q, k, v, rows=None)
 
 
 @checked
