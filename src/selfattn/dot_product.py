@@ -225,7 +225,7 @@ def fused_attention(
     return unfelt(attend, q, k, v, rows=None, idle=idle, **surely(attend))
 
 
-def surely(attend: partial) -> dict[str, partial]:
+def surely(attend: partial) -> dict[str, Any]:
     """The same without dropout, to ask who sees what, if it drops any."""
     if not attend.keywords["dropout_p"]:
         return {}
