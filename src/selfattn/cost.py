@@ -23,7 +23,13 @@ from torch.utils.flop_counter import (
     sdpa_flop_count,
 )
 
-from selfattn.signatures import Within, checked, is_number, shown
+from selfattn.signatures import (
+    Within,
+    checked,
+    is_number,
+    is_whole,
+    shown,
+)
 
 Threads = Annotated[int, Within(1, 1024)]  # PyTorch would make any number
 # Two of PyTorch's profilers at once, of two threads, end the process.
@@ -83,8 +89,33 @@ class LiveBytes(TorchDispatchMode):
 
 
 def tensors_in(tree: object) -> list[Tensor]:
-    """Every tensor in nested tuples, lists and dictionaries."""
-    return [x for x in tree_leaves(tree) if isinstance(x, Tensor)]
+    """Every tensor in nested tuples, lists and dictionaries; of a sparse one
+    those that it consists of.
+    """
+    found = [x for x in tree_leaves(tree) if isinstance(x, Tensor)]
+    return [part for x in found for part in parts_of(x)]
+
+
+def parts_of(x: Tensor) -> list[Tensor]:
+    """The tensors whose memory a tensor holds: itself, unless it is sparse.
+
+    Raises:
+        ValueError: if its memory cannot be looked at.
+    """
+    if x.layout is torch.strided:
+        return [x]
+    if x.layout is torch.sparse_coo:
+        return [x._indices(), x._values()]
+    if x.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [x.crow_indices(), x.col_indices(), x.values()]
+    if x.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [x.ccol_indices(), x.row_indices(), x.values()]
+    if x.layout is torch.jagged:
+        return [x.values(), x.offsets()]
+    raise ValueError(
+        "bytes are counted of tensors that are dense or sparse, but here is "
+        f"{shown(x)}"
+    )
 
 
 def address(x: Tensor) -> int:
@@ -116,10 +147,18 @@ def allocated_bytes(f: Callable[[], object]) -> int:
     Unlike `peak_bytes` this sees the scratch memory inside PyTorch's kernels
     too. It is PyTorch's profiler that watches.
 
+    Raises:
+        ValueError: if a profiler watches already, who would see nothing more.
+
     >>> x = torch.zeros(7, 11)
     >>> allocated_bytes(lambda: x.exp()) == 4 * 7 * 11
     True
     """
+    if torch.autograd._profiler_enabled():
+        raise ValueError(
+            "one profiler can watch at a time, but one is at work already, "
+            "such as that of another allocated_bytes around this one"
+        )
     with (
         ONE_PROFILER,
         profile(
@@ -149,14 +188,15 @@ def most_held(changes: Iterable[tuple[int, int]]) -> int:
     """
     told = list(changes)
     for change in told:
-        if not isinstance(change, tuple | list) or len(change) != 2:
+        pair = isinstance(change, tuple | list) and len(change) == 2
+        if not (pair and all(map(is_whole, change))):
             raise TypeError(
-                "changes must be pairs of a moment and a number of bytes, but "
-                f"one of them is {shown(change)}"
+                "changes must be pairs of a moment and a number of bytes, two "
+                f"whole numbers, but one of them is {shown(change)}"
             )
     in_time = sorted(told, key=lambda change: change[0])
-    held = itertools.accumulate(size for _, size in in_time)
-    return max(held, default=0)
+    held = itertools.accumulate((size for _, size in in_time), initial=0)
+    return max(held)
 
 
 @checked
@@ -187,10 +227,55 @@ def flops(f: Callable[[], object]) -> int:
     # PyTorch's counter knows the fused kernels of CUDA, and not the CPU's.
     fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     back = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-    known = {fused: fused_flops, back: fused_backward_flops}
+    known = {fused: fused_flops, back: fused_backward_flops, **OTHERS}
     with FlopCounterMode(display=False, custom_mapping=known) as counter:
         f()
     return counter.get_total_flops()
+
+
+def of_vectors(a, b, *others, **options) -> int:
+    """Operations of a matrix or a vector times a vector: two a number."""
+    return 2 * math.prod(a)
+
+
+def of_added(x, a, b, *others, **options) -> int:
+    """The same, where something is added."""
+    return of_vectors(a, b)
+
+
+def of_lstm(x, w_in, w_kept, *others, **options) -> int:
+    """Operations of a layer of an LSTM, which has a kernel of its own."""
+    return 2 * math.prod(x[:-1]) * (math.prod(w_in) + math.prod(w_kept))
+
+
+def of_lstm_back(x, w_in, w_kept, *others, **options) -> int:
+    """Of its way back: of each product two."""
+    return 2 * of_lstm(x, w_in, w_kept)
+
+
+def of_multihead(q, k, v, d, n_heads, *others, **options) -> int:
+    """Operations of PyTorch's own layer, where that has a kernel."""
+    of_weights = 2 * d * d * (2 * math.prod(q[:-1]) + 2 * math.prod(k[:-1]))
+    return of_weights + 4 * d * math.prod(q[:-1]) * k[1]
+
+
+def of_encoder_layer(x, d, n_heads, *others, **options) -> int:
+    """The same, and a feed-forward layer behind it."""
+    d_ff = others[11][0]
+    return of_multihead(x, x, x, d, n_heads) + 4 * math.prod(x) * d_ff
+
+
+# Of whose matrix products PyTorch's counter would count none.
+OTHERS = {
+    torch.ops.aten.mv: of_vectors,
+    torch.ops.aten.dot: of_vectors,
+    torch.ops.aten.vdot: of_vectors,
+    torch.ops.aten.addmv: of_added,
+    torch.ops.aten.mkldnn_rnn_layer: of_lstm,
+    torch.ops.aten.mkldnn_rnn_layer_backward: of_lstm_back,
+    torch.ops.aten._native_multi_head_attention: of_multihead,
+    torch.ops.aten._transformer_encoder_layer_fwd: of_encoder_layer,
+}
 
 
 def fused_flops(q, k, v, *others, **options) -> int:
@@ -240,7 +325,13 @@ def one_run(f: Callable[[], object], clock: Callable[[], float]) -> float:
     """What the clock says that one call took."""
     start = clock()
     f()
-    return clock() - start
+    end = clock()
+    if not (is_number(start) and is_number(end)):
+        raise TypeError(
+            "clock must tell seconds, a number, but it told "
+            f"{shown(start)} and {shown(end)}"
+        )
+    return end - start
 
 
 @checked

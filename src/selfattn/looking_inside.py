@@ -15,11 +15,14 @@ from torch import Tensor, nn
 from selfattn.checks import (
     are_at_hand,
     check_broadcasts,
+    check_number,
+    check_places,
     check_tables,
     check_tensor,
     is_transformed,
 )
 from selfattn.multihead import MultiHeadAttention
+from selfattn.probing import Probe as Probe
 from selfattn.signatures import checked, shown
 
 Weights = Float[Tensor, "*batch n_q n_k"]
@@ -133,8 +136,8 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
     check_tables(mask, None)
     check_broadcasts("mask", mask, tuple(weights.shape))
     visible = mask.expand(weights.shape).sum(dim=-1)
-    most = visible.to(weights.dtype).log()
-    return (entropy(weights) / most).masked_fill(visible < 2, 0.0)
+    share = entropy(weights) / visible.log()  # float16 counts to 65,504
+    return share.masked_fill(visible < 2, 0.0).to(weights.dtype)
 
 
 @checked
@@ -151,26 +154,30 @@ def not_finite(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, int]]:
 
     Raises:
         TypeError: if one of them is no tensor.
-        ValueError: if one of them is sparse or complex.
+        ValueError: if one of them is sparse, complex, quantised or on meta.
 
     >>> x = torch.tensor([1.0, 0.0])
     >>> not_finite({"x": x, "log": x.log()})
     {'log': {'nan': 0, 'inf': 0, '-inf': 1}}
     """
-    for name, x in tensors.items():
-        check_tensor(f"tensors[{name!r}]", x)
-        if x.is_complex():
-            raise ValueError(
-                f"tensors must be of real numbers, but {name!r} is {shown(x)}"
-            )
+    counts = {name: counted(name, x) for name, x in tensors.items()}
+    return {name: of for name, of in counts.items() if any(of.values())}
+
+
+def counted(name: str, x: Tensor) -> dict[str, int]:
+    """How many of a tensor's numbers are NaN, and how many infinite."""
+    check_tensor(f"tensors[{name!r}]", x)
+    if x.is_complex() or x.is_quantized or not are_at_hand(x):
+        raise ValueError(
+            f"tensors must be of real numbers that are at hand, but {name!r} "
+            f"is {shown(x)} on {x.device}"
+        )
+    if x.is_floating_point() and x.itemsize < 2:
+        x = x.float()  # of one byte, PyTorch does not tell
     return {
-        name: {
-            "nan": int(x.isnan().sum()),
-            "inf": int(x.isposinf().sum()),
-            "-inf": int(x.isneginf().sum()),
-        }
-        for name, x in tensors.items()
-        if not x.isfinite().all()
+        "nan": int(x.isnan().sum()),
+        "inf": int(x.isposinf().sum()),
+        "-inf": int(x.isneginf().sum()),
     }
 
 
@@ -287,6 +294,12 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     Yields:
         A dictionary that fills as the model runs: (batch, n, d_head) of each
         head by its name. A layer that runs twice leaves what came last.
+
+    >>> layer = MultiHeadAttention(8, 2)
+    >>> with record_heads(layer) as heads:
+    ...     _ = layer(torch.zeros(1, 3, 8))
+    >>> heads["1.2"].shape
+    torch.Size([1, 3, 4])
     """
     brought: dict[str, Tensor] = {}
 
@@ -315,23 +328,22 @@ def change_heads(
         instead: by the head's name, what broadcasts to (batch, n, d_head).
 
     Raises:
-        ValueError: if the model has no such head.
+        TypeError: if what is put there is neither a number nor a tensor.
+        ValueError: if the model has no such head, or if it does not fit.
 
     >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
     >>> with change_heads(layer, {"1.1": 0.0, "1.2": 0.0}):
     ...     layer(x).abs().max()
     tensor(0., grad_fn=<MaxBackward1>)
     """
-    if strange := sorted(set(instead) - set(heads_of(model))):
-        raise ValueError(
-            f"the heads of this model are {', '.join(heads_of(model))}, but "
-            f"{', '.join(strange)} is none of them"
-        )
+    for name, value in instead.items():
+        check_head(name, value, [*heads_of(model)])
 
     def change(names):
         def hook(_, given):
             x = given[0].clone()
             for name in names.keys() & instead.keys():
+                check_instead(name, instead[name], x[..., names[name]])
                 x[..., names[name]] = instead[name]
             return (x,)
 
@@ -339,6 +351,33 @@ def change_heads(
 
     with before_w_o(model, change):
         yield
+
+
+def check_head(name: object, value: object, heads: list[str]) -> None:
+    """Raise unless a model has this head, and this can stand in its place."""
+    if name not in heads:
+        raise ValueError(
+            f"the heads of this model are {', '.join(heads) or 'none'}, but "
+            f"{shown(name)} is none of them"
+        )
+    if isinstance(value, Tensor):
+        check_tensor(f"instead[{name!r}]", value)
+    else:
+        check_number(f"instead[{name!r}]", value, finite=False)
+
+
+def check_instead(name: str, value: Tensor | float, x: Tensor) -> None:
+    """Raise unless this broadcasts to what a head brings back."""
+    if not isinstance(value, Tensor):
+        return
+    check_places(**{"what the head brings back": x, "instead": value})
+    sizes = zip(reversed(value.shape), reversed(x.shape), strict=False)
+    fits = value.ndim <= x.ndim and all(a in (1, b) for a, b in sizes)
+    if not fits or value.is_complex():
+        raise ValueError(
+            f"instead[{name!r}] must be real and broadcast to (batch, n, "
+            f"d_head) = {tuple(x.shape)}, but it is {shown(value)}"
+        )
 
 
 @contextmanager
@@ -418,47 +457,9 @@ def fewest_keys(
 
 def null_space(matrix: Tensor) -> Tensor:
     """Orthonormal columns that the matrix takes to zero, (n, n - rank)."""
+    # Each row is told from zero by its own size, however large another is.
+    largest = matrix.abs().amax(dim=1, keepdim=True)
+    matrix = matrix / largest.where(largest > 0, 1.0)
     _, sizes, rows = torch.linalg.svd(matrix)
     rank = int((sizes > 1e-12 * sizes.max()).sum())
     return rows[rank:].mT
-
-
-# What can be read out of a representation.
-
-
-class Probe:
-    """A linear reader of a few classes, fitted in closed form.
-
-    Least squares with a small penalty, to one-hot classes: the answer is
-    unique, and no step size has to be chosen.
-
-    Args:
-        x: representations to fit on, (n, d).
-        labels: the class of each, (n,).
-        penalty: on the squared weights, per example.
-
-    Reference: Alain and Bengio (2016), section 2.
-
-    >>> x, large = torch.tensor([[0.0], [1.0], [4.0]]), torch.tensor([0, 0, 1])
-    >>> Probe(x, large).right(x, large)
-    1.0
-    """
-
-    def __init__(self, x: Tensor, labels: Tensor, *, penalty: float = 1e-3):
-        self.mean = x.mean(dim=0)
-        centred = (x - self.mean).double()
-        classes = torch.nn.functional.one_hot(labels).double()
-        self.share = classes.mean(dim=0)
-        square = centred.mT @ centred / len(x)
-        square += penalty * torch.eye(x.shape[1], dtype=torch.float64)
-        told = centred.mT @ (classes - self.share) / len(x)
-        self.weight = torch.linalg.solve(square, told)
-
-    def read(self, x: Tensor) -> Tensor:
-        """The class of each representation, (n, d) -> (n,)."""
-        scores = (x - self.mean).double() @ self.weight + self.share
-        return scores.argmax(dim=-1)
-
-    def right(self, x: Tensor, labels: Tensor) -> float:
-        """The share of classes that it reads right."""
-        return (self.read(x) == labels).double().mean().item()

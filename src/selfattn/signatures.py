@@ -75,10 +75,7 @@ class Axes(NamedTuple):
         """
         split = len(self.names) if self.some is None else self.some
         n = len(self.names)
-        return {
-            axis: i if i < split else i - n
-            for i, axis in enumerate(self.names)
-        }
+        return {a: i - n * (i >= split) for i, a in enumerate(self.names)}
 
 
 class Plain(NamedTuple):
@@ -341,4 +338,7 @@ def shown(x: Any) -> str:
         return f"{shape} of {x.dtype}{layout}"
     if isinstance(x, int) and x.bit_length() > 128:
         return f"a whole number of {x.bit_length()} bits"
-    return " ".join(repr(x).split())[:60]
+    try:
+        return " ".join(repr(x).split())[:60]
+    except Exception:  # it says nothing of itself
+        return f"of the type {type(x).__name__}"

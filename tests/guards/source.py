@@ -20,7 +20,7 @@ ORDER = [
     {"checks"},
     {"masks", "pieces", "hidden", "random_features", "entering"},
     {"dot_product"},
-    {"tiles", "torch_layer"},
+    {"tiles", "torch_layer", "probing"},
     {"origins", "multihead", "positions", "efficient"},
     {"layers"},
     {"blocks"},

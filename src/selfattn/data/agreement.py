@@ -12,6 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
+from selfattn.data.numbering import said
 from selfattn.signatures import Positive, Seed, checked
 
 SINGULAR = ("key", "dog", "door", "child", "letter", "picture")
@@ -27,7 +28,7 @@ MOST = 3  # nouns between subject and verb
 @checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The words."""
-    return " ".join(WORDS[i] for i in tokens.tolist())
+    return " ".join(said(tokens, WORDS))
 
 
 @checked

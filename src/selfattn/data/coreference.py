@@ -11,6 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
+from selfattn.data.numbering import said
 from selfattn.signatures import Positive, Seed, checked
 
 ANIMALS = ("animal", "cat", "child", "horse", "robot")
@@ -30,7 +31,7 @@ IT = FORMS[0].split().index("it")  # where *it* stands, in both
 @checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The words."""
-    return " ".join(WORDS[i] for i in tokens.tolist())
+    return " ".join(said(tokens, WORDS))
 
 
 @checked

@@ -13,6 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
+from selfattn.data.numbering import numbers, said
 from selfattn.signatures import Positive, Seed, Within, checked
 
 Style = Annotated[int, Within(0, 2)]
@@ -42,13 +43,13 @@ def encode(text: str) -> Int[Tensor, " n"]:
             f"a date has no other characters than {CHARACTERS!r}, "
             f"but {text!r} has {sorted(unknown)}"
         )
-    return torch.tensor([CHARACTERS.index(x) for x in text])
+    return numbers([CHARACTERS.index(x) for x in text])
 
 
 @checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The text, without what it is filled up with."""
-    return "".join(CHARACTERS[i] for i in tokens.tolist()).rstrip(PAD)
+    return "".join(said(tokens, CHARACTERS)).rstrip(PAD)
 
 
 @checked

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.signatures import Positive, Seed, checked
 
 Question = Literal["pattern", "latest", "place"]
 N = 12  # tokens of a sequence
@@ -29,7 +29,7 @@ Answers = Bool[Tensor, " size"]
 @checked
 @on_the_cpu
 def question_batches(
-    question: Question, size: Positive, *, seed: int
+    question: Question, size: Positive, *, seed: Seed
 ) -> Iterator[tuple[Sequences, Answers]]:
     """Batches without end, always the same ones for a seed.
 

@@ -14,6 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
+from selfattn.data.numbering import numbers, said
 from selfattn.signatures import Positive, Seed, checked
 
 ARTICLES = ("the", "a")
@@ -39,13 +40,13 @@ def encode(text: str) -> Int[Tensor, " n"]:
             f"the language has no other characters than {CHARACTERS!r}, "
             f"but {text!r} has {sorted(unknown)}"
         )
-    return torch.tensor([CHARACTERS.index(x) for x in text])
+    return numbers([CHARACTERS.index(x) for x in text])
 
 
 @checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The text."""
-    return "".join(CHARACTERS[i] for i in tokens.tolist())
+    return "".join(said(tokens, CHARACTERS))
 
 
 def nats_per_character() -> float:

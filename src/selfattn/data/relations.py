@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
+from selfattn.data.numbering import check_below
 from selfattn.signatures import Positive, Seed, checked
 
 N_NAMES = 6
@@ -40,6 +41,7 @@ def related(names: Int[Tensor, "..."], cycle: int) -> Int[Tensor, "..."]:
         raise ValueError(
             f"a cycle must divide the {N_NAMES} names, but cycle={cycle}"
         )
+    check_below("names", names, N_NAMES)
     return names // cycle * cycle + (names % cycle + 1) % cycle
 
 

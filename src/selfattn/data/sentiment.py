@@ -12,7 +12,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, Seed, checked
+from selfattn.data.numbering import said
+from selfattn.signatures import Positive, Seed, checked, is_whole, shown
 
 PAD = "·"  # number 0
 SUBJECTS = ("film", "plot", "music", "ending")
@@ -32,7 +33,7 @@ class Clause(NamedTuple):
 @checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The words, without what a text is filled up with."""
-    return " ".join(WORDS[i] for i in tokens.tolist() if i)
+    return " ".join(filter(None, said(tokens, ("", *WORDS[1:]))))
 
 
 @checked
@@ -42,6 +43,15 @@ def clause(drawn: list[int]) -> Clause:
     >>> clause([1, 1, 0, 1, 3])
     Clause(words=['the', 'plot', 'was', 'not', 'flat'], praise=True)
     """
+    most = len(SUBJECTS), 2, 2, 2, len(PRAISE)
+    whole = len(drawn) == len(most) and all(map(is_whole, drawn))
+    if not whole or any(
+        not 0 <= i < n for i, n in zip(drawn, most, strict=True)
+    ):
+        raise ValueError(
+            f"drawn must be 5 whole numbers from 0 on, less than {most}, but "
+            f"it is {shown(drawn)}"
+        )
     subject, negated, strong, blamed, word = drawn
     middle = ["not"] * negated + ["very"] * strong
     said = (BLAME if blamed else PRAISE)[word]

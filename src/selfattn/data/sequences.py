@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, Seed, checked
+from selfattn.signatures import Positive, Seed, checked, shown
 
 N_TOKENS = 12  # in the vocabulary
 SHORTEST, LONGEST = 4, 10
@@ -86,4 +86,10 @@ def sequence_batches(
         ).tolist()
         shape = (size, drawn if n is None else n)
         tokens = torch.randint(N_TOKENS, shape, generator=generator)
-        yield tokens, answer(tokens)
+        target = answer(tokens.clone())
+        if not isinstance(target, Tensor) or target.shape != tokens.shape:
+            raise ValueError(
+                f"answer must make (size, n) = {shape} of the tokens, but it "
+                f"made {shown(target)}"
+            )
+        yield tokens, target

@@ -15,7 +15,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, checked
+from selfattn.data.numbering import numbers, said
+from selfattn.signatures import Positive, Seed, checked
 
 START, UNKNOWN = ".", "?"
 ANIMALS = ("animal", "cat", "child", "horse", "robot")
@@ -66,13 +67,13 @@ def encode(text: str) -> Int[Tensor, " n"]:
     '. the cat ? the ?'
     """
     known = {word: i for i, word in enumerate(WORDS)}
-    return torch.tensor([known.get(x, known[UNKNOWN]) for x in text.split()])
+    return numbers([known.get(x, known[UNKNOWN]) for x in text.split()])
 
 
 @checked
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """The words."""
-    return " ".join(WORDS[i] for i in tokens.tolist())
+    return " ".join(said(tokens, WORDS))
 
 
 def echoes(size: int, generator: torch.Generator) -> Tales:
@@ -102,12 +103,12 @@ def agreements(size: int, generator: torch.Generator) -> Tales:
         list(zip(some(2), some(10), strict=True)) for _ in range(between)
     ]
     texts = []
-    for word, *said in zip(some(4), *nouns, strict=True):
-        subject = said[0]
+    for word, *named in zip(some(4), *nouns, strict=True):
+        subject = named[0]
         kind = OF_ANIMALS if subject[1] < len(ANIMALS) else OF_PLACES
-        named = " near the ".join(NOUNS[many][i] for many, i in said)
+        noun = " near the ".join(NOUNS[many][i] for many, i in named)
         verb = ("is", "are")[subject[0]]
-        texts.append(f". the {named} {verb} {kind[word]} .")
+        texts.append(f". the {noun} {verb} {kind[word]} .")
     tokens = torch.stack([encode(text) for text in texts])
     verb_at = torch.tensor([2 + 3 * between])
     return Tales(tokens, verb_at, torch.full((size, 1), 2))
@@ -123,10 +124,10 @@ def coreferences(size: int, generator: torch.Generator) -> Tales:
     drawn = zip(some(2), some(2), some(5), some(5), some(4), strict=True)
     for form, who, animal, place, word in drawn:
         both = {"animal": ANIMALS[animal], "place": PLACES[place]}
-        said = (OF_ANIMALS, OF_PLACES)[who][word]
+        told = (OF_ANIMALS, OF_PLACES)[who][word]
         noun = both[("animal", "place")[who]]
         text = f". {FORMS[form]}{AFTER}"
-        text = text.format(**both, who=noun, word=said)
+        text = text.format(**both, who=noun, word=told)
         texts.append(text)
         where.append([text.split().index(noun)])
     tokens = torch.stack([encode(text) for text in texts])
@@ -136,7 +137,7 @@ def coreferences(size: int, generator: torch.Generator) -> Tales:
 @checked
 @on_the_cpu
 def tale_batches(
-    size: Positive, *, seed: int, kind: str | None = None
+    size: Positive, *, seed: Seed, kind: str | None = None
 ) -> Iterator[Tales]:
     """Batches without end, always the same ones for a seed.
 

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
+from selfattn.data.numbering import check_below
 from selfattn.data.relations import N_NAMES, held_digits
 from selfattn.signatures import Positive, Seed, checked
 
@@ -26,6 +27,7 @@ def neighbours(names: Int[Tensor, "..."]) -> Int[Tensor, "... 2"]:
     >>> neighbours(torch.tensor([0, 3, 5])).tolist()
     [[1, 5], [4, 2], [0, 4]]
     """
+    check_below("names", names, N_NAMES)
     names = names.long()  # numbers without a sign have none before 0
     return torch.stack([(names + 1) % N_NAMES, (names - 1) % N_NAMES], dim=-1)
 

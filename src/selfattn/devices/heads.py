@@ -8,9 +8,9 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 
-from selfattn.checks import check_divides
+from selfattn.checks import check_divides, check_tables
 from selfattn.dot_product import widen
-from selfattn.multihead import MultiHeadAttention
+from selfattn.multihead import MultiHeadAttention, check_axes
 from selfattn.signatures import checked
 
 
@@ -52,7 +52,7 @@ def tensor_parallel(
             f"a mesh of one dimension is needed, but it is {mesh}"
         )
     n_ranks = mesh.size()
-    n_kv_heads = layer.n_kv_heads
+    n_heads, n_kv_heads = layer.n_heads, layer.n_kv_heads
     check_divides("the number of ranks", n_ranks, "n_kv_heads", n_kv_heads)
     layer = copy.deepcopy(layer)
     columns, rows = parallel.ColwiseParallel(), parallel.RowwiseParallel()
@@ -64,6 +64,7 @@ def tensor_parallel(
 
     def deal(_: Any, tokens: tuple, options: dict) -> tuple[tuple, dict]:
         """Hand over the same tokens, and of the tables what is its own."""
+        check_heads(options, n_heads)
         first = mesh.get_local_rank() * layer.n_heads
         heads = slice(first, first + layer.n_heads)
         for name, x in options.items():
@@ -94,6 +95,22 @@ def same(x: Any, mesh: DeviceMesh) -> Any:
     if not isinstance(x, Tensor):
         return x
     return DTensor.from_local(x, mesh, [Replicate()], run_check=False)
+
+
+def check_heads(tables: dict[str, Any], n_heads: int) -> None:
+    """Raise unless mask and bias are for all heads: each rank takes its own
+    from them, and no rank would see what is wrong with the whole.
+    """
+    mask, bias = tables.get("mask"), tables.get("bias")
+    check_tables(mask, bias)
+    check_axes(mask=mask, bias=bias)
+    for name, table in (("mask", mask), ("bias", bias)):
+        n = 1 if table is None or table.ndim < 4 else table.shape[-3]
+        if n not in (1, n_heads):
+            raise ValueError(
+                f"{name} must be for each of n_heads={n_heads} heads, or for "
+                f"all alike, but it is {tuple(table.shape)}"
+            )
 
 
 def own(table: Any, heads: slice) -> Any:

@@ -47,7 +47,10 @@ def answered(arguments: Sequence[str] | None) -> int:
         tell = in_json if request.options.json else in_words
         return gravest(tell(visits(request), is_whole(request.thing)))
     except (ValueError, LookupError) as error:
-        print(error.args[0] if error.args else error, file=sys.stderr)
+        words = str(error.args[0] if error.args else error)
+        print(words, file=sys.stderr)
+        if "--json" in (sys.argv[1:] if arguments is None else arguments):
+            print_json(json.dumps({"refused": words}, indent=2))
         return 2
 
 

@@ -11,7 +11,12 @@ from torch import Tensor, nn
 
 from selfattn.bound import owned
 from selfattn.models.embedding import Embedding
-from selfattn.models.encoder import Relative, bias_of
+from selfattn.models.encoder import (
+    Relative,
+    bias_of,
+    check_relative,
+    stacked,
+)
 from selfattn.multihead import KeysValues, check_four_axes
 from selfattn.signatures import checked, shown
 
@@ -53,8 +58,9 @@ class Decoder(nn.Module):
         """Keep the parts, and make the scores."""
         super().__init__()
         self.embed = embed
-        self.blocks = nn.ModuleList(blocks)
+        self.blocks = stacked(blocks)
         self.norm = nn.Identity() if norm is None else norm
+        check_relative(relative)
         self.relative = owned(relative)
         self.head = head_of(embed, tied)
 

@@ -1,13 +1,20 @@
 """Embeddings: token numbers become vectors that know their places."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import owned
-from selfattn.entering import look_up, made_by
+from selfattn.checks import check_floats
+from selfattn.entering import (
+    check_function,
+    check_same_shape,
+    look_up,
+    made_by,
+)
 from selfattn.signatures import Count, Positive, Share, checked
 
 Ids = Int[Tensor, "batch n"]
@@ -50,6 +57,8 @@ class Embedding(nn.Module):
     ):
         """Start small, as learned positions do."""
         super().__init__()
+        if positions is not None:
+            check_function("positions", positions)
         self.tokens = nn.Embedding(n_tokens, d_model)
         nn.init.normal_(self.tokens.weight, std=0.02)
         self.positions, self.scale = owned(positions), scale
@@ -80,7 +89,9 @@ class Embedding(nn.Module):
         """
         x = look_up("tokens", tokens, self.tokens) * self.scale
         if self.positions is not None:
-            x = x + self.positions(tokens.shape[-1], offset=offset).to(x)
+            places = self.positions(tokens.shape[-1], offset=offset)
+            check_positions(places, x)
+            x = x + places.to(x)
         if self.segments is not None:
             told = torch.zeros_like(tokens) if segments is None else segments
             x = x + look_up("segments", told, self.segments)
@@ -89,4 +100,18 @@ class Embedding(nn.Module):
                 "only an embedding with vectors for segments can tell them "
                 f"apart, but n_segments=0 and segments={tuple(segments.shape)}"
             )
-        return self.dropout(self.norm(x))
+        normed = self.norm(x)
+        check_same_shape("norm", normed, x)
+        return self.dropout(normed)
+
+
+def check_positions(places: Any, x: Tensor) -> None:
+    """Raise unless this is a vector for each position, the same in all texts:
+    a number, say, would be added to all, and not say so.
+    """
+    check_floats("what positions makes", places)
+    if places.shape != x.shape[1:]:
+        raise ValueError(
+            f"positions must make (n, d_model) = {tuple(x.shape[1:])}, but it "
+            f"made {tuple(places.shape)}"
+        )

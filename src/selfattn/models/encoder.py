@@ -11,7 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import owned
-from selfattn.signatures import checked
+from selfattn.checks import check_floats
+from selfattn.entering import check_function, check_same_shape
+from selfattn.signatures import checked, shown
 
 Mask = Bool[Tensor, "..."] | None
 Relative = Callable[[int, int], Tensor] | None
@@ -54,8 +56,9 @@ class Encoder(nn.Module):
         """Keep the parts."""
         super().__init__()
         self.embed = embed
-        self.blocks = nn.ModuleList(blocks)
+        self.blocks = stacked(blocks)
         self.norm = nn.Identity() if norm is None else norm
+        check_relative(relative)
         self.relative = owned(relative)
 
     @checked
@@ -83,11 +86,34 @@ class Encoder(nn.Module):
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
             x = block(x, mask=mask, bias=bias)
-        return self.norm(x)
+        made = self.norm(x)
+        check_same_shape("norm", made, x)
+        return made
+
+
+def stacked(blocks: Iterable[nn.Module]) -> nn.ModuleList:
+    """The blocks of a model, in the order in which they work."""
+    listed = list(blocks)
+    for block in listed:
+        if not isinstance(block, nn.Module):
+            raise TypeError(
+                f"blocks must be modules, but one is {shown(block)}"
+            )
+    return nn.ModuleList(listed)
+
+
+def check_relative(relative: Relative) -> None:
+    """Raise unless this makes a bias, if there is one."""
+    if relative is not None:
+        check_function("relative", relative)
 
 
 def bias_of(
     relative: Relative, n_q: int, n_k: int, x: Tensor
 ) -> Float[Tensor, "1 h {n_q} {n_k}"] | None:
     """The bias that all blocks share, on the device and in the type of x."""
-    return None if relative is None else relative(n_q, n_k)[None].to(x)
+    if relative is None:
+        return None
+    bias = relative(n_q, n_k)
+    check_floats("what relative makes", bias)
+    return bias[None].to(x)

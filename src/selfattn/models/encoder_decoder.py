@@ -18,7 +18,13 @@ from selfattn.models.decoder import (
     length_of,
 )
 from selfattn.models.embedding import Embedding
-from selfattn.models.encoder import Encoder, Relative, bias_of
+from selfattn.models.encoder import (
+    Encoder,
+    Relative,
+    bias_of,
+    check_relative,
+    stacked,
+)
 from selfattn.signatures import checked
 
 Mask = Bool[Tensor, "..."] | None
@@ -73,8 +79,9 @@ class EncoderDecoder(nn.Module):
         """Keep the parts, and make the scores."""
         super().__init__()
         self.encoder, self.embed = encoder, embed
-        self.blocks = nn.ModuleList(blocks)
+        self.blocks = stacked(blocks)
         self.norm = nn.Identity() if norm is None else norm
+        check_relative(relative)
         self.relative = owned(relative)
         self.head = head_of(embed, tied)
 

@@ -208,7 +208,7 @@ def complete(
         answer = step(new, cache if cached else None)
         logits, cache = answered(answer, len(prompt), stop)
         chosen = choose(logits)
-        check_chosen(chosen, len(prompt))
+        check_chosen(chosen, logits)
         if stop is not None:
             chosen = chosen.long().masked_fill(ended, stop)
             ended = ended | (chosen == stop)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.checks import check_whole, is_transformed
+from selfattn.checks import are_at_hand, check_whole
 from selfattn.multihead import KeysValues, check_four_axes
 from selfattn.signatures import INTEGERS, shown
 
@@ -67,7 +67,7 @@ def check_ranked(logits: Tensor) -> None:
             "there must be a token to choose, but logits is "
             f"{tuple(logits.shape)}"
         )
-    if logits.is_meta or is_transformed():
+    if not are_at_hand(logits):
         return
     # NaN is the largest of all, and whatever is below infinity is none.
     if not bool(logits.amax(dim=-1).isfinite().all()):
@@ -78,13 +78,21 @@ def check_ranked(logits: Tensor) -> None:
         )
 
 
-def check_chosen(chosen: Any, n_rows: int) -> None:
-    """Raise unless a token was chosen for each row."""
+def check_chosen(chosen: Any, logits: Tensor) -> None:
+    """Raise unless a token that has a logit was chosen for each row."""
+    n_rows, n_tokens = logits.shape
     right = isinstance(chosen, Tensor) and chosen.dtype in INTEGERS
     if not right or chosen.shape != (n_rows,):
         raise ValueError(
             f"choose must make whole numbers of shape ({n_rows},) of the "
             f"logits, a token for each row, but it made {shown(chosen)}"
+        )
+    if not are_at_hand(chosen):
+        return
+    if ((chosen < 0) | (chosen.long() >= n_tokens)).any():
+        raise ValueError(
+            f"choose must make tokens that have logits, 0 to {n_tokens - 1}, "
+            f"but they go from {int(chosen.min())} to {int(chosen.max())}"
         )
 
 

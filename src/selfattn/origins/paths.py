@@ -51,10 +51,11 @@ def hops(
             "a convolution hears other tokens only if its kernel is at "
             f"least 2, but kernel={kernel} and distance={distance}"
         )
+    if architecture == "convolution":
+        return max(1, -(-distance // max(1, kernel - 1)))
     layers, reached = 1, kernel - 1
-    while reached < distance:
-        spread = kernel**layers if architecture == "dilated" else 1
-        reached += (kernel - 1) * spread
+    while reached < distance:  # each reaches as far as all before, and more
+        reached += (kernel - 1) * kernel**layers
         layers += 1
     return layers
 

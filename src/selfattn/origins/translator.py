@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from selfattn.checks import check_divides, check_tensor
-from selfattn.entering import look_up
+from selfattn.entering import check_width, look_up
 from selfattn.masks import padding_mask
 from selfattn.signatures import Positive, checked, shown
 
@@ -121,6 +121,7 @@ class Translator(nn.Module):
     ) -> tuple[Float[Tensor, "batch n_q n_target"], Tensor]:
         """Logits of what follows each target token, and the last state."""
         check_target(target, memory)
+        check_width("memory.states", memory.states, self.writer.hidden_size)
         state = memory.summary if state is None else state
         check_state(state, memory)
         h, state = self.writer(look_up("target", target, self.target), state)

@@ -72,7 +72,12 @@ def options() -> argparse.ArgumentParser:
 
 def limit(word: str) -> float:
     """A limit; 0 means that there is none."""
-    return float(word) or math.inf
+    number = float(word)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(
+            f"a limit must be a number above 0, or 0 for none, not {word}"
+        )
+    return number or math.inf
 
 
 def the_thing(words: Sequence[str]) -> tuple[str, list[str]]:

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from torch import nn
+from torch.nn.parameter import UninitializedParameter
 
 from selfattn.doctor.door import functions, modules, wholes
 from selfattn.doctor.door.making import made
@@ -38,6 +39,8 @@ def guess(thing: Any, name: str) -> Guess:
         raised = in_words(error)
         return Guess(name, "", f"as I tried to make one, it raised {raised}")
     is_module = isinstance(one, nn.Module)
+    if is_module and (missing := numberless(one)):
+        return Guess(name, "", missing)
     own = getattr(type(one) if is_module else one, "__name__", "")
     names = f"{own or type(one).__name__} {name}"
     found = wholes.kinds_of(one, names) if is_module else []
@@ -49,3 +52,13 @@ def guess(thing: Any, name: str) -> Guess:
         return Guess(name, "", "it looks like nothing that I examine")
     (kind, why), *others = found
     return Guess(name, kind, why, tuple(kind for kind, _ in others))
+
+
+def numberless(module: nn.Module) -> str:
+    """Why a module has no numbers to examine, if it has none."""
+    for x in module.parameters():
+        if isinstance(x, UninitializedParameter):
+            return "some of its weights are made at its first call; call it"
+        if x.is_meta:
+            return "its weights are on the device meta, and have no numbers"
+    return ""

@@ -50,6 +50,9 @@ def compare(
     """In what a value differs: its type, its shape or its numbers."""
     if not isinstance(yours, Tensor) or not isinstance(expected, Tensor):
         return compare_types(yours, expected)
+    if yours.is_nested:  # which has no shape
+        sentence = "It returns a nested tensor, but a dense one is asked for."
+        return Difference("dtype", sentence)
     if yours.shape != expected.shape:
         return Difference(
             "shape",

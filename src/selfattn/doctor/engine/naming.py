@@ -144,6 +144,8 @@ def near(
     mine: Any = one.outcome.value
     if not isinstance(value, torch.Tensor) or value.shape != mine.shape:
         return False
+    if value.dtype != mine.dtype or value.layout != mine.layout:
+        return False
     return torch.allclose(value, mine, rtol=1e-3, atol=1e-4, equal_nan=True)
 
 

@@ -123,6 +123,9 @@ def as_snippet(
 
 def name_of(answer: Any) -> str:
     """What to call the answer in code."""
-    name = getattr(answer, "__name__", None)
+    try:
+        name = getattr(answer, "__name__", None)
+    except Exception:  # it answers nobody
+        name = None
     usable = isinstance(name, str) and name.isidentifier()
     return str(name) if usable else "answer"

@@ -1,0 +1,95 @@
+"""Probing: what can be read out of a representation."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from selfattn.checks import are_at_hand
+from selfattn.entering import check_width
+from selfattn.signatures import checked, shown
+
+MOST = 2**16  # classes that a probe tells apart: a table for each example
+Examples = Float[Tensor, "n d"]
+Labels = Int[Tensor, " n"]
+
+
+class Probe:
+    """A linear reader of a few classes, fitted in closed form.
+
+    Least squares with a small penalty, to one-hot classes: the answer is
+    unique, and no step size has to be chosen.
+
+    Args:
+        x: representations to fit on, (n, d).
+        labels: the class of each, (n,).
+        penalty: on the squared weights, per example; above 0.
+
+    Raises:
+        ValueError: if there is no example, if a number of one is not finite,
+            or if the labels are no classes, from 0 on.
+
+    Reference: Alain and Bengio (2016), section 2.
+
+    >>> x, large = torch.tensor([[0.0], [1.0], [4.0]]), torch.tensor([0, 0, 1])
+    >>> Probe(x, large).right(x, large)
+    1.0
+    """
+
+    @checked
+    def __init__(self, x: Examples, labels: Labels, *, penalty: float = 1e-3):
+        check_examples(x, labels)
+        if not 0 < penalty < math.inf:
+            raise ValueError(
+                f"penalty must be a finite number above 0, but it is {penalty}"
+            )
+        self.mean = x.mean(dim=0)
+        centred = (x - self.mean).double()
+        classes = torch.nn.functional.one_hot(labels.long()).double()
+        self.share = classes.mean(dim=0)
+        square = centred.mT @ centred / len(x)
+        square += penalty * torch.eye(x.shape[1], dtype=torch.float64)
+        told = centred.mT @ (classes - self.share) / len(x)
+        self.weight = torch.linalg.solve(square, told)
+
+    @checked
+    def read(self, x: Examples) -> Tensor:
+        """The class of each representation, (n, d) -> (n,)."""
+        check_width("x", x, len(self.mean))
+        check_finite(x)
+        scores = (x - self.mean).double() @ self.weight + self.share
+        return scores.argmax(dim=-1)
+
+    @checked
+    def right(self, x: Examples, labels: Labels) -> float:
+        """The share of classes that it reads right."""
+        check_examples(x, labels)
+        return (self.read(x) == labels).double().mean().item()
+
+
+def check_finite(x: Tensor) -> None:
+    """Raise unless these are numbers of which a class can be read."""
+    if not are_at_hand(x) or not x.isfinite().all():
+        raise ValueError(
+            "x must be finite numbers that are at hand, but some are not: it "
+            f"is {shown(x)} on {x.device}"
+        )
+
+
+def check_examples(x: Tensor, labels: Tensor) -> None:
+    """Raise unless there is an example, and each has a class."""
+    check_finite(x)
+    if not len(x) or int(labels.min()) < 0 or int(labels.max()) >= MOST:
+        raise ValueError(
+            f"there must be at least 1 example, and labels from 0 to "
+            f"{MOST - 1}, but x is {tuple(x.shape)} and labels go "
+            f"{span_of(labels)}"
+        )
+
+
+def span_of(labels: Tensor) -> str:
+    """From which class to which labels go, in words."""
+    if not labels.numel():
+        return "nowhere"
+    return f"from {int(labels.min())} to {int(labels.max())}"
