@@ -19,6 +19,7 @@ SILENCED = {
     "tests/doctor/engine/test_outcome.py": 1,  # makes them errors
     "tests/hostile/campaign.py": 1,
     "tests/hostile/test_strange_gradients.py": 1,
+    "tests/hostile/test_strange_uses.py": 2,
     "tests/hostile/test_strangers.py": 1,
     "tests/labs/test_masks.py": 1,
     "tests/test_contract.py": 2,
