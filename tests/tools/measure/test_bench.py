@@ -8,6 +8,7 @@ import torch
 from selfattn.cost import allocated_bytes
 from selfattn.dot_product import attention
 from selfattn.measurements import measured
+from tools.measure.bench import __main__ as bench
 from tools.measure.bench import measuring
 from tools.measure.bench.__main__ import BENCHES
 from tools.measure.bench.race import Race
@@ -16,8 +17,8 @@ from tools.measure.bench.race import Race
 # what these should have given.
 UNCHECKED = {
     "linear-attention-transformer",
-    "linformer",
     "performer-pytorch",
+    "products",
     "pytorch-fast-transformers",
     "reformer-pytorch",
     "transformers",
@@ -43,7 +44,8 @@ def race(training, **candidates):
 
 @pytest.mark.parametrize("training", [False, True])
 def test_every_candidate_gets_a_line_with_its_ratios(training):
-    lines = list(measuring.measure(race(training, same=attention), 0, 1))
+    raced = race(training, same=attention)
+    lines = list(measuring.measure(raced, 0, many=1))
     assert [line["who"] for line in lines] == ["attention", "same"]
     assert lines[0]["speed"] == lines[0]["memory"] == 1.0
     assert lines[1]["memory"] == 1.0  # counted, so the same to the byte
@@ -51,20 +53,132 @@ def test_every_candidate_gets_a_line_with_its_ratios(training):
         assert line["pass"] == ("training" if training else "forward")
         assert line["ms"] > 0
         assert line["error"] < 1e-5
+        assert (line["gradient_error"] is None) == (not training)
 
 
 def test_a_candidate_that_computes_something_else_is_seen():
     wrong = partial(attention, causal=True)
     found = race(False, wrong=wrong)
     given = measuring.inputs(found)
-    assert measuring.error(found, "attention", given) < 1e-5
-    assert measuring.error(found, "wrong", given) > 0.1
+    assert measuring.errors(found, "attention", given)["error"] < 1e-5
+    assert measuring.errors(found, "wrong", given)["error"] > 0.1
+
+
+class Deaf(torch.autograd.Function):
+    """Keeps what it is given, and half of what comes back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """The same."""
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        """Half."""
+        return grad / 2
+
+
+def test_a_wrong_gradient_is_seen_behind_a_right_output():
+    def deaf(q, k, v):
+        return attention(q, k, Deaf.apply(v))
+
+    found = race(True, wrong=deaf)
+    given = measuring.inputs(found)
+    right = measuring.errors(found, "attention", given)
+    wrong = measuring.errors(found, "wrong", given)
+    assert right["gradient_error"] < 1e-5 and wrong["error"] < 1e-5
+    assert wrong["gradient_error"] > 0.1
 
 
 def test_what_nobody_can_check_is_not_called_right():
     unchecked = race(False)._replace(expected={})
     given = measuring.inputs(unchecked)
-    assert measuring.error(unchecked, "attention", given) is None
+    assert measuring.errors(unchecked, "attention", given) == {}
+
+
+def test_the_weights_of_a_layer_have_gradients_in_training():
+    layer = torch.nn.Linear(7, 5)
+    layer.unused = torch.nn.Parameter(torch.zeros(3))
+    x = torch.randn(1, 11, 7, requires_grad=True)
+    back = measuring.runner(layer, [x], training=True)()
+    shapes = [None if g is None else g.shape for g in back]
+    assert shapes[0] == x.shape and None in shapes
+    assert {layer.weight.shape, layer.bias.shape} <= set(shapes)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands until somebody moves it."""
+    now = [0.0]
+    monkeypatch.setattr(measuring.time, "process_time", lambda: now[0])
+    monkeypatch.setattr(measuring.time, "time", lambda: now[0])
+    return now
+
+
+def test_few_rounds_are_enough_where_they_agree(clock):
+    def takes(seconds):
+        clock[0] += seconds
+
+    runs = {"first": partial(takes, 1), "other": partial(takes, 2)}
+    found = measuring.times(runs, budget=3)
+    assert {len(x) for x in found.values()} == {measuring.FEW}
+    assert measuring.speeds(found, "other") == [0.5] * measuring.FEW
+
+
+def test_there_are_many_where_they_do_not(clock):
+    calls = []
+
+    def first():
+        calls.append("first")
+        clock[0] += 1
+
+    def other():
+        calls.append("other")
+        clock[0] += 1 + len(calls) % 7
+
+    found = measuring.times({"first": first, "other": other}, budget=3)
+    assert {len(x) for x in found.values()} == {measuring.MANY}
+    # The first calls warm up; then every second round goes the other way.
+    order = ["first", "other", "other", "first"]
+    assert calls[2:10] == order * 2
+
+
+def test_the_middle_half_of_the_rounds_decides_what_is_a_tie():
+    low, high = measuring.quartiles([0.8, 0.9, 1.0, 1.1, 1.2])
+    assert (low, high) == pytest.approx((0.9, 1.1))
+    assert measuring.quartiles([1.5]) == (1.5, 1.5)
+
+
+def test_a_record_of_another_processor_is_put_aside(tmp_path):
+    path = tmp_path / "bench-some.json"
+    text = '{"provenance": {"processor": "Maker, 6, 207, 3 KB"}, "runs": []}'
+    path.write_text(text)
+    bench.keep(path, "Maker, 6, 207, 3 KB")
+    assert [p.name for p in tmp_path.iterdir()] == ["bench-some.json"]
+    bench.keep(path, "Maker, 25, 17, 1 KB")
+    aside = tmp_path / "bench-some-maker-6-207-3-kb.json"
+    assert aside.read_text() == text
+
+
+def test_a_run_that_was_broken_off_goes_on_where_it_was(tmp_path, monkeypatch):
+    made = []
+
+    def counted(race, budget, many):
+        made.append(race.name)
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        yield {"race": race.name}
+
+    races = [race(False)._replace(name=name) for name in ("one", "two")]
+    monkeypatch.setattr(bench, "STORE", tmp_path)
+    monkeypatch.setattr(bench, "measure", counted)
+    monkeypatch.setitem(bench.BENCHES, "small", lambda: races)
+    with pytest.raises(KeyboardInterrupt):
+        list(bench.raced("small", 0, 1))
+    lines = list(bench.raced("small", 0, 1))
+    assert [line["race"] for line in lines] == ["one", "two"]
+    assert made == ["one", "two", "two"]
+    assert all("load" in line for line in lines)
 
 
 def test_the_operation_that_takes_longest_is_named_first():
@@ -86,12 +200,24 @@ def test_what_is_committed_is_whole_and_was_right(name):
     assert {"commit", "torch", "threads", "processor", "load"} <= set(where)
     assert where["threads"] == 1
     for line in ledger["runs"]:
+        low, high, speed = line["low"], line["high"], line["speed"]
+        assert low <= speed <= high
+        first = low == high == 1
+        assert line["tie"] == (low <= 1 <= high and not first)
+        rounds, apart = line["rounds"], high - low
+        # Three digits are written down, which may hide .002 of a spread.
+        agree = apart <= measuring.AGREE * speed + 0.002
+        assert rounds >= measuring.MANY or (agree and rounds >= measuring.FEW)
         if line["error"] is None:
             assert line["who"] in UNCHECKED
+            assert line["gradient_error"] is None
         else:
             # Performer's are exponentials of numbers near 20, which float32
             # knows to seven digits: two of them are lost.
-            assert line["error"] < (1e-4 if name == "performer" else 1e-5)
+            limit = 1e-4 if name == "performer" else 1e-5
+            assert line["error"] < limit
+            if line["pass"] == "training":
+                assert line["gradient_error"] < limit
 
 
 @pytest.mark.parametrize(

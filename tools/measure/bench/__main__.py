@@ -3,15 +3,20 @@
     python -m tools.measure.bench            every bench
     python -m tools.measure.bench window     one of them
 
-The result goes to ``book/measurements/bench-<name>.json``. Never a test: a
+The result goes to ``book/measurements/bench-<name>.json``; what lies there of
+another processor is kept beside it, under that one's name. Never a test: a
 clock does not repeat. What is asserted about cost is counted, in the tests.
 
 How it is measured: float32, batch 1, 8 heads of 64 features, one thread. All
 candidates of a race run in one process and in turn, so that each meets the
-same machine; of each the least CPU time of all rounds stands. Bytes are the
-most that PyTorch's allocator held at once beyond the inputs, scratch memory
-of kernels and, after training, the gradients among them; they repeat to the
-byte. Each output is compared with the definition in float64, in the same run.
+same machine; a speed is the median of the ratios of all rounds, with the
+quartiles beside it. Bytes are the most that PyTorch's allocator held at once
+beyond the inputs, scratch memory of kernels and, after training, the
+gradients among them; they repeat to the byte. Outputs of the last 256 tokens,
+and in training what they send back to the inputs, are compared with the
+definition in float64, wherever there is one.
+
+A run that was broken off goes on where it was.
 
 Other libraries take part where they are installed: local-attention,
 linear-attention-transformer, pytorch-fast-transformers, timm, transformers,
@@ -20,7 +25,11 @@ performer-pytorch, linformer and reformer-pytorch.
 
 import argparse
 import importlib.metadata
+import json
 import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 
@@ -36,8 +45,10 @@ from tools.measure.bench import (
     swin,
     window,
 )
-from tools.measure.bench.measuring import measure
-from tools.measure.provenance import RESULTS, as_json, provenance
+from tools.measure.bench.measuring import MANY, measure
+from tools.measure.provenance import RESULTS, ROOT, as_json, provenance
+
+STORE = ROOT / "_build" / "bench"
 
 PEERS = (
     "local-attention",
@@ -56,8 +67,10 @@ ABOUT = (
     "CPU time and bytes on one thread: float32, batch 1, 8 "
     "heads of 64, no mask but what the race's name says. Speed and "
     "memory are ratios to the first of each race, measured in turn in "
-    "one process; ms is the least of all rounds. Shares are of the "
-    "processor's time, as the profiler saw one more run."
+    "one process; ms and speed are medians of all rounds, low and high "
+    "the quartiles of speed. A tie has 1 between them. Shares are of the "
+    "processor's time, as the profiler saw one more run. Load counts the "
+    "race itself as one."
 )
 
 
@@ -72,33 +85,75 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write(name: str, budget: float, least: int) -> None:
+def frequency() -> int | None:
+    """The clock of the slowest core in MHz, where the system tells it."""
+    told = Path("/proc/cpuinfo")
+    text = told.read_text("utf-8") if told.is_file() else ""
+    found = re.findall(r"cpu MHz\s*:\s*([\d.]+)", text)
+    return round(min(map(float, found))) if found else None
+
+
+def raced(name: str, budget: float, many: int) -> Iterator[dict]:
+    """The lines of a bench, each with load and clock; known ones at once."""
+    here = provenance()
+    key = f"{here['commit']}-{slug(str(here['processor']))}-{many}"
+    path = STORE / f"{name}-{key}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.read_text("utf-8") if path.exists() else ""
+    known = [json.loads(line) for line in text.splitlines()]
+    for n, race in enumerate(BENCHES[name]()):
+        if n < len(known):
+            yield from known[n]
+            continue
+        machine = {"load": round(os.getloadavg()[0], 1), "MHz": frequency()}
+        lines = [line | machine for line in measure(race, budget, many)]
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(lines) + "\n")
+        yield from lines
+
+
+def write(name: str, budget: float, many: int) -> None:
     """Run the races of a bench, print each line, and write them down."""
     lines = []
-    for race in BENCHES[name]():
-        for line in measure(race, budget, least):
-            print(
-                "{race:11} {n:6} {pass:9} {who:34} {ms:10.2f} ms  speed "
-                "{speed:8.3f}  memory {memory:8.3f}  error {error}".format(
-                    **line
-                ),
-                flush=True,
-            )
-            lines.append(line)
+    for line in raced(name, budget, many):
+        print(
+            "{race:11} {n:6} {pass:9} {who:34} {ms:10.2f} ms  speed "
+            "{speed:8.3f}  {low:.3f} to {high:.3f}  memory {memory:8.3f}  "
+            "errors {error} {gradient_error}".format(**line),
+            flush=True,
+        )
+        lines.append(line)
+    options = "" if many == MANY else f" --rounds {many}"
     where = {
         **provenance(),
         "processors": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
+        "load": max(line["load"] for line in lines),
         "libraries": versions(),
     }
     result = {
         "about": ABOUT,
-        "command": f"python -m tools.measure.bench {name}",
+        "command": f"python -m tools.measure.bench {name}{options}",
         "provenance": where,
         "runs": lines,
     }
-    text = as_json(result)
-    (RESULTS / f"bench-{name}.json").write_text(text, encoding="utf-8")
+    path = RESULTS / f"bench-{name}.json"
+    keep(path, where["processor"])
+    path.write_text(as_json(result), encoding="utf-8")
+
+
+def keep(path: Path, processor: str) -> None:
+    """Put the record aside if it is of another processor."""
+    if path.exists():
+        text = path.read_text("utf-8")
+        before = json.loads(text)["provenance"]["processor"]
+        if before != processor:
+            aside = path.with_stem(f"{path.stem}-{slug(before)}")
+            aside.write_text(text, encoding="utf-8")
+
+
+def slug(processor: str) -> str:
+    """A processor's name as a part of a file's."""
+    return re.sub(r"\W+", "-", processor.lower()).strip("-")
 
 
 def main() -> None:
@@ -108,10 +163,13 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", help=", ".join(BENCHES))
     parser.add_argument(
-        "--seconds", type=float, default=20, help="least time for a race"
+        "--seconds", type=float, default=10, help="least time for a race"
     )
     parser.add_argument(
-        "--rounds", type=int, default=3, help="least rounds of a race"
+        "--rounds",
+        type=int,
+        default=MANY,
+        help="least rounds of a race, unless fewer agree",
     )
     options = parser.parse_args()
     if unknown := set(options.names) - set(BENCHES):

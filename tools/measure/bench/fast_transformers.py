@@ -1,5 +1,6 @@
 """The linear attention of pytorch-fast-transformers."""
 
+import functools
 from collections.abc import Callable
 
 import torch
@@ -26,10 +27,13 @@ def fast_linear(
         kind = CausalLinearAttention if causal else LinearAttention
         layer = kind(D, feature_map=features)
 
-        def fast(q, k, v):
-            n = q.shape[-2]
+        @functools.cache  # it asks for them, and they are the same every time
+        def masks(n):
             mask = TriangularCausalMask(n) if causal else FullMask(n)
-            lengths = LengthMask(torch.tensor([n]))
+            return mask, LengthMask(torch.tensor([n]))
+
+        def fast(q, k, v):
+            mask, lengths = masks(q.shape[-2])
             swapped = (x.transpose(1, 2) for x in (q, k, v))
             return layer(*swapped, mask, lengths, lengths).transpose(1, 2)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn import attention, linear_attention
@@ -14,6 +15,18 @@ from tools.measure.bench.race import Race, sdpa, sizes
 def definition(q, k, v, causal=False):
     """What linear attention stands for, the queries being the last."""
     return linear_weights(q, k, causal=causal) @ v
+
+
+def three_lines(q, k, v):
+    """Linear attention as everybody would write it first."""
+    q, k = F.elu(q) + 1, F.elu(k) + 1
+    total = q @ k.sum(dim=-2)[..., None]
+    return q @ (k.mT @ v) / total
+
+
+def products(q, k, v):
+    """Its two products alone, which nobody can do without; no attention."""
+    return q @ (k.mT @ v)
 
 
 def races() -> Iterator[Race]:
@@ -29,6 +42,9 @@ def races() -> Iterator[Race]:
                 "sdpa": partial(attention, causal=causal),
                 "linear_attention": form,
             }
+            if not causal:
+                race |= {"three lines": three_lines, "products": products}
+                fair["three lines"] = form
             race |= others(causal)
             if "pytorch-fast-transformers" in race:
                 fair["pytorch-fast-transformers"] = form

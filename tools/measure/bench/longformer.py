@@ -1,15 +1,23 @@
 """Longformer: a window and a token that sees all."""
 
+import copy
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from selfattn import attention, longformer_attention
+from selfattn import MultiHeadAttention, attention, longformer_attention
 from selfattn.efficient.longformer import longformer_mask
 from tools.measure.bench.layers import of_layers
-from tools.measure.bench.race import HEADS, WINDOW, D, Race, lean_sizes
+from tools.measure.bench.race import (
+    HEADS,
+    WINDOW,
+    Around,
+    D,
+    Race,
+    lean_sizes,
+)
 
 
 def races() -> Iterator[Race]:
@@ -21,12 +29,18 @@ def races() -> Iterator[Race]:
             q, k, v, mask=longformer_mask(q.shape[-2], k.shape[-2], **options)
         )
         race, fair = of_layers(ours, "longformer_attention", form, n)
-        race |= others(n)
+        race |= others(race["longformer_attention"], n)
+        if "transformers" in race:  # it has no projection of the output
+            bare = copy.deepcopy(fair["longformer_attention"])
+            bare.W_o = torch.nn.Identity()
+            fair["transformers"] = bare
         yield Race("layer", n, training, race, fair, layer=True)
 
 
-def others(n: int) -> dict[str, Callable[..., Tensor]]:
-    """The layer of transformers, which has no projection of the output."""
+def others(
+    ours: MultiHeadAttention, n: int
+) -> dict[str, Callable[..., Tensor]]:
+    """The layer of transformers, with our weights where both have them."""
     try:
         from transformers import LongformerConfig
         from transformers.models.longformer.modeling_longformer import (
@@ -49,4 +63,15 @@ def others(n: int) -> dict[str, Callable[..., Tensor]]:
         "is_index_global_attn": mask > 0,
         "is_global_attn": True,
     }
-    return {"transformers": lambda x: layer(x, **options)[0]}
+    for of_global in ("", "_global"):
+        for name in ("query", "key", "value"):
+            theirs = getattr(layer, name + of_global)
+            theirs.load_state_dict(
+                {
+                    "weight": getattr(ours, f"W_{name[0]}").weight,
+                    "bias": torch.zeros(HEADS * D),
+                }
+            )
+    return {
+        "transformers": Around(layer, lambda f, x: f(x, **options)[0]),
+    }

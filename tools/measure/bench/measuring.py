@@ -1,17 +1,19 @@
-"""One race, measured: time, bytes and error of every candidate."""
+"""One race, measured: time, bytes and errors of every candidate."""
 
-import math
 import time
 from collections.abc import Callable, Iterator
+from statistics import median, quantiles
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
 from selfattn.cost import allocated_bytes
 from tools.measure.bench.race import HEADS, D, Race
 
-ROWS = 256  # the last queries, whose outputs are checked
+ROWS = 256  # the last queries, whose outputs and gradients are checked
+FEW, MANY, MOST = 5, 20, 200  # rounds
+AGREE = 0.03  # spread of ratios under which few rounds are enough
 
 
 def inputs(race: Race) -> list[Tensor]:
@@ -25,7 +27,10 @@ def inputs(race: Race) -> list[Tensor]:
 
 
 def runner(f, given: list[Tensor], training: bool) -> Callable[[], object]:
-    """One call of a candidate, with its way back in training."""
+    """One call of a candidate, in training with its way back.
+
+    The way back ends at the inputs and at the weights of a layer.
+    """
     if not training:
 
         def run():
@@ -33,9 +38,17 @@ def runner(f, given: list[Tensor], training: bool) -> Callable[[], object]:
                 return f(*given)
 
         return run
+    weights = list(f.parameters()) if isinstance(f, nn.Module) else []
     with torch.no_grad():
         grad = torch.ones_like(f(*given))
-    return lambda: torch.autograd.grad(f(*given), given, grad)
+
+    def run_and_back():
+        # A library's layer may have weights that this call does not use.
+        return torch.autograd.grad(
+            f(*given), [*given, *weights], grad, allow_unused=True
+        )
+
+    return run_and_back
 
 
 def shares(run: Callable[[], object], most: int = 6) -> dict[str, float]:
@@ -48,56 +61,116 @@ def shares(run: Callable[[], object], most: int = 6) -> dict[str, float]:
     return {name: round(spent[name] / total, 3) for name in longest}
 
 
-def error(race: Race, name: str, given: list[Tensor]) -> float | None:
-    """The largest error of the last outputs, or None if they are others'."""
+def errors(race: Race, name: str, given: list[Tensor]) -> dict[str, float]:
+    """How far the last outputs are off, and in training their gradients.
+
+    Against the definition in float64, where there is one: the largest
+    difference of an output, and that of an input's gradient as a part of the
+    largest gradient. The gradients are those of the outputs that are checked,
+    weighted at random.
+    """
     if name not in race.expected:
-        return None
-    first, *rest = (x.detach().double() for x in given)
-    last = first[..., -ROWS:, :]
-    others = rest if rest else [first]
-    with torch.inference_mode():
-        want = race.expected[name](last, *others)
-        got = race.candidates[name](*(x.detach() for x in given))
-    return (got[..., -ROWS:, :] - want).abs().max().item()
+        return {}
+    mine = [x.detach().requires_grad_(race.training) for x in given]
+    exact = [x.detach().double() for x in mine]
+    exact = [x.requires_grad_(race.training) for x in exact]
+    with torch.set_grad_enabled(race.training):
+        got = race.candidates[name](*mine)[..., -ROWS:, :]
+        first, *others = exact
+        last = first[..., -ROWS:, :]
+        want = race.expected[name](last, *(others or [first]))
+    found = {"error": (got - want).abs().max().item()}
+    if race.training:
+        weights = torch.randn_like(want)
+        ours = torch.autograd.grad(got, mine, weights.to(got))
+        theirs = torch.autograd.grad(want, exact, weights)
+        found["gradient_error"] = max(
+            ((a - b).abs().max() / b.abs().max()).item()
+            for a, b in zip(ours, theirs, strict=True)
+        )
+    return {kind: float(f"{off:.1e}") for kind, off in found.items()}
 
 
-def times(runs: dict[str, Callable[[], object]], budget: float, least: int):
-    """The least CPU time of each, in turn, for so many seconds at least."""
-    best = dict.fromkeys(runs, math.inf)
-    start, rounds = time.time(), -1  # the first round warms up
-    while rounds < least or (time.time() - start < budget and rounds < 100):
-        for name, run in runs.items():
+def times(
+    runs: dict[str, Callable[[], object]], budget: float, many: int = MANY
+) -> dict[str, list[float]]:
+    """Seconds of processor time of each in every round, in turn.
+
+    At least ``many`` rounds, or fewer, but no less than five, where so many
+    take longer than the budget and the ratios agree within three per cent.
+    Every second round goes the other way, so that nobody always comes after
+    the same neighbour.
+    """
+    took: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        run()  # warms up
+    start, rounds = time.time(), 0
+    while rounds < MOST:
+        in_time = time.time() - start < budget
+        if rounds >= many and not in_time:
+            break
+        if rounds >= min(FEW, many) and not in_time and settled(took):
+            break
+        for name in list(runs)[:: -1 if rounds % 2 else 1]:
             begin = time.process_time()
-            run()
-            took = time.process_time() - begin
-            if rounds >= 0:
-                best[name] = min(best[name], took)
+            runs[name]()
+            took[name].append(time.process_time() - begin)
         rounds += 1
-    return best, rounds
+    return took
 
 
-def measure(race: Race, budget: float, least: int) -> Iterator[dict]:
+def speeds(took: dict[str, list[float]], name: str) -> list[float]:
+    """How many times as fast as the first of the race, in every round."""
+    first = next(iter(took.values()))
+    return [a / b for a, b in zip(first, took[name], strict=True)]
+
+
+def quartiles(ratios: list[float]) -> tuple[float, float]:
+    """Where the middle half of the rounds lies."""
+    if len(ratios) < 2:
+        return ratios[0], ratios[0]
+    low, _, high = quantiles(ratios, method="inclusive")
+    return low, high
+
+
+def settled(took: dict[str, list[float]]) -> bool:
+    """Whether half of the rounds lie within three per cent for everyone."""
+    for name in took:
+        ratios = speeds(took, name)
+        low, high = quartiles(ratios)
+        if high - low > AGREE * median(ratios):
+            return False
+    return True
+
+
+def measure(race: Race, budget: float, many: int = MANY) -> Iterator[dict]:
     """A line for each candidate."""
     given = inputs(race)
     runs = {
         name: runner(f, given, race.training)
         for name, f in race.candidates.items()
     }
-    best, rounds = times(runs, budget, least)
+    took = times(runs, budget, many)
     held = {name: allocated_bytes(run) for name, run in runs.items()}
     first = next(iter(runs))
     for name in runs:
-        off = error(race, name, given)
+        ratios = speeds(took, name)
+        low, high = quartiles(ratios)
         yield {
             "race": race.name,
             "n": race.n,
             "pass": "training" if race.training else "forward",
             "who": name,
-            "ms": round(1000 * best[name], 2),
-            "speed": round(best[first] / best[name], 3),
+            "ms": round(1000 * median(took[name]), 2),
+            "speed": round(median(ratios), 3),
+            "low": round(low, 3),
+            "high": round(high, 3),
+            "tie": name != first and low <= 1 <= high,
             "bytes": held[name],
             "memory": round(held[name] / held[first], 3),
-            "error": None if off is None else float(f"{off:.1e}"),
-            "rounds": rounds,
+            "error": None,
+            "gradient_error": None,
+            **errors(race, name, given),
+            "rounds": len(ratios),
             "shares": shares(runs[name]),
         }

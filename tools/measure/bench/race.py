@@ -4,14 +4,18 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 HEADS, D = 8, 64
 WINDOW = 256
 
 
 class Race(NamedTuple):
-    """Candidates on the same inputs; the first is the one to compare with."""
+    """Candidates on the same inputs; the first is the one to compare with.
+
+    What a candidate can prepare once, as a mask, it has prepared beforehand.
+    A layer with weights is a module: in training its weights have gradients.
+    """
 
     name: str
     n: int
@@ -19,6 +23,19 @@ class Race(NamedTuple):
     candidates: dict[str, Callable[..., Tensor]]
     expected: dict[str, Callable[..., Tensor]]  # on the last queries
     layer: bool = False  # of (1, n, d_model) instead of q, k and v
+
+
+class Around(nn.Module):
+    """A layer that wants to be called in its own way; its weights in sight."""
+
+    def __init__(self, layer: nn.Module, call: Callable[..., Tensor]):
+        """The layer, and a function of it and the input."""
+        super().__init__()
+        self.layer, self.call = layer, call
+
+    def forward(self, x: Tensor) -> Tensor:
+        """What the layer gives for (1, n, d_model)."""
+        return self.call(self.layer, x)
 
 
 def sdpa(q, k, v, causal=False):

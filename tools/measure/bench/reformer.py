@@ -14,7 +14,14 @@ from torch import Tensor, nn
 from selfattn import attention, lsh_attention
 from selfattn.efficient.reformer import lsh_mask
 from selfattn.masks import causal_mask
-from tools.measure.bench.race import HEADS, D, Race, lean_sizes, sdpa
+from tools.measure.bench.race import (
+    HEADS,
+    Around,
+    D,
+    Race,
+    lean_sizes,
+    sdpa,
+)
 
 Core = Callable[[Tensor, Tensor], Tensor]  # of queries and values, in heads
 
@@ -135,5 +142,5 @@ def others(causal: bool, layer: Layer) -> dict[str, Callable[..., Tensor]]:
         lsh_attention_probs_dropout_prob=0.0,
     )
     theirs = LSHSelfAttention(config)
-    found["transformers"] = lambda x: theirs(x)[0]
+    found["transformers"] = Around(theirs, lambda f, x: f(x)[0])
     return found

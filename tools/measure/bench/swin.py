@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from selfattn import (
     MultiHeadAttention,
@@ -16,7 +16,7 @@ from selfattn import (
     swin_attention,
 )
 from selfattn.efficient.swin import swin_bias, swin_mask
-from tools.measure.bench.race import HEADS, D, Race
+from tools.measure.bench.race import HEADS, Around, D, Race
 
 
 def races() -> Iterator[Race]:
@@ -47,12 +47,13 @@ def swin_table(q, k, v, *, mask, bias, causal, table, hidden):
 def swin_layers(grid, shift) -> dict[str, Callable[..., Tensor]]:
     """Everybody's layer, with the same weights: 7 x 7 windows."""
     torch.manual_seed(1)
-    numbers = torch.randn(HEADS, 13, 13, requires_grad=True)
+    numbers = nn.Parameter(torch.randn(HEADS, 13, 13))
     ours = MultiHeadAttention(HEADS * D, HEADS, projection_bias=True)
     every = copy.deepcopy(ours)
     every.attend = fused_attention
     options = {"grid": grid, "window": (7, 7), "shift": (shift, shift)}
     ours.attend = partial(swin_attention, **options, relative_bias=numbers)
+    ours.relative_bias = numbers  # in sight, so that it has a gradient
     race = {"all tokens": every, "swin_attention": ours}
     for name, peer in (("transformers", swin_hf), ("timm", swin_timm)):
         with contextlib.suppress(ImportError):
@@ -74,18 +75,20 @@ def swin_hf(ours, numbers, grid, shift) -> Callable[..., Tensor]:
     bias = layer.attention.relative_position_bias
     bias.relative_position_bias_table.data.copy_(numbers)
 
-    def run(x):
-        x, _ = layer.maybe_pad(x.view(1, *grid, -1), *grid)
-        rows, columns = x.shape[1:3]
-        mask = layer.get_attn_mask(rows, columns, x.dtype, x.device)
+    # These grids divide by 7: nothing is added at the edge.
+    rows, columns = grid
+    mask = layer.get_attn_mask(rows, columns, torch.float32, numbers.device)
+
+    def run(layer, x):
+        x = x.view(1, *grid, -1)
         x = swin.window_partition(layer.cyclic_shift(x), 7)
         x, _ = layer.attention(x.view(-1, 49, HEADS * D), mask)
         x = x.view(-1, 7, 7, HEADS * D)
         x = swin.window_reverse(x, 7, rows, columns)
         x = layer.cyclic_shift(x, reverse=True)
-        return x[:, : grid[0], : grid[1]].reshape(1, -1, HEADS * D)
+        return x.reshape(1, -1, HEADS * D)
 
-    return run
+    return Around(layer, run)
 
 
 def swin_timm(ours, numbers, grid, shift) -> Callable[..., Tensor]:
@@ -101,4 +104,6 @@ def swin_timm(ours, numbers, grid, shift) -> Callable[..., Tensor]:
     )
     layer.attn.proj.load_state_dict(ours.W_o.state_dict())
     layer.attn.relative_position_bias_table.data.copy_(numbers)
-    return lambda x: layer._attn(x.view(1, *grid, -1)).reshape(x.shape)
+    return Around(
+        layer, lambda f, x: f._attn(x.view(1, *grid, -1)).reshape(x.shape)
+    )
