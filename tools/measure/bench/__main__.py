@@ -69,8 +69,9 @@ ABOUT = (
     "memory are ratios to the first of each race, measured in turn in "
     "one process; ms and speed are medians of all rounds, low and high "
     "the quartiles of speed. A tie has 1 between them. Shares are of the "
-    "processor's time, as the profiler saw one more run. Load counts the "
-    "race itself as one."
+    "processor's time, as the profiler saw one more run. Load is the "
+    "machine's, the race itself counted as one; share, what part of a "
+    "core's time the race was given."
 )
 
 

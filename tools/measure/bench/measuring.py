@@ -150,7 +150,10 @@ def measure(race: Race, budget: float, many: int = MANY) -> Iterator[dict]:
         name: runner(f, given, race.training)
         for name, f in race.candidates.items()
     }
+    start = time.perf_counter(), time.process_time()
     took = times(runs, budget, many)
+    whole = time.perf_counter() - start[0]
+    share = (time.process_time() - start[1]) / whole
     held = {name: allocated_bytes(run) for name, run in runs.items()}
     first = next(iter(runs))
     for name in runs:
@@ -172,5 +175,6 @@ def measure(race: Race, budget: float, many: int = MANY) -> Iterator[dict]:
             "gradient_error": None,
             **errors(race, name, given),
             "rounds": len(ratios),
+            "share": round(share, 2),
             "shares": shares(runs[name]),
         }
