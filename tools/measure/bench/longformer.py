@@ -63,15 +63,18 @@ def others(
         "is_index_global_attn": mask > 0,
         "is_global_attn": True,
     }
-    for of_global in ("", "_global"):
-        for name in ("query", "key", "value"):
-            theirs = getattr(layer, name + of_global)
-            theirs.load_state_dict(
-                {
-                    "weight": getattr(ours, f"W_{name[0]}").weight,
-                    "bias": torch.zeros(HEADS * D),
-                }
-            )
+    copy_weights(ours, layer)
     return {
         "transformers": Around(layer, lambda f, x: f(x, **options)[0]),
     }
+
+
+def copy_weights(ours: MultiHeadAttention, theirs: torch.nn.Module) -> None:
+    """Give theirs the projections of ours, the global ones the same."""
+    for of_global in ("", "_global"):
+        for name in ("query", "key", "value"):
+            weight = getattr(ours, f"W_{name[0]}").weight
+            bias = torch.zeros(HEADS * D)
+            getattr(theirs, name + of_global).load_state_dict(
+                {"weight": weight, "bias": bias}
+            )

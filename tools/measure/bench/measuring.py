@@ -133,6 +133,18 @@ def quartiles(ratios: list[float]) -> tuple[float, float]:
     return low, high
 
 
+def compared(took: dict[str, list[float]], name: str) -> dict[str, object]:
+    """The median of the ratios to the first, its quartiles, and if 1 is in."""
+    ratios = speeds(took, name)
+    low, high = quartiles(ratios)
+    return {
+        "speed": round(median(ratios), 3),
+        "low": round(low, 3),
+        "high": round(high, 3),
+        "tie": name != next(iter(took)) and low <= 1 <= high,
+    }
+
+
 def settled(took: dict[str, list[float]]) -> bool:
     """Whether half of the rounds lie within three per cent for everyone."""
     for name in took:
@@ -150,31 +162,25 @@ def measure(race: Race, budget: float, many: int = MANY) -> Iterator[dict]:
         name: runner(f, given, race.training)
         for name, f in race.candidates.items()
     }
-    start = time.perf_counter(), time.process_time()
+    began, busy = time.perf_counter(), time.process_time()
     took = times(runs, budget, many)
-    whole = time.perf_counter() - start[0]
-    share = (time.process_time() - start[1]) / whole
+    share = (time.process_time() - busy) / (time.perf_counter() - began)
     held = {name: allocated_bytes(run) for name, run in runs.items()}
     first = next(iter(runs))
     for name in runs:
-        ratios = speeds(took, name)
-        low, high = quartiles(ratios)
         yield {
             "race": race.name,
             "n": race.n,
             "pass": "training" if race.training else "forward",
             "who": name,
             "ms": round(1000 * median(took[name]), 2),
-            "speed": round(median(ratios), 3),
-            "low": round(low, 3),
-            "high": round(high, 3),
-            "tie": name != first and low <= 1 <= high,
+            **compared(took, name),
             "bytes": held[name],
             "memory": round(held[name] / held[first], 3),
             "error": None,
             "gradient_error": None,
             **errors(race, name, given),
-            "rounds": len(ratios),
+            "rounds": len(took[name]),
             "share": round(share, 2),
             "shares": shares(runs[name]),
         }
