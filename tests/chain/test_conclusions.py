@@ -58,7 +58,7 @@ def replaced(path, old, new):
         (RECORD, IDENTICAL, "**Tokens become identical**", "the page says"),
         (PAGE, IDENTICAL, "**Tokens become identical**", "the page says"),
         (PAGE, "#layers-identical)", "#layers-alike)", "not on the page"),
-        (PAGE, "not yet in every seed", "not yet", "does not say"),
+        (PAGE, "not yet so in every seed", "not yet so", "does not say"),
         (RECORD, "seed = [0, 1, 2,", "seed = [1, 2,", "the runs have seed"),
         (RECORD, 'norm = ["none", "pre", "post"]', "", "1 nuisances with 3"),
         (RECORD, 'over = ["rate", "seed"]', 'over = ["seed"]', "one rate"),
