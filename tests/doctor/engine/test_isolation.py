@@ -194,7 +194,9 @@ def test_what_a_patient_starts_in_a_session_of_its_own_ends_with_it(tmp_path):
         if not os.fork():
             os.setsid()
             if not os.fork():  # as a daemon does, so that it has no parent
-                path.write_text(str(os.getpid()), "utf-8")
+                new = path.with_name(str(os.getpid()))
+                new.write_text(new.name, "utf-8")
+                new.replace(path)  # at once: never an empty file
                 time.sleep(600)
             os._exit(0)
         while not path.exists():

@@ -52,7 +52,7 @@ def test_every_candidate_gets_a_line_with_its_ratios(training):
     for line in lines:
         assert line["pass"] == ("training" if training else "forward")
         assert line["ms"] > 0
-        assert 0 < line["share"] < 1.1
+        assert 0 < line["share"] < 1.1 * torch.get_num_threads()
         assert line["error"] < 1e-5
         assert (line["gradient_error"] is None) == (not training)
 
