@@ -24,9 +24,11 @@
     + "up use used using vs what when where which who why will with you your"
     ).split(" "));
 
-  // A plural is found by its singular, "masked" by "mask".
+  // A plural is found by its singular, "masked" by "mask", "debugging" by
+  // "debug".
   const stem = (word) => word.length > 4
-    ? word.replace(/(?<=[^s])s$|(?<=[^e])ed$|ing$/, "") : word;
+    ? word.replace(/([bgmnprt])\1(?=ing$)/, "$1")
+      .replace(/(?<=[^s])s$|(?<=[^e])ed$|ing$/, "") : word;
 
   function wordsOf(text) {
     const plain = SAME.reduce((changed, [from, to]) =>
@@ -48,7 +50,8 @@
       subjects: new Set([/^(the|a|an)$/.test(first) ? second : first,
         ...wordsOf(section.title.split(": ")[1] ?? "")]),
       chapterWords: new Set(wordsOf(section.chapter)),
-      strongWords: new Set(wordsOf(section.strong)) };
+      strongWords: new Set(wordsOf(section.strong)),
+      explained: section.terms.map((term) => new Set(wordsOf(term))) };
   };
 
   // A word counts by how rare it is: by how often it comes in a section of
@@ -61,6 +64,11 @@
       + 0.6 * section.strongWords.has(word)
       + 0.5 * section.chapterWords.has(word));
   }
+
+  // Where the book marks a term first, it says what it is. Half of a term's
+  // words are enough: "head" for "attention head".
+  const explains = ({ explained }, words) => explained.some((term) =>
+    2 * words.length >= term.size && words.every((word) => term.has(word)));
 
   const contents = (query) => {
     const said = [...new Set(wordsOf(query))];
@@ -75,7 +83,7 @@
     const rated = sections.map((section) => {
       const worths = words.map((word, i) => worth(section, word, rare[i]));
       const score = worths.reduce((sum, x) => sum + x, 0)
-        + 5 * worths.every(Boolean) - 5 * ASIDE.test(section.title)
+        + 5 * worths.every(Boolean) + 9 * explains(section, words) - 5 * ASIDE.test(section.title)
         - 8 * LAST.test(`/${section.address}`)
         - 0.01 * section.place; // what comes first is told first
       return { section, score, some: worths.some(Boolean) };

@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 # Formulas once, no badges, no buttons; code is found by what is said of it.
 UNREAD = ".katex-html, annotation, .claim-test, summary, .headerlink, script"
 UNREAD += ", style, div.highlight, .lab-place, table.claims, .printed-tables"
+FIRST = "a.term:not(.used)"  # where a term of the glossary is explained
 CODE = re.compile(r'(?<=<div class="highlight">)<pre>.*?</pre>', re.DOTALL)
 HEADING = re.compile("^h[1-6]$")
 # Of what repeats the chapters, or is code, the title alone is found.
@@ -23,8 +24,11 @@ REPEATING = {"book/claim-tests", "book/conclusions"}
 THEMES_OWN = ["searchindex.js", "_static/searchtools.js"]
 
 
-def sections(html: str, page: str) -> Iterator[dict[str, str]]:
-    """Each section of a page but the solutions: address, titles and text."""
+def sections(html: str, page: str) -> Iterator[dict[str, str | list[str]]]:
+    """Each section of a page but the solutions: address, titles and text.
+
+    And the terms of the glossary that it explains.
+    """
     article = article_of(html)
     if article is None or article.h1 is None:
         return
@@ -49,6 +53,9 @@ def sections(html: str, page: str) -> Iterator[dict[str, str]]:
             "chapter": chapter,
             "title": words(heading),
             "text": " ".join(filter(None, map(words, own))),
+            "terms": [
+                words(marked) for one in own for marked in one.select(FIRST)
+            ],
             "strong": " ".join(
                 words(bold) for one in own for bold in one.find_all("strong")
             ),

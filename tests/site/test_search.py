@@ -22,6 +22,10 @@ EXPLAINED = {
     "how to use several GPUs": "devices.html#",
     "install doctor": "intro.html#the-doctor",
     "locality sensitive hashing": "efficient/reformer.html#",
+    "multi-head attention": "multihead.html#multi-head-attention",
+    "all-to-all": "devices.html#",
+    "debug my attention code": "doctor.html#",
+    "pdf": "intro.html#how-to-use-it",
 }
 
 
