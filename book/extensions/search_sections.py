@@ -53,13 +53,14 @@ def sections(html: str, page: str) -> Iterator[dict[str, str | list[str]]]:
             "chapter": chapter,
             "title": words(heading),
             "text": " ".join(filter(None, map(words, own))),
-            "terms": [
-                words(marked) for one in own for marked in one.select(FIRST)
-            ],
-            "strong": " ".join(
-                words(bold) for one in own for bold in one.find_all("strong")
-            ),
+            "terms": within(own, FIRST),
+            "strong": " ".join(within(own, "strong")),
         }
+
+
+def within(parts: list[Tag], wanted: str) -> list[str]:
+    """What stands in the elements of a kind, in the order of the parts."""
+    return [words(one) for part in parts for one in part.select(wanted)]
 
 
 def article_of(html: str) -> Tag | None:
