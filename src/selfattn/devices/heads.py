@@ -105,8 +105,9 @@ def check_heads(tables: dict[str, Any], n_heads: int) -> None:
     check_tables(mask, bias)
     check_axes(mask=mask, bias=bias)
     for name, table in (("mask", mask), ("bias", bias)):
-        n = 1 if table is None or table.ndim < 4 else table.shape[-3]
-        if n not in (1, n_heads):
+        if table is None or table.ndim < 4:
+            continue
+        if table.shape[-3] not in (1, n_heads):
             raise ValueError(
                 f"{name} must be for each of n_heads={n_heads} heads, or for "
                 f"all alike, but it is {tuple(table.shape)}"
