@@ -35,13 +35,12 @@ class Visit(NamedTuple):
 
     @property
     def right(self) -> bool:
-        """Whether it was given a name of what was planted.
+        """Whether its name, the first if there are two, is of what was planted.
 
-        Of two at once one will do, as two may be planted, and as what is
-        meant may stand beside what is not.
+        Of two that were planted at once one will do.
         """
-        names = {*self.name.split(BESIDE)}
-        return any(names & {*NAMES.get(o, ())} for o in self.operators)
+        first, _, _ = self.name.partition(BESIDE)
+        return any(first in NAMES.get(o, ()) for o in self.operators)
 
 
 def ways(case: Case, made: Patient) -> list[str]:
