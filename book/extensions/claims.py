@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from chapter_link import chapter_link
 from claim_tests import PAGE as TESTS
 from claim_tests import anchor
 from docutils import nodes
@@ -142,15 +143,7 @@ def said(claim: Claim) -> nodes.paragraph:
 
 def so(claim: Claim) -> nodes.paragraph:
     """What is so, what shows it, and where the book speaks of it."""
-    chapter = addnodes.pending_xref(
-        "",
-        nodes.inline("", claim.chapter),
-        refdomain="std",
-        reftype="doc",
-        reftarget=f"/book/{claim.chapter}",
-        refexplicit=False,  # so it shows the chapter's title
-        refwarn=True,
-    )
+    chapter = chapter_link(claim.chapter)
     return paragraph(
         nodes.Text(claim.statement + " "),
         shown_by(claim),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from chapter_link import chapter_link
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from glossary import Term, read_glossary
@@ -154,15 +155,7 @@ class Glossary(Directive):
     def entry(self, term: Term) -> nodes.definition_list_item:
         """One term."""
         words, _ = self.state.inline_text(term.says, self.lineno)
-        where = addnodes.pending_xref(
-            "",
-            nodes.inline("", term.chapter),
-            refdomain="std",
-            reftype="doc",
-            reftarget=f"/book/{term.chapter}",
-            refexplicit=False,  # so it shows the chapter's title
-            refwarn=True,
-        )
+        where = chapter_link(term.chapter)
         said = nodes.paragraph("", "", *words, nodes.Text(" "))
         said += nodes.inline("", "", where, classes=["glossary-chapter"])
         return nodes.definition_list_item(

@@ -278,9 +278,9 @@ def is_transformed() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
-def is_differentiated_twice() -> bool:
-    """Whether a derivative is carried along forwards, or `torch.func` is to
-    take one of one: PyTorch's fused kernels have neither.
+def is_beyond_fused_kernels() -> bool:
+    """Whether a derivative is asked for that PyTorch's fused kernels have not:
+    one carried along forwards, or by `torch.func` one of another.
     """
     ahead = forward_ad._current_level >= 0
     if not (ahead or is_transformed()) or torch.compiler.is_compiling():

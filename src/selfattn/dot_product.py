@@ -27,7 +27,7 @@ from selfattn.checks import (
     check_number,
     check_scores,
     check_shapes,
-    is_differentiated_twice,
+    is_beyond_fused_kernels,
 )
 from selfattn.hidden import average, match, unfelt
 from selfattn.masks import causal_mask
@@ -249,7 +249,7 @@ def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
         q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
         q, k, v = (x[(None,) * missing] for x in (q, k, v))
     attend = F.scaled_dot_product_attention
-    if is_differentiated_twice():
+    if is_beyond_fused_kernels():
         with sdpa_kernel(SDPBackend.MATH):
             output = attend(q, k, v, **options)
     else:

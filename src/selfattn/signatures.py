@@ -73,9 +73,9 @@ class Axes(NamedTuple):
         """Where each named axis is: counted from the end, behind those that
         vary in number.
         """
-        split = len(self.names) if self.some is None else self.some
         n = len(self.names)
-        return {a: i - n * (i >= split) for i, a in enumerate(self.names)}
+        split = n if self.some is None else self.some
+        return {a: i if i < split else i - n for i, a in enumerate(self.names)}
 
 
 class Plain(NamedTuple):

@@ -105,8 +105,6 @@ def races() -> Iterator[Race]:
         }
         for n, training in lean_sizes(1024, 4096):
             race = {"sdpa layer": full, "lsh_attention": ours}
-            if n == 16384:
-                race.pop("sdpa layer")
             race |= others(causal, layer)
             name = "causal" if causal else "full"
             yield Race(name, n, training, race, fair, layer=True)

@@ -35,7 +35,7 @@ class Visit(NamedTuple):
 
     @property
     def right(self) -> bool:
-        """Whether its name, the first if there are two, is of what was planted.
+        """Whether its name, of two the first, is of what was planted.
 
         Of two that were planted at once one will do.
         """
