@@ -2,6 +2,8 @@
 
 import json
 import re
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from types import SimpleNamespace
 
 import pytest
@@ -9,8 +11,9 @@ import torch
 
 from selfattn.measurements import measured
 from tools.measure import experiments
-from tools.measure.experiments.__main__ import run_all
-from tools.measure.provenance import as_json
+from tools.measure.experiments import __main__ as command
+from tools.measure.experiments.__main__ import place, run_all
+from tools.measure.provenance import RESULTS, ROOT, as_json
 
 CHAPTERS = experiments.chapters()
 
@@ -160,6 +163,40 @@ def test_what_was_broken_off_goes_on_from_there(tmp_path, capsys):
     assert asked == [(0, 0.1), (1, 0.1), (0, 0.3), (0, 0.3), (1, 0.3)]
     assert [run["right"] for run in runs] == [0.1, 1.1, 0.3, 1.3]
     assert runs == [json.loads(x) for x in kept.read_text().splitlines()]
+
+
+def test_make_experiments_runs_every_chapter(monkeypatch):
+    """It once named none, and was told so by its own parser."""
+    written = []
+
+    def write(chapter, mapped):
+        (came,) = mapped(abs, [-3])
+        written.append((chapter, came))
+        return RESULTS / f"{chapter}.json"
+
+    monkeypatch.setattr(command, "write", write)
+    made = (ROOT / "Makefile").read_text("utf-8")
+    (words,) = re.findall(r"-m tools\.measure\.experiments(.*)\n", made)
+    command.main(words.split())
+    assert written == [(chapter, 3) for chapter in CHAPTERS]
+
+
+def test_several_at_once_come_to_the_same(tmp_path):
+    experiment = experiments.load("devices")
+    few = SimpleNamespace(
+        SEEDS=(3, 1), SETTINGS=[experiment.SMALLEST], run=experiment.run
+    )
+    alone = run_all(few, tmp_path / "alone.jsonl")
+    with ProcessPoolExecutor(2, get_context("spawn")) as several:
+        assert run_all(few, tmp_path / "two.jsonl", several.map) == alone
+
+
+def test_what_is_kept_is_of_the_package_as_it_is(monkeypatch, tmp_path):
+    experiment = experiments.load("masks")
+    before = place(experiment)
+    (tmp_path / "new.py").write_text("")
+    monkeypatch.setattr(command, "PACKAGE", tmp_path)
+    assert place(experiment) != before
 
 
 def test_an_unknown_chapter_is_told_which_there_are():
