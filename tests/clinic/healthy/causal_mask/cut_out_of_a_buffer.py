@@ -10,8 +10,8 @@ class CausalBias(nn.Module):
         bias = torch.tril(torch.ones(block_size, block_size))
         self.register_buffer("bias", bias, persistent=False)
 
-    def forward(self, nd, ns):
-        return self.bias[ns - nd : ns, :ns]
+    def forward(self, n_new, n_all):
+        return self.bias[n_all - n_new : n_all, :n_all]
 
 
 PATIENT = CausalBias()
@@ -21,5 +21,5 @@ FACTS = {
     "arguments": 2,
     "longest": 64,
 }
-INPUTS = {"nd": "int n", "ns": "int n+3"}
-OTHER_INPUTS = [{"nd": "int n", "ns": "int n"}]
+INPUTS = {"n_new": "int n", "n_all": "int n+3"}
+OTHER_INPUTS = [{"n_new": "int n", "n_all": "int n"}]

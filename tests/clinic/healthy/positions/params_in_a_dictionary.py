@@ -15,7 +15,7 @@ def apply(params, inputs):
     table = params["pos_embedding"].to(inputs.dtype)
     length = inputs.shape[-2]
     hot = one_hot(torch.arange(length), num_classes=table.shape[0])
-    rows = torch.einsum("nt,td->nd", hot.to(table.dtype), table)
+    rows = torch.einsum("np,pf->nf", hot.to(table.dtype), table)
     return inputs + rows.unsqueeze(0)
 
 

@@ -8,10 +8,10 @@ def masked_softmax(vector, mask):
     # the largest of what is seen; 0 where there is nothing to see
     top = vector.masked_fill(~mask, float("-inf")).amax(-1, keepdim=True)
     top = top.nan_to_num(neginf=0.0)
-    numer = torch.exp((vector - top).masked_fill(~mask, 0.0)) * seen
-    denom = numer.sum(dim=-1, keepdim=True)
-    denom = denom + (denom == 0).to(denom.dtype)
-    return numer / denom
+    powers = torch.exp((vector - top).masked_fill(~mask, 0.0)) * seen
+    total = powers.sum(dim=-1, keepdim=True)
+    total = total + (total == 0).to(total.dtype)
+    return powers / total
 
 
 PATIENT = masked_softmax
