@@ -61,7 +61,7 @@ def others(causal: bool) -> dict[str, Callable[..., Tensor]]:
         )
 
         # Its kernel is another one: softmax on both sides. Causally it is
-        # exact only with buckets of one, at 26 times the memory: left out.
+        # exact only with buckets of one, at 100 times the bytes: left out.
         if not causal:
             found["linear-attention-transformer"] = lat.linear_attn
     except ImportError:
