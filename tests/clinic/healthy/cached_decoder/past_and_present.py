@@ -59,16 +59,14 @@ class Transformer(nn.Module):
         )
         self.ln_f = nn.LayerNorm(hparams.n_embd)
 
-    def forward(self, inputs_embeds, past=None):
+    def forward(self, x, past=None):
         if past is None:
             past_length, past = 0, [None] * len(self.h)
         else:
             past_length = past[0].size(-2)
-        end = past_length + inputs_embeds.size(1)
-        position_ids = torch.arange(
-            past_length, end, device=inputs_embeds.device
-        )
-        h = inputs_embeds + self.wpe(position_ids)
+        end = past_length + x.size(1)
+        position_ids = torch.arange(past_length, end, device=x.device)
+        h = x + self.wpe(position_ids)
         presents = []
         for block, layer_past in zip(self.h, past, strict=True):
             h, present = block(h, layer_past)
@@ -82,4 +80,4 @@ FACTS = {
     "longest": 32,
     "call": lambda model, x, cache: model(x, past=cache),
 }
-INPUTS = {"inputs_embeds": "b n 8"}
+INPUTS = {"x": "b n 8"}
