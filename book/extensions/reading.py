@@ -120,11 +120,20 @@ def make_card(app: Sphinx, entry: nodes.list_item) -> None:
     target = link["refuri"].partition("#")[0]
     known, address = app.env.reading_minutes, app.builder.get_target_uri
     found = [name for name in known if address(name).endswith(target)]
+    for name in found[:1]:
+        link[:0] = number(app, name)
     needs = list(entry.findall(nodes.emphasis))
     if found and needs:
         told = nodes.inline(classes=["card-minutes"])
         told += nodes.Text(f"{known[found[0]]} minutes")
         entry[0] += [nodes.Text(" "), told]
+
+
+def number(app: Sphinx, name: str) -> list[nodes.Node]:
+    """What stands before a chapter's title: in the contents, so here."""
+    counted = app.env.toc_secnumbers.get(name, {}).get("", ())
+    told = ".".join(map(str, counted)) + app.config.html_secnumber_suffix
+    return [nodes.inline("", told, classes=["section-number"])] * bool(counted)
 
 
 def without_a_clone(root: Path) -> nodes.paragraph:

@@ -6,6 +6,7 @@ from guards.site_files import parse
 
 
 def test_a_chapter_is_called_the_same_wherever_it_is_named(site):
+    """Its number is a part of its name: whoever is told "chapter 3" counts."""
     titles = {}
     for path in (site / "book").rglob("*.html"):
         page = parse(path)
@@ -20,6 +21,23 @@ def test_a_chapter_is_called_the_same_wherever_it_is_named(site):
     assert len(listed) > 10
     for link in listed:
         assert link.get_text() == titles[link["href"]]
+    menu = home.select("nav.bd-links .caption ~ .nav a")
+    for link in menu:
+        assert link.get_text() == titles[link["href"]]
+
+
+def test_every_chapter_has_a_number_and_a_card_in_the_order_of_the_book(site):
+    """The one on several devices had no card."""
+    home = parse(site / "book" / "intro.html")
+    listed = home.select("#the-way-through-the-book li > p > a:first-child")
+    menu = home.select("nav.bd-links .caption ~ .nav a")
+    chapters = [link["href"] for link in menu if link.text[0].isdigit()]
+    assert [link["href"] for link in listed][: len(chapters)] == chapters
+    numbers = [
+        int(link.text.split(".")[0]) for link in listed if "." in link.text
+    ]
+    assert numbers == list(range(1, len(chapters) + 1))
+    assert len(chapters) > 20
 
 
 def test_a_phone_shows_every_column_of_the_notation(site_url, new_page):

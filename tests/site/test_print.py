@@ -142,7 +142,7 @@ def test_a_bookmark_keeps_the_spaces_of_a_heading_in_two_lines(site_url, page):
     heads = headings(page)
     spell_out(reader, heads)
     titles = [one.title for one in reader.outline if isinstance(one, dict)]
-    assert titles == heads[:1] == ["Telling attention where things are"]
+    assert titles == heads[:1] == ["6. Telling attention where things are"]
     found = bookmarks(reader.root_object["/Outlines"])
     assert {"By hand: from counting to waves", "Try it"} <= {
         one["/Title"] for one in found
