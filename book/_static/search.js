@@ -11,6 +11,7 @@
     [/\bgqa\b/g, " gqa grouped "],
     [/\bflashattention\b/g, " flash attention "],
     [/dₖ/g, "d_k"],
+    [/^(?:get|download)\b/g, " install "],
   ];
   // Where a thing is asked, repeated or argued about is not where it is told.
   const ASIDE = new RegExp("^(predict|fix|build|summary|exercises|try it"
@@ -42,13 +43,15 @@
     const words = wordsOf(section.text);
     const count = new Map();
     for (const word of words) count.set(word, (count.get(word) ?? 0) + 1);
-    const title = wordsOf(section.title);
+    const [, number, name] = /^(\d+)?(?:\. )?(.*)/.exec(section.title);
+    const title = wordsOf(name);
     const [first, second] = title;
+    const called = number ? ["chapter", number] : [];
     return { ...section, place, count, length: words.length,
-      titleWords: new Set(title),
+      titleWords: new Set([...called, ...title]),
       // "The softmax, and how it breaks"; "Turn instead of add: RoPE".
       subjects: new Set([/^(the|a|an)$/.test(first) ? second : first,
-        ...wordsOf(section.title.split(": ")[1] ?? "")]),
+        ...wordsOf(name.split(": ")[1] ?? "")]),
       chapterWords: new Set(wordsOf(section.chapter)),
       strongWords: new Set(wordsOf(section.strong)),
       explained: section.terms.map((term) => new Set(wordsOf(term))) };

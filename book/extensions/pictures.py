@@ -4,10 +4,10 @@ Without a width and a height the text below a picture jumps down when the
 picture arrives. A picture may be denser than the page: it says so itself, in
 dots an inch. One that says where its panels part is shown in as many pieces,
 side by side where they fit and below each other on a phone; another that is
-too wide for a phone is marked, so that custom.css can let it scroll instead
-of making its labels too small to read. A drawing of `selfattn.plots.drawing`
-becomes part of the page, so that it has the page's colours, in the light and
-in the dark.
+too wide for a phone is marked, with its width, so that custom.css can let it
+scroll instead of making its labels too small to read. A drawing of
+`selfattn.plots.drawing` becomes part of the page, so that it has the page's
+colours, in the light and in the dark.
 """
 
 import struct
@@ -20,7 +20,7 @@ import imagesize
 from docutils import nodes
 
 DRAWING = 'class="drawing"'
-WIDE = 600  # pixels of the page: more, and a phone makes its labels too small
+WIDE = 440  # pixels of the page: more, and a phone makes its labels too small
 DOTS = 100  # an inch of the page; a picture may have more
 METRE = 0.0254  # an inch
 HIDDEN = ' aria-hidden="true"'
@@ -109,12 +109,13 @@ def visit_image(self, node):
     told = tuple(round(pixels / dense) for pixels in size)
     still = "lab-still" in node["classes"]
     pieces = [] if still else panels(path, size[0])
-    if told[0] > WIDE and not pieces:
+    is_wide = told[0] > WIDE and not pieces
+    if is_wide:
         node["classes"].append("wide")
     type(self).visit_image(self, node)
-    image = self.body[-1].replace(
-        "<img ", '<img width="{}" height="{}" '.format(*told), 1
-    )
+    tells = '<img width="{}" height="{}" '.format(*told)
+    tells += f'style="--natural:{told[0]}" ' * is_wide
+    image = self.body[-1].replace("<img ", tells, 1)
     self.body[-1] = in_pieces(image, pieces, dense) if pieces else image
 
 

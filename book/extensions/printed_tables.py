@@ -4,7 +4,8 @@ A notebook's output is text, and stays so in the notebook. On the page, one
 that is tensors and nothing else becomes tables, and so do lines that fall
 into the same columns, of which one holds numbers: digits under digits, wide
 ones scroll, and ``printed-tables.js`` shades, sorts and copies them. The cells
-are the text's own words; whatever does not fit stays text.
+are the text's own words; whatever does not fit stays text, in smaller letters
+if with them its lines fit into the page's.
 """
 
 import re
@@ -25,6 +26,7 @@ GAP = re.compile(r" {2,}")
 SMALL = 8  # rows and columns of what can be shaded
 WIDEST = 16  # columns of a tensor that fit
 LEAST = 3  # lines of what is called a table
+LINE, LONG = 82, 96  # letters in a line of the page; and in one of small ones
 Rows = list[list[str]]
 
 
@@ -188,6 +190,10 @@ def draw(app: Sphinx, document: nodes.document, name: str) -> None:
                 new[-1].rawsource = part
         if new:
             text.parent.replace(text, new)
+        elif (
+            LINE < max(map(len, text.astext().splitlines()), default=0) <= LONG
+        ):
+            text["classes"].append("long-lines")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -9,6 +9,8 @@ browser to fetch nothing from elsewhere.
 import shutil
 from pathlib import Path
 
+from markupsafe import Markup
+
 TEMPLATES = Path(__file__).parent / "templates"
 
 # Inline scripts set the theme before the first paint, KaTeX sets inline
@@ -66,6 +68,12 @@ def let_scripts_wait(app, pagename, templatename, context, doctree):
             script.attributes.setdefault("defer", "defer")
 
 
+def number_paper(app, pagename, templatename, context, doctree):
+    """On paper a chapter has its number, too."""
+    if "pagetitle" in context:
+        context["pagetitle"] = Markup(context["title"]).striptags()
+
+
 def delete_unused(app, exception):
     """Nothing that no page asks for is published."""
     if exception or app.builder.format != "html":
@@ -88,6 +96,7 @@ def setup(app):
     app.connect("config-inited", put_templates_first)
     app.connect("html-page-context", add_content_policy)
     app.connect("html-page-context", let_scripts_wait, priority=900)
+    app.connect("html-page-context", number_paper, priority=900)
     # After the theme's own last steps, which write some of these files.
     app.connect("build-finished", delete_unused, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -83,3 +83,25 @@ def test_where_nothing_hovers_the_buttons_are_always_there(copying):
     assert visible(button) == 1
     box = button.bounding_box()
     assert min(box["width"], box["height"]) >= 24
+
+
+@pytest.mark.parametrize("has_touch", [True, False])
+def test_on_a_phone_the_button_covers_no_code(copying, has_touch):
+    """A line that goes on to the right ran under it."""
+    page = copying(
+        "dot_product",
+        viewport={"width": 360, "height": 740},
+        has_touch=has_touch,
+        is_mobile=has_touch,
+    )
+    for cell in page.locator("div.cell_input div.highlight").all()[:5]:
+        button = cell.locator(BUTTON).bounding_box()
+        last = cell.locator("pre").evaluate(
+            """(e) => {
+              const range = document.createRange();
+              range.selectNodeContents(e);
+              return range.getBoundingClientRect().bottom + scrollY;
+            }"""
+        )
+        top = button["y"] + page.evaluate("scrollY")
+        assert top >= last - 1

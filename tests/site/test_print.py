@@ -71,7 +71,8 @@ def test_solutions_stand_last_on_paper_and_back_on_the_screen(site_url, page):
     texts = [text.strip("#") for text in heads.all_text_contents()]
     first = texts.index("Solutions")
     assert texts[first:].count("Solution") == texts.count("Solution") >= 3
-    exercises = texts[first + 1 :: 2]
+    exercises = [text for text in texts[first + 1 :] if text != "Solution"]
+    assert exercises[0] == "Try it"  # its answers are no solution's
     assert exercises == [text for text in texts[:first] if text in exercises]
     page.emulate_media(media="screen")
     expect(article.locator(".solutions-on-paper")).to_have_count(0)
@@ -101,6 +102,7 @@ def test_the_title_stands_above_the_text_and_in_line_with_it(
     page.emulate_media(media="print")
     title = page.locator("#jb-print-docs-body h1").bounding_box()
     minutes = page.locator("article .reading-time").bounding_box()
+    assert page.locator("#jb-print-docs-body h1").inner_text()[:3] == "3. "
     assert title["y"] + title["height"] <= minutes["y"]
     assert title["x"] == minutes["x"]
     assert title["height"] < 2 * minutes["height"] + 10
@@ -115,6 +117,32 @@ def test_no_sentence_has_a_tests_name_in_it_on_paper(site_url, page):
     page.goto(f"{site_url}book/claims.html")
     page.emulate_media(media="print")
     assert page.locator("table .claim-test").first.is_visible()
+
+
+def test_what_is_folded_on_paper_is_told_where_it_stands(site_url, page):
+    """And what is open on paper has no mark of what can be opened."""
+    page.goto(f"{site_url}book/scaling.html")
+    page.emulate_media(media="print")
+    claims = page.locator("details.claims-box > summary").first
+    after = claims.evaluate("(e) => getComputedStyle(e, '::after').content")
+    assert after == '": see the page of claims"'
+    marked = page.locator("article summary").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).listStyleType)"
+    )
+    assert {*marked} == {"none"}
+
+
+def test_a_card_is_whole_on_paper(site_url, page):
+    """Every third stood on two pages, its title on the one before."""
+    content = printed(page, f"{site_url}book/intro.html")
+    texts = [
+        one.extract_text() for one in PdfReader(io.BytesIO(content)).pages
+    ]
+    titles = re.findall(r"^\d+\. .+", "\n".join(texts), re.MULTILINE)
+    assert len(titles) > 20
+    for text in texts:
+        cards = len(re.findall(r"^\d+\. ", text, re.MULTILINE))
+        assert cards == len(re.findall(r"^\d+ minutes", text, re.MULTILINE))
 
 
 # Lines of code that go on in the next line of the paper.

@@ -168,3 +168,20 @@ def test_on_a_phone_a_wide_table_scrolls_and_without_a_script_it_stands(
     bare.goto(f"{site_url}book/bench.html")
     assert bare.locator("table.printed td").first.is_visible()
     assert bare.locator(".printed-tools").count() == 0
+
+
+# Printed lines that fall into columns, and are longer than their place.
+BROKEN = """() => [...document.querySelectorAll(".long-lines pre")]
+  .filter((e) => !e.closest("details"))
+  .filter((e) => {
+    e.style.whiteSpace = "pre";
+    return e.scrollWidth > e.clientWidth;
+  }).map((e) => e.textContent.slice(0, 60))"""
+
+
+@pytest.mark.parametrize("name", ["bench", "positions", "devices"])
+def test_a_line_that_is_little_too_long_is_not_broken(site_url, page, name):
+    """The last word of each line of a table stood in a line of its own."""
+    page.goto(f"{site_url}book/{name}.html")
+    assert page.locator(".cell_output .long-lines pre").count() > 0
+    assert page.evaluate(BROKEN) == []

@@ -21,11 +21,14 @@ EXPLAINED = {
     "how does flash attention work": "efficient/flash.html#",
     "how to use several GPUs": "devices.html#",
     "install doctor": "intro.html#the-doctor",
+    "get the doctor": "intro.html#the-doctor",
     "locality sensitive hashing": "efficient/reformer.html#",
     "multi-head attention": "multihead.html#multi-head-attention",
     "all-to-all": "devices.html#",
     "debug my attention code": "doctor.html#",
     "pdf": "intro.html#how-to-use-it",
+    "chapter 3": "scaling.html#",
+    "second head": "multihead.html#",
 }
 
 

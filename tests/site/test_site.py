@@ -268,6 +268,30 @@ def test_panels_stand_side_by_side_and_on_a_phone_in_a_column(
     assert now / wide[0] == pytest.approx(scale, rel=0.01)
 
 
+# The smallest letters of the figures have eight points of 1/72 inch, at a
+# hundred pixels an inch: how many pixels are they on this page?
+SMALLEST = """(all) => all.map((image) => image.clientWidth
+  / Number(image.getAttribute("width")) * 8 * 100 / 72)"""
+
+
+@pytest.mark.parametrize("name", ["dot_product", "cost", "efficient/reformer"])
+def test_a_phone_can_read_the_letters_of_a_single_figure(
+    site_url, new_page, name
+):
+    """Shrunk to the phone's width they had six pixels."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/{name}.html")
+    page.evaluate(
+        "document.querySelectorAll('details').forEach((e) => e.open = true)"
+    )
+    single = page.locator(".cell_output > img:not(.lab-still)[width]")
+    sizes = single.evaluate_all(SMALLEST)
+    assert len(sizes) > 2
+    assert min(sizes) >= 9.9
+    for around in single.locator("..").all():
+        assert around.bounding_box()["width"] <= 340
+
+
 def test_wide_pictures_and_numbered_formulas_on_a_phone(site_url, new_page):
     page = new_page(viewport={"width": 360, "height": 740})
     page.goto(site_url + "book/multihead.html")
