@@ -1,7 +1,8 @@
 """How blocks are called, and what can be read off one."""
 
 import copy
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +14,11 @@ from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.doctor.probes import numbers
 
+ORDERS = {
+    "pre": "before their sublayers",
+    "post": "behind the sums",
+    "sandwich": "before and behind each sublayer",
+}
 FACTS = {
     "norms": Fact(
         "the names of its norms, in the order of the sublayers",
@@ -36,10 +42,7 @@ FACTS = {
     "dropout": Fact(
         "the share of what it drops in training", saying=sayings.SHARE
     ),
-    "order": Fact(
-        "where the norms stand",
-        {"pre": "before their sublayers", "post": "behind the sums"},
-    ),
+    "order": Fact("where the norms stand", ORDERS),
     "layout": Fact(
         "the axes of x",
         {"BND": "batch, tokens, features", "NBD": "tokens first"},
@@ -94,6 +97,31 @@ def read(thing: Any, mask_names: Sequence[str]) -> Reading:
         seen["mask"] = "keep"
     lacks = {} if names else {"mask": "it takes none"}
     return Reading(seen, lacks=lacks)
+
+
+def as_wanted(
+    call: Callable[..., object], masks: dict[str, Tensor], batch: int
+) -> object:
+    """What a call gives that takes masks of ours, (n, n_k), by these names.
+
+    If it cannot take one for all texts, it is given one for each, and if not
+    that, one for each with an axis for heads.
+    """
+    trouble: Exception | None = None
+    for axes in ((), (batch,), (batch, 1)) if masks else ((),):
+        try:
+            return call(
+                **{n: m.expand(*axes, *m.shape) for n, m in masks.items()}
+            )
+        except Exception as error:
+            trouble = trouble or error
+    raise trouble or ValueError
+
+
+def needs(thing: Any, name: Any) -> bool:
+    """Whether an argument must be given."""
+    listed = inspect.signature(thing.forward).parameters
+    return name in listed and listed[name].default is inspect.Parameter.empty
 
 
 def called(

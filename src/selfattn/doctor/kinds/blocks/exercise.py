@@ -34,6 +34,10 @@ class Ordered(Protocol):
     def pre(self) -> bool:
         """Whether they stand before the sublayers."""
 
+    @property
+    def apart(self) -> bool:
+        """Whether the sublayers stand side by side."""
+
 
 def by_plan(
     parts: Ordered,
@@ -66,13 +70,18 @@ def of_parts(
         words: for "both" or "all three" sublayers, and for what a mask is.
     """
     sublayers, mask = words
-    usual = joining.plan(len(parts.norms))
+    usual = replace(joining.plan(len(parts.norms)), apart=parts.apart)
     known = joining.ENCODER if len(parts.norms) == 2 else joining.DECODER
+    if parts.apart:
+        # Those who know a block's mistakes join one sublayer after the other.
+        known, mistakes = joining.SIDE_BY_SIDE, ()
 
     def answer(change: Callable[[Plan], Plan]) -> Callable[..., Tensor]:
         return partial(by_plan, parts, change(usual))
 
     order = "x + sublayer(norm(x))" if parts.pre else "norm(x + sublayer(x))"
+    if parts.apart:
+        order = "x + attention(norm(x)) + network(norm(x))"
     return Exercise(
         kind,
         asks=f"{order}, for {sublayers} sublayers",

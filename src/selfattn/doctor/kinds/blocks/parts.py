@@ -1,23 +1,20 @@
 """The parts of a block that somebody else wrote, found and made callable."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.blocks import flat
-from selfattn.doctor.kinds.blocks.calling import called
+from selfattn.doctor.kinds.blocks import flat, wrapped
 from selfattn.doctor.kinds.blocks.recording import (
     meaning_of,
     played,
     recorded,
 )
-from selfattn.doctor.kinds.mask_meanings import as_meant
-from selfattn.doctor.patient import Facts, handed, parameters
-from selfattn.masks import causal_mask
+from selfattn.doctor.patient import Facts
 
 MASKS = ("mask", "attn_mask", "attention_mask", "src_mask")
 
@@ -36,27 +33,61 @@ def part(block: nn.Module, named: Any) -> nn.Module:
     return found
 
 
-def norms(block: nn.Module, facts: Facts, n: int) -> tuple[nn.Module, ...]:
-    """The norms of a block, one for each sublayer.
+class Norms(NamedTuple):
+    """The norms of a block, and where they stand."""
+
+    each: tuple[nn.Module, ...]  # one for each sublayer
+    behind: tuple[nn.Module | None, ...]  # a second one, for what it says
+    pre: bool  # the first before the sublayer, or behind the sum
+    apart: bool = False  # the sublayers side by side
+
+
+def norms(block: nn.Module, facts: Facts, n: int) -> Norms:
+    """The norms of a block of n sublayers.
 
     Raises:
         UnclearError: if they are not told, and not as many can be found.
     """
-    named = facts.get("norms")
+    named, order = facts.get("norms"), facts["order"]
+    found = [part(block, x) for x in named] if named else found_norms(block)
+    wanted = {"sandwich": (2 * n,), "parallel": (1, n)}.get(order, (n,))
+    if len(found) not in wanted:
+        raise UnclearError(
+            f"A block of this kind has {wanted[-1]} norms, but I find "
+            f"{len(found)}. Say norms=[…], their names in the order of the "
+            "sublayers, or order=…, where they stand."
+        )
+    if order == "sandwich":
+        return Norms(tuple(found[::2]), tuple(found[1::2]), True)
+    each = tuple(found) if len(found) == n else (found[0],) * n
+    return Norms(each, (None,) * n, order != "post", order == "parallel")
+
+
+def found_norms(block: nn.Module) -> list[nn.Module]:
+    """The norms of a block, but for those inside its attentions."""
     inside = tuple(f"{name}." for name in attentions(block))
-    found = [
+    return [
         module
         for name, module in block.named_modules()
         if is_norm(module) and not name.startswith(inside)
     ]
-    if named:
-        found = [part(block, name) for name in named]
-    if len(found) != n:
-        raise UnclearError(
-            f"A block of this kind has {n} norms, but I find {len(found)}. "
-            "Say norms=[…], their names in the order of the sublayers."
-        )
-    return tuple(found)
+
+
+def seen_order(block: nn.Module, n: int, orders: Sequence[str]) -> list[str]:
+    """In which orders n sublayers can have as many norms as there are."""
+    counts = {"parallel": 1, "sandwich": 2 * n}
+    found = len(found_norms(block))
+    fit = [order for order in orders if counts.get(order) == found]
+    return fit or ["pre", "post"]
+
+
+def normed(
+    sublayer: Callable[..., Tensor], norm: nn.Module | None
+) -> Callable[..., Tensor]:
+    """A sublayer, and a norm of what it says if there is one."""
+    if norm is None:
+        return sublayer
+    return lambda *given, **named: norm(sublayer(*given, **named))
 
 
 def is_norm(module: nn.Module) -> bool:
@@ -65,9 +96,9 @@ def is_norm(module: nn.Module) -> bool:
 
 
 def network(
-    block: nn.Module, facts: Facts, d_model: int = 0
+    block: nn.Module, facts: Facts, d_model: int, norm: nn.Module
 ) -> Callable[[Tensor], Tensor]:
-    """The feed-forward network of a block.
+    """The feed-forward network of a block, whose norm may stand in it.
 
     Raises:
         UnclearError: if it is not told and cannot be found.
@@ -85,6 +116,9 @@ def network(
     lying = flat.network(block, facts, d_model)
     if lying is not None:
         return lying
+    inside = wrapped.network(block, norm, d_model)
+    if inside is not None:
+        return inside
     raise UnclearError(
         "I cannot find the feed-forward network. Say feed_forward=…, its "
         "name in the block, or flat_feed_forward=(first, bend, last)."
@@ -94,7 +128,8 @@ def network(
 def attentions(block: nn.Module) -> dict[str, nn.Module]:
     """The attentions of a block by their names.
 
-    If none is called so, they are what is neither norm nor network.
+    If none is called so, they are what is neither norm nor network; and if
+    there is no such part, they lie further down.
     """
     large = {
         name: child
@@ -106,7 +141,8 @@ def attentions(block: nn.Module) -> dict[str, nn.Module]:
         for name, child in large.items()
         if "att" in f"{name} {type(child).__name__}".lower()
     }
-    return named or {n: x for n, x in large.items() if may_attend(n, x)}
+    named = named or {n: x for n, x in large.items() if may_attend(n, x)}
+    return named or wrapped.attentions(block)
 
 
 def may_attend(name: str, child: nn.Module) -> bool:
@@ -127,8 +163,8 @@ def width(norm: nn.Module) -> int:
 
 
 def callable_attention(
-    block: nn.Module,
     module: nn.Module,
+    call: Callable[..., object],
     facts: Facts,
     d_model: int,
     across: bool = False,
@@ -140,34 +176,9 @@ def callable_attention(
     """
     if isinstance(module, nn.MultiheadAttention):
         return partial(of_torch, module)
-    call = partial(called_plainly, facts=facts)
-    seen = recorded(block, module, call, d_model, across)
-    if seen is not None:
-        told = facts["mask"]
-        meaning = meaning_of(module, seen, told, d_model, across)
-        return played(module, seen, meaning)
-
-    def attend(
-        x: Tensor, context: Tensor | None = None, mask: Tensor | None = None
-    ) -> Tensor:
-        given: dict[str, Any] = {}
-        if mask is not None:
-            given = named_mask(module, mask, facts["mask"], x.dtype)
-        others = () if context is None else (context,)
-        output = handed(module, x, *others, **given)
-        return output[0] if isinstance(output, tuple) else output
-
-    return attend
-
-
-def called_plainly(
-    block: nn.Module, x: Tensor, *others: Tensor, facts: Facts
-) -> object:
-    """Call a block without a mask, but for one that it must be told."""
-    own = facts.get("own_mask")
-    past = causal_mask(x.shape[1], x.shape[1])
-    given = {own: as_meant(past, facts["mask"], x.dtype)} if own else {}
-    return called(block, facts, x, *others, **given)
+    seen = recorded(module, call, d_model, across)
+    meaning = meaning_of(module, seen, facts["mask"], d_model, across)
+    return played(module, seen, meaning)
 
 
 def of_torch(
@@ -183,13 +194,3 @@ def of_torch(
     blocked = None if mask is None else ~mask
     output = module(x, context, context, attn_mask=blocked, need_weights=False)
     return output[0] if module.batch_first else output[0].transpose(0, 1)
-
-
-def named_mask(
-    module: nn.Module, mask: Tensor, meaning: str, dtype: torch.dtype
-) -> dict[str, Tensor]:
-    """A mask of ours under a module's own name, as it means it."""
-    names = [n for n in MASKS if n in parameters(module.forward)]
-    if not names:
-        raise UnclearError("Its attention takes no mask that I know of.")
-    return {names[0]: as_meant(mask, meaning, dtype)}

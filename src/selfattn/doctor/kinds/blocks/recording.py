@@ -3,11 +3,13 @@
 import copy
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.kinds.blocks.calling import as_wanted, needs
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import parameters
 from selfattn.doctor.probes import numbers
@@ -27,16 +29,14 @@ class Roles(NamedTuple):
 
 
 def recorded(
-    block: nn.Module,
     part: nn.Module,
     call: Callable[..., object],
     d_model: int,
     across: bool,
-) -> Roles | None:
-    """The roles of a part's arguments; None if the block raises.
+) -> Roles:
+    """The roles of a part's arguments; by their names if the block raises.
 
     Args:
-        block: holds the part.
         part: a module of the block's.
         call: calls the block with x, and with a context if ``across``.
         d_model: how wide both are.
@@ -52,9 +52,9 @@ def recorded(
     hook = part.register_forward_pre_hook(note, with_kwargs=True)
     try:
         with torch.no_grad():
-            call(block, x, *others)
+            call(x, *others)
     except Exception:
-        return None  # what a block cannot do is seen when it is asked
+        pass  # what a block cannot do is seen when it is asked
     finally:
         hook.remove()
     return roles(part, *calls[0]) if calls else by_names(part)
@@ -114,13 +114,14 @@ def played(
         if seen.turned:
             texts = {n: t.transpose(0, 1) for n, t in texts.items()}
         given = {**copy.copy(seen.rest), **texts}
+        masks = {}
         if seen.mask is not None:
             given.pop(seen.mask, None)
             if mask is not None:
-                given[seen.mask] = as_meant(mask, meaning, x.dtype)
+                masks = {seen.mask: as_meant(mask, meaning, x.dtype)}
             elif needs(part, seen.mask):
                 given[seen.mask] = None
-        output = part(**given)
+        output: Any = as_wanted(partial(part, **given), masks, len(x))
         output = output[0] if isinstance(output, tuple) else output
         return output.transpose(0, 1) if seen.turned else output
 
@@ -161,9 +162,3 @@ def meaning_of(
         if moved == [False, True]:
             return meaning
     return told
-
-
-def needs(part: nn.Module, name: str) -> bool:
-    """Whether an argument must be given."""
-    listed = inspect.signature(part.forward).parameters
-    return name in listed and listed[name].default is inspect.Parameter.empty

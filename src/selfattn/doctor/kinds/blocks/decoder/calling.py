@@ -1,14 +1,18 @@
 """How a decoder block is called, and where its parts are."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.blocks import calling, parts
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
+from selfattn.doctor.kinds.blocks.recording import recorded
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.masks import causal_mask
@@ -39,7 +43,9 @@ FACTS = {
 }
 
 
-def names_of(block: nn.Module, facts: Facts) -> tuple[Any, Any]:
+def names_of(
+    block: nn.Module, facts: Facts, call: Callable[..., object], d_model: int
+) -> tuple[Any, Any]:
     """The names of the attentions to itself, and to the context.
 
     Raises:
@@ -47,6 +53,12 @@ def names_of(block: nn.Module, facts: Facts) -> tuple[Any, Any]:
     """
     found = parts.attentions(block)
     across = [n for n in found if any(word in n.lower() for word in CROSS)]
+    if len(across) != 1:
+        across = [
+            name
+            for name, part in found.items()
+            if recorded(part, call, d_model, across=True).context
+        ]
     own = [n for n in found if n not in across]
     names = facts.get("self_attention"), facts.get("cross_attention")
     if None in names:
@@ -66,23 +78,24 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
     Raises:
         UnclearError: if they are not told and cannot be found.
     """
-    names = names_of(block, facts)
     norms = parts.norms(block, facts, 3)
-    first, second, third = norms
-    d_model = parts.width(first)
+    first, second, third = norms.each
+    d_model, call = parts.width(first), adapt(block, facts)
+    names = names_of(block, facts, call, d_model)
     attend, cross = (
         parts.callable_attention(
-            block, parts.part(block, name), facts, d_model, across=True
+            parts.part(block, name), call, facts, d_model, across=True
         )
         for name in names
     )
-    network = parts.network(block, facts, d_model)
+    network = parts.network(block, facts, d_model, third)
+    behind = norms.behind
     return Parts(
-        attend,
-        cross,
-        network,
+        parts.normed(attend, behind[0]),
+        parts.normed(cross, behind[1]),
+        parts.normed(network, behind[2]),
         (first, second, third),
-        facts["order"] == "pre",
+        norms.pre,
         d_model,
     )
 
@@ -94,13 +107,16 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         x: Tensor, context: Tensor, mask: Tensor | None = None
     ) -> object:
         given = {}
+        name: Any = facts.get("mask_name")
+        if mask is None and calling.needs(thing, name):
+            mask = x.new_ones(x.shape[1], context.shape[1], dtype=torch.bool)
         if mask is not None:
-            meant = as_meant(mask, facts["mask"], x.dtype)
-            given[facts["mask_name"]] = meant
+            given[name] = as_meant(mask, facts["mask"], x.dtype)
         if facts.get("own_mask"):
             past = causal_mask(x.shape[1], x.shape[1])
             given[facts["own_mask"]] = as_meant(past, facts["mask"], x.dtype)
-        return calling.called(thing, facts, x, context, **given)
+        call = partial(calling.called, thing, facts, x, context)
+        return calling.as_wanted(call, given, len(x))
 
     return block
 
@@ -108,6 +124,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 def read(thing: Any, told: Facts) -> Reading:
     """As for encoder blocks; and whether it must be told what is causal."""
     seen = calling.read(thing, MASKS)
+    orders = parts.seen_order(thing, 3, [*calling.ORDERS])
+    seen = replace(seen, candidates={"order": orders})
     names = parameters(thing.forward)
     own = [n for n in ("tgt_mask", "causal_mask", "trg_mask") if n in names]
     return seen.with_facts(own_mask=own[0]) if own else seen

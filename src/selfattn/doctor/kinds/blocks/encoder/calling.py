@@ -1,8 +1,11 @@
 """How an encoder block is called, and where its parts are."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
@@ -15,12 +18,17 @@ from selfattn.doctor.patient import Facts
 FACTS = {
     "attention": Fact("the name of its attention", saying=sayings.NAME),
     **calling.FACTS,
+    "order": Fact(
+        "where the norms stand",
+        {**calling.ORDERS, "parallel": "before sublayers side by side"},
+    ),
 }
 
 
 def parts_of(block: nn.Module, facts: Facts) -> Parts:
     """The parts of a block that somebody else wrote."""
-    first, second = parts.norms(block, facts, 2)
+    norms = parts.norms(block, facts, 2)
+    first, second = norms.each
     d_model = parts.width(first)
     found = parts.attentions(block)
     name = facts.get("attention") or (
@@ -29,7 +37,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
     flat_one = None if name else flat.attention(block, facts)
     if name:
         attention = parts.callable_attention(
-            block, parts.part(block, name), facts, d_model
+            parts.part(block, name), adapt(block, facts), facts, d_model
         )
     elif flat_one is not None:
         attention = flat_one
@@ -39,12 +47,14 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
             "Say attention=…, its name in the block, or flat_attention=(q, k, "
             "v, out), if its maps lie in the block."
         )
+    network = parts.network(block, facts, d_model, second)
     return Parts(
-        attention,
-        parts.network(block, facts, d_model),
+        parts.normed(attention, norms.behind[0]),
+        parts.normed(network, norms.behind[1]),
         (first, second),
-        facts["order"] == "pre",
+        norms.pre,
         d_model,
+        norms.apart,
     )
 
 
@@ -53,14 +63,19 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 
     def block(x: Tensor, mask: Tensor | None = None) -> object:
         given = {}
+        name: Any = facts.get("mask_name")
+        if mask is None and calling.needs(thing, name):
+            mask = x.new_ones(x.shape[1], x.shape[1], dtype=torch.bool)
         if mask is not None:
-            meant = as_meant(mask, facts["mask"], x.dtype)
-            given[facts["mask_name"]] = meant
-        return calling.called(thing, facts, x, **given)
+            given[name] = as_meant(mask, facts["mask"], x.dtype)
+        call = partial(calling.called, thing, facts, x)
+        return calling.as_wanted(call, given, len(x))
 
     return block
 
 
 def read(thing: Any, told: Facts) -> Reading:
     """What can be read off a block, and the name of its mask."""
-    return calling.read(thing, parts.MASKS)
+    seen = calling.read(thing, parts.MASKS)
+    orders = parts.seen_order(thing, 2, [*FACTS["order"].options])
+    return replace(seen, candidates={"order": orders})

@@ -17,6 +17,7 @@ class Parts(NamedTuple):
     norms: tuple[Layer, Layer]
     pre: bool  # the norms before their sublayers, or behind the sum
     d_model: int
+    apart: bool = False  # the sublayers side by side
 
     def layers(self, x, mask=None):
         """The sublayers, each a function of x alone."""
@@ -24,8 +25,10 @@ class Parts(NamedTuple):
 
 
 def encoder_block(parts, x, mask=None):
-    """Attention, then the feed-forward network, each added and normed."""
+    """Attention and the feed-forward network, each added and normed."""
     attend = partial(parts.attention, mask=mask)
     first, second = parts.norms
+    if parts.apart:
+        return x + attend(first(x)) + parts.feed_forward(second(x))
     h = add(x, attend, first, parts.pre)
     return add(h, parts.feed_forward, second, parts.pre)
