@@ -198,8 +198,9 @@ class Odd(nn.Module):
 
 
 def test_parts_may_be_named():
+    """Its attention and norms are found inside; its network is not."""
     lost = examine(Odd(), kind="encoder-block", time_limit=None)
-    assert "Say attention=" in lost.question
+    assert "Say feed_forward=" in lost.question
     named = {"attention": "inside.attn", "norms": ["inside.ln_1"]}
     lost = examine(Odd(), kind="encoder-block", time_limit=None, **named)
     assert not lost.passed

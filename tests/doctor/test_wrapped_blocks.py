@@ -197,7 +197,7 @@ def test_a_norm_that_a_sandwich_lacks_is_missed():
         order="sandwich",
         time_limit=None,
     )
-    assert not report.passed and report.findings, report
+    assert report.mistake is None and len(report.findings) > 3, report
 
 
 def test_a_block_with_three_norms_is_asked_where_they_stand():
