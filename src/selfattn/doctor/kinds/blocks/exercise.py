@@ -16,6 +16,7 @@ from selfattn.doctor.deviations.design import pairs, singles
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kinds.blocks import joining
 from selfattn.doctor.kinds.blocks.joining import Plan
+from selfattn.doctor.kinds.blocks.parallel import SIDE_BY_SIDE
 from selfattn.doctor.probes import Probe
 
 
@@ -74,7 +75,7 @@ def of_parts(
     known = joining.ENCODER if len(parts.norms) == 2 else joining.DECODER
     if parts.apart:
         # Those who know a block's mistakes join one sublayer after the other.
-        known, mistakes = joining.SIDE_BY_SIDE, ()
+        known, mistakes = SIDE_BY_SIDE, ()
 
     def answer(change: Callable[[Plan], Plan]) -> Callable[..., Tensor]:
         return partial(by_plan, parts, change(usual))

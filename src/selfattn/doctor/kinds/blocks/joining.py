@@ -193,16 +193,6 @@ def side_by_side():
 
 
 @mistake
-def one_after_the_other():
-    """The second sublayer sees what the first one found, and should not.
-
-    Cause: x = x + attention(norm(x)), and then x + network(norm(x)).
-    Cure: In a parallel block both are given the block's input.
-    Chapter: layers
-    """
-
-
-@mistake
 def network_without_a_bend():
     """Two linear maps in a row are one.
 
@@ -369,10 +359,6 @@ ENCODER = (
     Deviation({"order": (1, 0)}, sublayers_exchanged),
     Deviation({"apart": True}, side_by_side),
     Deviation({"mask": lambda mask: None}, mask_not_passed_on),
-)
-SIDE_BY_SIDE = (
-    *(one for one in ENCODER if not {"apart", "order"} & one.steps.keys()),
-    Deviation({"apart": False}, one_after_the_other),
 )
 DECODER = (
     STRAIGHT,
