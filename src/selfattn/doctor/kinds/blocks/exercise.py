@@ -80,12 +80,9 @@ def of_parts(
     def answer(change: Callable[[Plan], Plan]) -> Callable[..., Tensor]:
         return partial(by_plan, parts, change(usual))
 
-    order = "x + sublayer(norm(x))" if parts.pre else "norm(x + sublayer(x))"
-    if parts.apart:
-        order = "x + attention(norm(x)) + network(norm(x))"
     return Exercise(
         kind,
-        asks=f"{order}, for {sublayers} sublayers",
+        asks=f"{formula(parts)}, for {sublayers} sublayers",
         solution=partial(block, parts),
         probes=probes,
         by_name=("mask",),
@@ -97,3 +94,10 @@ def of_parts(
         deviations=singles(known, answer),
         second=lambda: pairs(known, answer),
     )
+
+
+def formula(parts: Ordered) -> str:
+    """How its sublayers are joined, in a line."""
+    if parts.apart:
+        return "x + attention(norm(x)) + network(norm(x))"
+    return "x + sublayer(norm(x))" if parts.pre else "norm(x + sublayer(x))"
