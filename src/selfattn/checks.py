@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C._functorch import TransformType
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
 
 from selfattn.signatures import REAL, is_count, is_number, is_whole, shown
@@ -267,9 +268,12 @@ def check_number(name: str, x: object, *, finite: bool = True) -> None:
 
 
 def are_at_hand(x: Tensor) -> bool:
-    """Whether one may decide by the numbers of x: not on meta, where there
-    are none, nor within `torch.func`, where there are several in one.
+    """Whether one may decide by the numbers of x: not on meta nor while a
+    model is exported, where there are none, nor within `torch.func`, where
+    there are several in one.
     """
+    if isinstance(x, FakeTensor) or torch.compiler.is_exporting():
+        return False
     return not (x.is_meta or is_transformed())
 
 

@@ -32,7 +32,8 @@ from selfattn.checks import (
 from selfattn.hidden import average, match, unfelt
 from selfattn.masks import causal_mask
 
-TINY = torch.finfo(torch.float32).tiny
+FLOAT32 = torch.finfo(torch.float32)
+TINY, LARGEST = FLOAT32.tiny, FLOAT32.max
 Queries = Float[Tensor, "*#batch n_q d"]
 Keys = Float[Tensor, "*#batch n_k d"]
 Values = Float[Tensor, "*#batch n_k d_v"]
@@ -219,7 +220,7 @@ def fused_attention(
         dropout_p=dropout_p,
         scale=scale,
     )
-    if table is None and not causal:  # nothing is hidden
+    if table is None and not causal and k.shape[-2]:  # all see all
         return attend(q, k, v)
     idle = None if table is None else partial(sees_nothing, table)
     return unfelt(attend, q, k, v, rows=None, idle=idle, **surely(attend))
@@ -263,7 +264,8 @@ def mask_and_bias(mask: Mask, bias: Bias, dtype: torch.dtype) -> Tensor | None:
         table = mask
     else:
         if bias.dtype != dtype:  # else PyTorch takes none but float32
-            bias = bias.to(torch.promote_types(dtype, torch.float32))
+            wide = torch.promote_types(dtype, torch.float32)
+            bias = still_finite(bias, wide)
         table = bias if mask is None else bias.masked_fill(~mask, -math.inf)
     if table is None or table.ndim > 1:
         return table
@@ -277,7 +279,21 @@ def widen(q: Tensor, *others: Tensor | None) -> list[Any]:
     off by three per cent; in bfloat16 by a quarter.
     """
     dtype = torch.promote_types(q.dtype, torch.float32)
-    return [x if x is None else x.to(dtype) for x in (q, *others)]
+    return [x if x is None else still_finite(x, dtype) for x in (q, *others)]
+
+
+def still_finite(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """The numbers in another type; those too large for it are its largest.
+
+    Else a bias of float64 would be infinite among numbers of float32, which
+    hides a key, or all the others.
+    """
+    most = torch.finfo(dtype).max
+    if torch.finfo(x.dtype).max <= most:
+        return x.to(dtype)
+    # Its gradient is that of a sum all the same, not zero as that of `clamp`.
+    kept = x.detach().clamp(-most, most) + (x - x.detach())
+    return torch.where(x.isinf(), x, kept).to(dtype)
 
 
 def masked_softmax(scores: Table, mask: Mask = None) -> Table:
@@ -332,8 +348,14 @@ def check_options(causal: bool, scale: float | None, dropout_p: float) -> None:
     """Raise unless these are yes or no, a number, and a probability."""
     check_flag("causal", causal)
     check_dropout(dropout_p)
-    if scale is not None:
-        check_number("scale", scale)
+    if scale is None:
+        return
+    check_number("scale", scale)
+    if abs(scale) > LARGEST:
+        raise ValueError(
+            "scale must be a number that float32 has, at most "
+            f"{LARGEST:.4g} from 0, but it is {scale}"
+        )
 
 
 def refuse(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.bound import Bound
@@ -56,7 +57,9 @@ def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
     if weight is None:
         return
     check_at_layer(name, x, weight)
-    if x.dtype != weight.dtype and not is_autocast(x):
+    # Autocast leaves numbers of float64 as they are.
+    casts = is_autocast(x) and torch.float64 not in (x.dtype, weight.dtype)
+    if x.dtype != weight.dtype and not casts:
         raise ValueError(
             f"{name} must have the type of the layer, {weight.dtype}, but it "
             f"is {tuple(x.shape)} of {x.dtype}"
@@ -139,7 +142,7 @@ def attended(
 
     Raises:
         TypeError: if it gives no tensor.
-        ValueError: if it gives one of another shape.
+        ValueError: if it gives one of another shape or type.
     """
     output = attend(q, k, v, **tables)
     check_floats("what attend returns", output)
@@ -149,7 +152,48 @@ def attended(
             f"{(*q.shape[:-1], v.shape[-1])}, but it returned "
             f"{tuple(output.shape)}"
         )
+    check_type("attend", output, v)
     return output
+
+
+def check_type(name: str, made: Tensor, x: Tensor) -> None:
+    """Raise unless what was made of x has its type, or autocast chooses."""
+    if made.dtype != x.dtype and not is_autocast(x):
+        raise ValueError(
+            f"{name} must return numbers of the type it is given, {x.dtype}, "
+            f"but it returned {made.dtype}"
+        )
+
+
+def check_weights(weights: Any, q: Tensor, k: Tensor) -> None:
+    """Raise unless these are weights of all queries for all keys."""
+    check_floats("what attend.weights returns", weights)
+    wanted = (*q.shape[:-1], k.shape[-2])
+    if weights.shape != wanted:
+        raise ValueError(
+            f"attend.weights must return (..., n_q, n_k) = {wanted}, but it "
+            f"returned {tuple(weights.shape)}"
+        )
+
+
+def mixed(name: str, project: Callable[[Tensor], Any], x: Tensor) -> Tensor:
+    """What a projection makes of tokens: mixtures, as wide as they are.
+
+    Raises:
+        TypeError: if it makes no tensor.
+        ValueError: if that is none of mixtures: those of one sequence would
+            be broadcast to all, and nothing said.
+    """
+    made = project(x)
+    check_floats(f"what {name} makes", made)
+    others = *x.shape[:-2], x.shape[-1]
+    if made.ndim != x.ndim or (*made.shape[:-2], made.shape[-1]) != others:
+        raise ValueError(
+            f"{name} must make (..., n, d) into (..., m, d), but it made "
+            f"{tuple(x.shape)} into {tuple(made.shape)}"
+        )
+    check_type(name, made, x)
+    return made
 
 
 def check_same_shape(name: str, made: Any, x: Tensor) -> None:

@@ -49,8 +49,8 @@ def unfelt(
             those with a weight of zero among them.
         keys: whether a spoilt key can leave the output sound and spoil what
             is passed back, as where a mask takes its score away.
-        idle: which queries see no key, (..., n_q, 1), where those are to be
-            spoilt by nothing, not even by themselves.
+        idle: which queries see no key, (..., n_q, 1), which are spoilt by
+            nothing, not even by themselves; the mechanism shows it if None.
         surely: the mechanism without dropout, if it has any.
 
     Returns:
@@ -71,9 +71,9 @@ def unfelt(
     suspect = is_spoilt(output if rows is None else output[..., -rows:, :])
     if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
-    if suspect and idle is not None:
-        q = torch.where(idle(), 0.0, q)
-        result = sound(q, k, v)
+    idle = idle or partial(sees_nothing, surely or attend, q, k, v)
+    q = torch.where(idle(), 0.0, q)
+    result = sound(q, k, v)
     most = limits(k) if suspect else (math.inf,)
     spoilt, clean = without_spoilt(sound, q, k, v, most)
     if spoilt is None:
@@ -96,6 +96,15 @@ def sees(
     alike = torch.ones_like(q), torch.ones_like(k)
     asked = first(attend(q.detach(), near, marks)) != 0
     return asked | (first(attend(*alike, marks)) != 0)
+
+
+def sees_nothing(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Which queries see no key, (..., n_q, 1): were all alike, and all keys
+    marked, they would get nothing.
+    """
+    marks = torch.full_like(v[..., :1], MARK)
+    alike = torch.ones_like(q), torch.ones_like(k)
+    return first(attend(*alike, marks)) == 0
 
 
 def joined(felt: Tensor, result: Any, clean: Any) -> Any:
@@ -163,11 +172,16 @@ def limits(k: Tensor) -> tuple[float, float]:
 
 
 def spoils_the_way_back(q: Tensor, k: Tensor) -> bool:
-    """Whether a key is NaN or infinite, and q is to get a gradient.
+    """Whether a key is NaN or infinite, and q is to get a gradient; or the
+    other way round.
 
-    Even what a hidden key passes back is made by it: 0 · NaN is NaN.
+    Even what a hidden key passes back is made by it: 0 · NaN is NaN. So is
+    what a query passes back that sees no key.
     """
-    return q.requires_grad and torch.is_grad_enabled() and is_spoilt(k)
+    if not torch.is_grad_enabled():
+        return False
+    felt = q.requires_grad and is_spoilt(k)
+    return felt or (k.requires_grad and is_spoilt(q))
 
 
 def products(q: Tensor, k: Tensor) -> Tensor:
@@ -178,10 +192,11 @@ def products(q: Tensor, k: Tensor) -> Tensor:
 def match(
     q: Tensor, k: Tensor, score: Callable[..., Tensor] = products
 ) -> Tensor:
-    """The scores, q kᵀ, on whose way back a key that is spoilt is not felt.
+    """The scores, q kᵀ, on whose way back what is spoilt is not felt.
 
     What a hidden key passes back to q is its score's gradient, which is
-    zero, times the key: NaN, if it is NaN or infinite.
+    zero, times the key: NaN, if it is NaN or infinite. So it is with what a
+    query that sees no key passes back to all of them.
 
     Args:
         q: queries, (..., n_q, d).
@@ -198,9 +213,9 @@ def match(
     scores = score(q, k)
     if not spoils_the_way_back(q, k):
         return scores
-    spoilt = ~k.isfinite().all(dim=-1, keepdim=True)
-    sound = score(q, k.masked_fill(spoilt, 0))
-    return torch.where(spoilt.mT, scores.detach(), sound)
+    rows, keys = (~x.isfinite().all(dim=-1, keepdim=True) for x in (q, k))
+    sound = score(q.masked_fill(rows, 0), k.masked_fill(keys, 0))
+    return torch.where(rows | keys.mT, scores.detach(), sound)
 
 
 def average(weights: Tensor, v: Tensor) -> Tensor:

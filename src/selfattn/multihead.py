@@ -28,7 +28,12 @@ from selfattn.dot_product import (
     attention_weights,
     fused_attention,
 )
-from selfattn.entering import attended, check_enters, check_unbound
+from selfattn.entering import (
+    attended,
+    check_enters,
+    check_unbound,
+    check_weights,
+)
 from selfattn.hidden import projected
 from selfattn.signatures import Positive, checked
 from selfattn.torch_layer import options_of, pair_up, torch_layer_like
@@ -271,7 +276,9 @@ class MultiHeadAttention(nn.Module):
         check_unbound(self.attend, *AT_EACH_CALL)
         weigh = weights_of(self.attend)
         q, k, _ = self.heads(x, context)
-        return weigh(q, k, mask=mask, bias=bias, causal=causal)
+        weights = weigh(q, k, mask=mask, bias=bias, causal=causal)
+        check_weights(weights, q, k)
+        return weights
 
     @classmethod
     @checked

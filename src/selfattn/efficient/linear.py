@@ -180,7 +180,11 @@ def by_sums(
         output = LinearAttention.apply(*one_batch_axis(q, k, v), causal, ours)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt(attend, q, k, v) if causal else attend(q, k, v)
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if n_k and not causal:  # all see all
+        return attend(q, k, v)
+    # The last query sees all keys, and the first ones none if they are more.
+    return unfelt(attend, q, k, v, rows=None if n_q > n_k else 1)
 
 
 class Memory(NamedTuple):
@@ -232,7 +236,8 @@ def linear_attention_step(
     dtype = v.dtype
     q, k, v = widen(q, k, v)
     asked, key, v = widen(*features(feature_map, q, k), v)
-    pairs, total = key[..., None] * v[..., None, :], key[..., None, :]
+    pairs = key[..., None] * v[..., None, :]
+    total = key[..., None, :].clone()  # which may be the caller's own
     if memory is not None:
         check_alike(memory, Memory(pairs, total))
         pairs, total = memory.pairs + pairs, memory.total + total

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.bound import owned
-from selfattn.checks import check_floats, check_shapes, is_autocast
+from selfattn.checks import check_shapes
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -28,7 +28,7 @@ from selfattn.dot_product import (
     fused_attention,
     refuse,
 )
-from selfattn.entering import check_at_layer
+from selfattn.entering import check_at_layer, mixed
 from selfattn.signatures import checked
 
 # From (..., n, d) to (..., m, d): m mixtures of the tokens.
@@ -59,13 +59,7 @@ def linformer_weights(q: Queries, k: Keys, project: Projection) -> Table:
     tensor([[0.1667, 0.1667, 0.3333, 0.1667, 0.1667]])
     """
     identity = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device)
-    mixtures = project(identity)  # (m, n_k): E of the paper
-    check_floats("what project makes", mixtures)
-    if mixtures.shape[1:] != identity.shape[1:]:
-        raise ValueError(
-            "project must make (n, d) into (m, d), but it made "
-            f"{tuple(identity.shape)} into {tuple(mixtures.shape)}"
-        )
+    mixtures = mixed("project", project, identity)  # (m, n_k): E of the paper
     weights = attention_weights(q, mixtures @ k)
     return weights @ mixtures.to(weights)
 
@@ -142,12 +136,13 @@ class LinformerAttention(nn.Module):
             )
         if k.shape[-2] == 0:  # a mixture of nothing is no key
             return fused_attention(q, k, v)
-        same = self.project_values is None
-        mix_values = self.project if same else self.project_values
-        mixed = self.project(k), mix_values(v)
-        if is_autocast(q):  # which decides by itself of which type they are
-            return fused_attention(q, *(x.to(q.dtype) for x in mixed))
-        return fused_attention(q, *mixed)
+        keys = mixed("project", self.project, k)
+        if self.project_values is None:
+            values = mixed("project", self.project, v)
+        else:
+            values = mixed("project_values", self.project_values, v)
+        # Under autocast, which decides by itself of which type they are.
+        return fused_attention(q, keys.to(q.dtype), values.to(q.dtype))
 
 
 class LearnedProjection(nn.Module):

@@ -183,7 +183,11 @@ def by_features(
         output = Performer.apply(*one_batch_axis(q, k, v), omega, causal)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt(attend, q, k, v) if causal else attend(q, k, v)
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if n_k and not causal:  # all see all
+        return attend(q, k, v)
+    # The last query sees all keys, and the first ones none if they are more.
+    return unfelt(attend, q, k, v, rows=None if n_q > n_k else 1)
 
 
 def overflows(*tensors: Tensor) -> bool:

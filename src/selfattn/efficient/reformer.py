@@ -18,6 +18,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from selfattn.checks import (
+    are_at_hand,
     batch_shape,
     check_call,
     check_flag,
@@ -205,8 +206,9 @@ def lsh_attention(
     check_flag("see_itself", see_itself)
     why = "it makes no table of scores to put it on"
     refuse("lsh_attention", why, mask, bias)
-    if q.is_meta:
-        raise ValueError("buckets are of numbers, but q is on meta")
+    if not are_at_hand(q):
+        none = "is on meta" if q.is_meta else "has none in a model's export"
+        raise ValueError(f"buckets are of numbers, but q {none}")
     q_flat, k_flat, _ = one_batch_axis(q, k, v)
     buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
     pairs = partial(groups, *buckets, causal, see_itself)

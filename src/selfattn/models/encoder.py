@@ -6,6 +6,7 @@ first half of T5 is which parts they are.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -82,6 +83,7 @@ class Encoder(nn.Module):
         """
         told = {} if segments is None else {"segments": segments}
         x = self.embed(tokens, **told)
+        check_embedded(x)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
@@ -89,6 +91,16 @@ class Encoder(nn.Module):
         made = self.norm(x)
         check_same_shape("norm", made, x)
         return made
+
+
+def check_embedded(x: Any) -> None:
+    """Raise unless an embedding made vectors of what went in."""
+    check_floats("what embed makes", x)
+    if x.ndim != 3:
+        raise ValueError(
+            "embed must make (batch, n, d_model), but it made "
+            f"{tuple(x.shape)}"
+        )
 
 
 def stacked(blocks: Iterable[nn.Module]) -> nn.ModuleList:
@@ -116,4 +128,9 @@ def bias_of(
         return None
     bias = relative(n_q, n_k)
     check_floats("what relative makes", bias)
+    if bias.ndim != 3 or bias.shape[1:] != (n_q, n_k):
+        raise ValueError(
+            f"relative must make (n_heads, n_q, n_k) = (n_heads, {n_q}, "
+            f"{n_k}), but it made {tuple(bias.shape)}"
+        )
     return bias[None].to(x)

@@ -78,7 +78,7 @@ class AdditiveAttention(nn.Module):
         """
         check_enters("q", q, self.W_q)
         check_enters("k", k, self.W_k)
-        asked, told = self.W_q(q), projected(self.W_k, k)
+        asked, told = projected(self.W_q, q), projected(self.W_k, k)
         check_shapes(asked, told, told, mask, bias)
         score = partial(score_of_pairs, self.w)
         scores = match(asked, told, score)  # (..., n_q, n_k)

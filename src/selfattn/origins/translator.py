@@ -12,7 +12,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from selfattn.checks import check_divides, check_tensor
-from selfattn.entering import check_width, look_up
+from selfattn.entering import (
+    attended,
+    check_weights,
+    check_width,
+    look_up,
+)
 from selfattn.masks import padding_mask
 from selfattn.signatures import Positive, checked, shown
 
@@ -127,7 +132,9 @@ class Translator(nn.Module):
         h, state = self.writer(look_up("target", target, self.target), state)
         if self.attend is not None:
             states = memory.states
-            context = self.attend(h, states, states, mask=memory.mask)
+            context = attended(
+                self.attend, h, states, states, mask=memory.mask
+            )
             h = torch.cat((context, h), dim=-1)
         return self.head(self.join(h).tanh()), state
 
@@ -169,7 +176,9 @@ class Translator(nn.Module):
         check_target(target, memory)
         asked = look_up("target", target, self.target)
         h, _ = self.writer(asked, memory.summary)
-        return self.attend.weights(h, memory.states, mask=memory.mask)
+        weights = self.attend.weights(h, memory.states, mask=memory.mask)
+        check_weights(weights, h, memory.states)
+        return weights
 
 
 def check_state(state: Tensor, memory: Memory) -> None:

@@ -90,4 +90,5 @@ class LearnedPositions(nn.Module):
                 f"no others, but offset={offset} and n={n} ask for "
                 f"{offset} to {offset + n - 1}"
             )
-        return self.table[offset : offset + n]
+        # A copy: whoever adds to it in place would change the table.
+        return self.table[offset : offset + n].clone()

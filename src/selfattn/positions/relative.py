@@ -245,7 +245,7 @@ class ShawAttention(nn.Module):
         q, k, bias, for_keys = widen(q, k, bias, self.for_keys)
         # q·a for every distance first, (..., n_q, n_distances), then pick:
         # no tensor (n_q, n_k, d) need exist.
-        by_distance = q @ for_keys.mT
+        by_distance = match(q, for_keys)
         distance = self.distances(q, k).expand(*by_distance.shape[:-1], -1)
         scores = match(q, k) + by_distance.gather(-1, distance)
         scaled = scores / math.sqrt(q.shape[-1])
@@ -334,7 +334,7 @@ class TransformerXLAttention(nn.Module):
         # Distances i - j run from -(n_q - 1) to n_k - 1; one row for each.
         n = max(0, n_q + n_k - 1)
         table = sinusoidal(n, d, offset=1 - n_q, device=q.device).to(q)
-        by_distance = (q + w) @ (table @ W_r.mT).mT
+        by_distance = match(q + w, table @ W_r.mT)
         row = (i - j + n_q - 1).expand(*by_distance.shape[:-1], n_k)
         scores = match(q + u, k) + by_distance.gather(-1, row)
         scaled = scores / math.sqrt(d)
