@@ -196,6 +196,26 @@ def mixed(name: str, project: Callable[[Tensor], Any], x: Tensor) -> Tensor:
     return made
 
 
+def made_alike(
+    name: str, function: Callable[..., Any], x: Tensor, **options: Any
+) -> Tensor:
+    """What a function makes of x: as many numbers, of the same type.
+
+    Raises:
+        TypeError: if it makes no tensor.
+        ValueError: if it makes one of another shape or type.
+    """
+    made = function(x, **options)
+    check_floats(f"what {name} makes", made)
+    if made.shape != x.shape:
+        raise ValueError(
+            f"{name} must return the shape it is given, but x is "
+            f"{tuple(x.shape)} and it made {tuple(made.shape)}"
+        )
+    check_type(name, made, x)
+    return made
+
+
 def check_same_shape(name: str, made: Any, x: Tensor) -> None:
     """Raise unless what was made of x can be added to it."""
     check_floats(f"what {name} makes", made)

@@ -7,6 +7,7 @@ and mixes none. The residual path carries x past both.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -20,6 +21,7 @@ from selfattn.entering import (
     check_eps,
     check_same_shape,
     check_width,
+    made_alike,
     made_by,
 )
 from selfattn.signatures import Positive, Share, checked
@@ -152,10 +154,11 @@ class AddNorm(nn.Module):
             ValueError: if the sublayer changes the shape: the sum would
                 broadcast, or fail with a worse message.
         """
-        made = sublayer(self.norm(x) if self.pre else x)
+        norm = partial(made_alike, "norm", self.norm)
+        made = sublayer(norm(x) if self.pre else x)
         check_same_shape("sublayer", made, x)
         added = x + self.dropout(made)
-        return added if self.pre else self.norm(added)
+        return added if self.pre else norm(added)
 
 
 def relu(x: Tensor) -> Tensor:
@@ -226,7 +229,8 @@ class FeedForward(nn.Module):
     def forward(self, x: Tokens) -> Tokens:
         """Widen, bend, narrow: (..., d_model) -> (..., d_model)."""
         check_enters("x", x, self.W_in)
-        return self.W_out(self.dropout(self.activation(self.W_in(x))))
+        between = made_alike("activation", self.activation, self.W_in(x))
+        return self.W_out(self.dropout(between))
 
 
 class SwiGLU(nn.Module):

@@ -33,6 +33,7 @@ from selfattn.entering import (
     check_enters,
     check_unbound,
     check_weights,
+    made_alike,
 )
 from selfattn.hidden import projected
 from selfattn.signatures import Positive, checked
@@ -169,10 +170,11 @@ class MultiHeadAttention(nn.Module):
         if not isinstance(context, KeysValues):
             context = self.keys_values(context)
         check_kept(self, "context", context, x)
-        q = split_heads(self.W_q(x), self.n_heads)
+        q = split_heads(projected(self.W_q, x), self.n_heads)
         k, v = (kept.to(q.dtype) for kept in context)
         if self.rotate is not None:
-            q = self.rotate(q, offset=k.shape[-2] - q.shape[-2])
+            n_past = k.shape[-2] - q.shape[-2]
+            q = made_alike("rotate", self.rotate, q, offset=n_past)
         group = self.n_heads // self.n_kv_heads
         if group > 1:  # repeating once would still copy
             k = k.repeat_interleave(group, dim=-3)
@@ -210,7 +212,8 @@ class MultiHeadAttention(nn.Module):
         k = split_heads(projected(self.W_k, context), self.n_kv_heads)
         v = split_heads(projected(self.W_v, context), self.n_kv_heads)
         if self.rotate is not None:
-            k = self.rotate(k, offset=past.k.shape[-2] if past else 0)
+            n_past = past.k.shape[-2] if past else 0
+            k = made_alike("rotate", self.rotate, k, offset=n_past)
         if past is not None:
             k = torch.cat((past.k.to(k.dtype), k), -2)
             v = torch.cat((past.v.to(v.dtype), v), -2)

@@ -25,7 +25,7 @@ from selfattn.efficient.linformer import (
     linformer_weights,
 )
 from selfattn.efficient.reformer import lsh_attention
-from selfattn.layers import FeedForward, SwiGLU
+from selfattn.layers import AddNorm, FeedForward, SwiGLU
 from selfattn.masks import as_keep, padding_mask
 from selfattn.models import Decoder, Embedding, Encoder, greedy
 from selfattn.multihead import MultiHeadAttention
@@ -296,3 +296,57 @@ def test_a_bias_of_float64_decides_as_it_would_there():
     q, k, v = torch.zeros(1, 2), torch.zeros(2, 2), torch.eye(2)
     for attend in (attention, fused_attention, flash_attention):
         assert attend(q, k, v, bias=bias).tolist() == [[1.0, 0.0]]
+
+
+# What layers are handed
+
+
+NOT_ALIKE = [
+    lambda x, **_: None,
+    lambda x, **_: x[:1],
+    lambda x, **_: x[..., :2],
+    lambda x, **_: x.double(),
+    lambda x, **_: x.transpose(0, 1),
+    nn.Identity,
+]
+
+
+@pytest.mark.parametrize("make", NOT_ALIKE, ids=range(len(NOT_ALIKE)))
+def test_a_rotation_leaves_as_many_numbers(make):
+    """Keys were kept that are none, and the context was told to be wrong."""
+    layer, x = MultiHeadAttention(8, 2, rotate=make), torch.randn(3, 5, 8)
+    for ask in (layer, layer.keys_values, layer.weights):
+        with pytest.raises(WRONG, match="rotate"):
+            ask(x)
+
+
+@pytest.mark.parametrize("make", NOT_ALIKE, ids=range(len(NOT_ALIKE)))
+def test_an_activation_leaves_as_many_numbers(make):
+    """One for all texts was taken for them; others got a product's error."""
+    with pytest.raises(WRONG, match="activation"):
+        FeedForward(8, 16, activation=make)(torch.randn(3, 5, 8))
+
+
+@pytest.mark.parametrize("make", NOT_ALIKE[:-1])
+@pytest.mark.parametrize("pre", [False, True])
+def test_a_norm_leaves_as_many_numbers(make, pre):
+    path = AddNorm(8, pre=pre, norm=lambda d: Made(make))
+    with pytest.raises(WRONG, match="norm"):
+        path(torch.randn(3, 5, 8), torch.zeros_like)
+
+
+@pytest.mark.parametrize("poison", [math.nan, math.inf])
+def test_padding_at_the_left_does_not_spoil_the_layer(poison):
+    """Its keys were not felt, but its queries were, by their matrix."""
+    layer = MultiHeadAttention(8, 2, projection_bias=True)
+    x, mask = torch.randn(2, 5, 8), padding_mask(torch.tensor([3, 3]), 5)
+    mask = mask.flip(-1)
+    found = []
+    for bad in (0.0, poison):
+        x[:, :2] = bad
+        output = layer(x, mask=mask, causal=True)
+        total = output.square().sum()
+        grads = torch.autograd.grad(total, [*layer.parameters()])
+        found.append([output, *grads])
+    for clean, spoilt in zip(*found, strict=True):
+        assert_close(spoilt, clean)
