@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C._functorch import TransformType
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
 
 from selfattn.signatures import REAL, is_count, is_number, is_whole, shown
@@ -272,9 +271,8 @@ def are_at_hand(x: Tensor) -> bool:
     model is exported, where there are none, nor within `torch.func`, where
     there are several in one.
     """
-    if isinstance(x, FakeTensor) or torch.compiler.is_exporting():
-        return False
-    return not (x.is_meta or is_transformed())
+    fake = hasattr(x, "fake_mode") or torch.compiler.is_exporting()
+    return not (fake or x.is_meta or is_transformed())
 
 
 def is_transformed() -> bool:

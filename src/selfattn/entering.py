@@ -100,6 +100,17 @@ def check_unbound(attend: object, *names: str) -> None:
     check_function("attend", attend)
 
 
+def check_axes(**tables: Tensor | None) -> None:
+    """Raise if a table has three axes: the first could be batch or heads."""
+    for name, table in tables.items():
+        if table is not None and table.ndim == 3:
+            raise ValueError(
+                f"{name} must be (n_q, n_k) or broadcast to (batch, n_heads, "
+                f"n_q, n_k) with four axes, but it is {tuple(table.shape)}; "
+                f"write {name}[:, None] if its first axis is the batch"
+            )
+
+
 def check_function(name: str, f: object) -> None:
     """Raise unless this can be called."""
     if not callable(f) or isinstance(f, type):

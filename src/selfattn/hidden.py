@@ -84,6 +84,17 @@ def unfelt(
     return joined(felt, result.detach(), clean)
 
 
+def unfelt_sums(
+    attend: Attention, q: Tensor, k: Tensor, v: Tensor, causal: bool
+) -> Any:
+    """The same for sums over all keys, or over all those before a query."""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if n_k and not causal:  # all see all
+        return attend(q, k, v)
+    # The last query sees all keys, and the first ones none if they are more.
+    return unfelt(attend, q, k, v, rows=None if n_q > n_k else 1)
+
+
 def sees(
     attend: Attention, q: Tensor, k: Tensor, v: Tensor, keys: Tensor
 ) -> Tensor:

@@ -30,6 +30,7 @@ from selfattn.dot_product import (
 )
 from selfattn.entering import (
     attended,
+    check_axes,
     check_enters,
     check_unbound,
     check_weights,
@@ -324,17 +325,6 @@ def merge_heads(
 ) -> Float[Tensor, "*batch n h*d"]:
     """Put the heads side by side again: (..., h, n, d) -> (..., n, h d)."""
     return x.transpose(-3, -2).flatten(-2)
-
-
-def check_axes(**tables: Tensor | None) -> None:
-    """Raise if a table has three axes: the first could be batch or heads."""
-    for name, table in tables.items():
-        if table is not None and table.ndim == 3:
-            raise ValueError(
-                f"{name} must be (n_q, n_k) or broadcast to (batch, n_heads, "
-                f"n_q, n_k) with four axes, but it is {tuple(table.shape)}; "
-                f"write {name}[:, None] if its first axis is the batch"
-            )
 
 
 def check_mechanism(attend: Attend, dropout: float) -> None:

@@ -10,7 +10,8 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from selfattn.checks import check_divides, check_tables
 from selfattn.dot_product import widen
-from selfattn.multihead import MultiHeadAttention, check_axes
+from selfattn.entering import check_axes
+from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked
 
 

@@ -34,7 +34,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.entering import features
-from selfattn.hidden import is_coarse, unfelt
+from selfattn.hidden import is_coarse, unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
     add_product,
@@ -180,11 +180,7 @@ def by_sums(
         output = LinearAttention.apply(*one_batch_axis(q, k, v), causal, ours)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    if n_k and not causal:  # all see all
-        return attend(q, k, v)
-    # The last query sees all keys, and the first ones none if they are more.
-    return unfelt(attend, q, k, v, rows=None if n_q > n_k else 1)
+    return unfelt_sums(attend, q, k, v, causal)
 
 
 class Memory(NamedTuple):
@@ -236,8 +232,8 @@ def linear_attention_step(
     dtype = v.dtype
     q, k, v = widen(q, k, v)
     asked, key, v = widen(*features(feature_map, q, k), v)
-    pairs = key[..., None] * v[..., None, :]
-    total = key[..., None, :].clone()  # which may be the caller's own
+    # A copy, for a key may be the caller's own.
+    pairs, total = key[..., None] * v[..., None, :], key[..., None, :].clone()
     if memory is not None:
         check_alike(memory, Memory(pairs, total))
         pairs, total = memory.pairs + pairs, memory.total + total

@@ -27,7 +27,7 @@ from selfattn.dot_product import (
     widen,
     with_causal,
 )
-from selfattn.hidden import can_look, largest, loses_a_row, unfelt
+from selfattn.hidden import can_look, largest, loses_a_row, unfelt_sums
 from selfattn.pieces import chunks, one_batch_axis, without_autocast
 from selfattn.random_features import log_features, random_directions
 from selfattn.signatures import Seed, checked
@@ -183,11 +183,7 @@ def by_features(
         output = Performer.apply(*one_batch_axis(q, k, v), omega, causal)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    if n_k and not causal:  # all see all
-        return attend(q, k, v)
-    # The last query sees all keys, and the first ones none if they are more.
-    return unfelt(attend, q, k, v, rows=None if n_q > n_k else 1)
+    return unfelt_sums(attend, q, k, v, causal)
 
 
 def overflows(*tensors: Tensor) -> bool:
