@@ -1,5 +1,7 @@
 """The doctor on RoPE, on tables of positions, and on who adds them."""
 
+import functools
+
 import torch
 from torch import nn
 
@@ -75,9 +77,25 @@ class Added(nn.Module):
 
 
 def test_positions_along_the_batch_have_a_name():
-    report = examined(Added(), "positions")
+    report = examined(Added(), "positions", layout="BND")
     assert report.mistake.name == "positions count the texts"
     assert examined(Added(), "positions", layout="NBD").passed
+    unsaid = examined(Added(), "positions")
+    assert unsaid.passed and unsaid.facts["layout"] == "NBD"
+
+
+def looked_up(params, x):
+    return x + params["rows"][torch.arange(x.shape[1])]
+
+
+def test_a_table_is_found_where_a_function_holds_it():
+    table = torch.arange(24.0).reshape(4, 6)
+    of_params = functools.partial(looked_up, {"rows": table})
+    for thing in (of_params, lambda x: x + table[: x.shape[1]]):
+        report = examined(thing, "positions")
+        assert report.passed, report
+    wrong = examined(lambda x: x + table[1 : x.shape[1] + 1], "positions")
+    assert wrong.mistake.name == "counted from one"
 
 
 def test_a_table_that_cannot_be_found_is_asked_for():

@@ -1,6 +1,8 @@
 """How modules that add positions are called, and where their table is."""
 
 import copy
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,6 @@ FACTS = {
     "layout": Fact(
         "the axes of x",
         {"BND": "batch, tokens, features", "NBD": "tokens first"},
-        tried=False,
     ),
 }
 
@@ -28,23 +29,45 @@ def prepare(thing: Any, facts: Facts) -> Any:
 
 
 def read(thing: Any, told: Facts) -> Reading:
-    """The module's table: a buffer or parameter that has a row a position.
+    """Its table: of the tensors that it holds, the one with a row a position.
 
     Raises:
         UnclearError: if there is none, or more than one.
     """
     if told.get("table") is not None:
         return Reading()
-    if not isinstance(thing, nn.Module):
-        raise UnclearError("Say table=…, the table that it adds, (rows, d).")
-    found = [*thing.named_buffers(), *thing.named_parameters()]
-    tables = [x.detach() for _, x in found if x.squeeze().ndim == 2]
+    tables = [x.detach() for x in held_by(thing) if x.squeeze().ndim == 2]
     if len(tables) != 1:
         raise UnclearError(
             f"I find {len(tables)} tables in it. Say table=…, the one that "
             "it adds, (rows, d)."
         )
     return Reading({"table": tables[0].squeeze()})
+
+
+def held_by(thing: Any) -> list[Tensor]:
+    """The tensors that a thing holds: a module's, or what a function uses."""
+    if isinstance(thing, nn.Module):
+        return [*thing.buffers(), *thing.parameters()]
+    if isinstance(thing, functools.partial):
+        return [*within([thing.args, thing.keywords]), *held_by(thing.func)]
+    try:
+        used = inspect.getclosurevars(thing)
+    except TypeError:  # it is no function, or one that is written in C
+        return []
+    defaults = getattr(thing, "__defaults__", None)
+    return within([used.nonlocals, used.globals, defaults])
+
+
+def within(values: Any) -> list[Tensor]:
+    """The tensors among some values, and among what these hold."""
+    if isinstance(values, Tensor):
+        return [values]
+    if isinstance(values, dict):
+        values = list(values.values())
+    if not isinstance(values, list | tuple):
+        return []
+    return [held for value in values for held in within(value)]
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

@@ -3,19 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.kinds.positions.rotary.handing import called
+from selfattn.doctor.kinds.positions.rotary.trying import (
+    AXES,
+    Found,
+    axis_of,
+    find_out,
+)
+from selfattn.doctor.kinds.positions.rotary.ways import Way
+from selfattn.doctor.patient import Facts
 from selfattn.positions import halves_to_pairs, pairs_to_halves
-
-OFFSETS = ("offset", "start", "start_pos", "seqlen_offset", "past_length")
-
-
-POSITIONS = ("positions", "position_ids", "pos", "position", "t", "input_pos")
-
 
 FACTS = {
     "pairs": Fact(
@@ -37,22 +38,39 @@ FACTS = {
         saying=sayings.WAY_TOLD,
     ),
     "name": Fact("the name of that argument", saying=sayings.NAME),
+    "width": Fact(
+        "its number of features, if it takes no other", saying=sayings.COUNT
+    ),
 }
 
 
 def read(thing: Any, told: Facts) -> Reading:
-    """How it is told where the first token stands, if at all."""
-    names = parameters(thing)
-    for form, words in (("offset", OFFSETS), ("positions", POSITIONS)):
-        found = [name for name in words if name in names[1:]]
-        if found:
-            seen = {"told": form, "name": found[0]}
-            return Reading(seen, has=("offset",))
-    if "call" in told:
-        return Reading({"told": "call"})
-    why = "it has no argument for it that I know"
-    lacks = {"offset": why, "negative": why}
-    return Reading({"told": "nothing"}, lacks=lacks)
+    """How it can be called, its width, and how far it counts.
+
+    Raises:
+        UnclearError: if it cannot be called.
+    """
+    found = find_out(thing, told)
+    seen: dict[str, Any] = {"found": found, "longest": found.longest}
+    if found.width is not None:
+        seen["width"] = found.width
+    lacks = axes_it_lacks(found)
+    placed = any(way.placed or way.given for way in found.ways.values())
+    if not (placed or "call" in told):
+        why = "it has no argument for it that I know"
+        return Reading(seen, lacks={**lacks, "offset": why, "negative": why})
+    if not found.backwards:
+        lacks["negative"] = "below 0 it does not count backwards"
+    has = () if "call" in told else ("offset",)
+    return Reading(seen, lacks=lacks, has=has)
+
+
+def axes_it_lacks(found: Found) -> dict[str, str]:
+    """What numbers of axes it does not take, if it takes four."""
+    taken = {axes for _, axes in found.ways}
+    why = "it takes no x of so many axes"
+    few = {name: n for name, n in AXES.items() if n < 4 or 4 not in taken}
+    return {name: why for name, n in few.items() if n not in taken}
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -62,7 +80,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         swapped = facts["layout"] == "BNHD" and x.ndim == 4
         given = pairs_to_halves(x) if facts["pairs"] == "halves" else x
         given = given.transpose(1, 2) if swapped else given
-        output = at_position(thing, given, offset, x.shape[-2], facts)
+        output = at_position(thing, given, offset, facts)
         if not isinstance(output, Tensor) or output.shape != given.shape:
             return output
         output = output.transpose(1, 2) if swapped else output
@@ -73,14 +91,12 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     return rotate
 
 
-def at_position(
-    thing: Any, x: Tensor, offset: int, n: int, facts: Facts
-) -> object:
+def at_position(thing: Any, x: Tensor, offset: int, facts: Facts) -> object:
     """Call it with the position of the first token, in its own way."""
     if facts.get("call"):
         return facts["call"](thing, x, offset)
-    if facts["told"] == "offset":
-        return thing(x, **{facts["name"]: offset})
-    if facts["told"] == "positions":
-        return thing(x, **{facts["name"]: torch.arange(offset, offset + n)})
-    return thing(x)
+    layout, found = facts["layout"], facts["found"].ways
+    any_way: Way = next(iter(found.values()))
+    way = found.get((layout, x.ndim), any_way)
+    axis = axis_of(layout, x.ndim)
+    return called(thing, way, x, offset, axis, facts["pairs"])

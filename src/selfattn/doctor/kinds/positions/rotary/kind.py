@@ -1,7 +1,9 @@
 """RoPE: functions that rotate queries and keys, in either order."""
 
 import dataclasses
+import functools
 
+from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises.positions.rope import ROPE
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.positions.rotary.calling import FACTS, adapt, read
@@ -9,7 +11,11 @@ from selfattn.doctor.kinds.positions.rotary.mistakes import (
     DEVIATIONS,
     MISTAKES,
 )
-from selfattn.doctor.kinds.positions.rotary.probes import OPTIONAL, PROBES
+from selfattn.doctor.kinds.positions.rotary.probes import (
+    OPTIONAL,
+    PROBES,
+    fitted,
+)
 
 REFERENCE = dataclasses.replace(
     ROPE,
@@ -20,10 +26,21 @@ REFERENCE = dataclasses.replace(
     deviations=DEVIATIONS,
 )
 
+
+@functools.cache
+def for_size(width: int | None, longest: int | None) -> Exercise:
+    """The exercise for who has this width, and counts so far."""
+    if width is None and longest is None:
+        return REFERENCE
+    return dataclasses.replace(REFERENCE, probes=fitted(width, longest))
+
+
 KIND = Kind(
     "rope",
     does="of queries or keys, the same with each pair of features turned",
-    exercise=lambda thing, facts: REFERENCE,
+    exercise=lambda thing, facts: for_size(
+        facts.get("width"), facts.get("longest")
+    ),
     facts=FACTS,
     read=read,
     adapt=adapt,

@@ -1,6 +1,7 @@
 """The probes of the kind `rope`: those of the exercise, and one more."""
 
 import dataclasses
+import functools
 
 from selfattn.doctor.exercises.positions.rope import EVEN, ROPE, in_pairs
 from selfattn.doctor.probes import Probe
@@ -43,3 +44,21 @@ PROBES = tuple(
     dataclasses.replace(probe, needs=needed(probe))
     for probe in (*ROPE.probes, WHOLE)
 )
+
+
+@functools.cache
+def fitted(width: int | None, longest: int | None) -> tuple[Probe, ...]:
+    """The probes, as wide as it is and as far as it counts."""
+    return tuple(fit(probe, width, longest) for probe in PROBES)
+
+
+def fit(probe: Probe, width: int | None, longest: int | None) -> Probe:
+    """A probe, as wide as a patient is and as far as it counts."""
+    if width is not None:
+        sizes = {**probe.sizes, "d": width}
+        probe = dataclasses.replace(probe, sizes=sizes, fixed=("d",))
+    origin = probe.inputs["offset"]({})
+    if longest is None or origin <= longest:
+        return probe
+    inputs = {**probe.inputs, "offset": lambda _: longest}
+    return dataclasses.replace(probe, inputs=inputs)
