@@ -19,10 +19,6 @@ TYPES = set(NAMES)
 AXES = {"batches", "heads"}  # which one may add by a loop
 FINE = {"finite"}  # who hides with -inf need not add before he scales
 EDGES = {"odd", "long"}  # sizes that hardly anybody ever asks for
-UNCALLED = (
-    "However I call it, it raises, so that I know nothing of it. Say "
-    "how it is to be called: --list has the facts that tell."
-)
 # What is a mistake only if there is a flag, by which one could ask.
 BY_FLAG = {"causal without being asked": "causal"}
 
@@ -33,8 +29,6 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
         return report.with_(untried=untried(report, kind, said))
     if not report.findings:
         return report
-    if report.mistake is None and never_called(report):
-        return report.with_(different=UNCALLED)
     if said:
         return report.with_(different=left_open(report, kind, said))
     return report.with_(different=different(report, kind))
@@ -92,6 +86,11 @@ def different(report: Report, kind: Kind) -> str:
     said = promised_by_nobody(report, free, shared=True)
     if said or mistake is not None:
         return said
+    if never_called(report):
+        return (
+            "However I call it, it raises, so that I know nothing of it. Say "
+            "how it is to be called: --list has the facts that tell."
+        )
     return of_no_formula(report, free) if kind.meant else ""
 
 
