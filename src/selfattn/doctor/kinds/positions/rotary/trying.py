@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.positions.rotary.handing import called, fresh
-from selfattn.doctor.kinds.positions.rotary.ways import Way, ways
+from selfattn.doctor.kinds.positions.rotary.proposed import Way, ways
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
