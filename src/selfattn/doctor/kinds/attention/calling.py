@@ -7,15 +7,19 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds import tried
 from selfattn.doctor.kinds.attention.layouts import (
     LAYOUTS,
     MASKS,
+    TO,
+    comes_out,
     laid_back,
     laid_out,
     mask_laid_out,
 )
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import Facts, handed, parameters
+from selfattn.doctor.probes import numbers
 
 WORDS = {  # what others call the arguments, the most common first
     "mask": ("mask", "attn_mask", "attention_mask", "key_mask", "att_mask"),
@@ -132,11 +136,34 @@ def read(thing: Any, told: Facts) -> Reading:
         lacks["length"] = "it needs as many"
     has = tuple(n for n in ("mask", "causal") if n not in lacks)
     # Who takes one sequence alone says so, or refuses to take more.
-    open_ = {"layout": [layout for layout in LAYOUTS if layout != "N D"]}
-    seen = Reading({"names": names}, open_, lacks, has)
+    usual = [one for one in LAYOUTS if one != "N D" and TO not in one]
+    turned = [] if "layout" in told else turning(thing, names, told)
+    seen = Reading({"names": names}, {"layout": turned or usual}, lacks, has)
     if "mask" in lacks:
         return seen.with_facts(mask="keep", mask_axes="any")
     return seen
+
+
+def turning(thing: Any, names: Facts, told: Facts) -> list[str]:
+    """The layouts in which its output has other axes than its inputs.
+
+    Seen by what becomes of sizes of which no two are alike; none, if the
+    output has the axes of its inputs in some layout, or no call succeeds.
+    """
+    b, h, n, d = 2, 3, 5, 4
+    attend = adapt(thing, {**told, "names": names, "layout": "any"})
+    found = []
+    for axes, size in (("BHND", (b, h, n, d)), ("BNHD", (b, n, h, d))):
+        q, k, v = (numbers(*size, seed=seed) for seed in range(3))
+        if is_shared(told):
+            k, v = (x.select(axes.index("H"), 0) for x in (k, v))
+        output = tried.outcome(attend, q, k, v)
+        if isinstance(output, Tensor):
+            came = comes_out(output.shape, (b, h, n, d))
+            if came == axes:
+                return []
+            found += [one for one in LAYOUTS if one == f"{axes}{TO}{came}"]
+    return found
 
 
 def argument_names(thing: Any) -> dict[str, str | None]:

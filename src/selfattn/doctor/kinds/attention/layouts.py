@@ -14,7 +14,11 @@ LAYOUTS = {
     "BND": "batch, tokens, features",
     "NBD": "tokens, batch, features",
     "N D": "tokens, features: one sequence at a time",
+    "BHND to BNHD": "heads first, and in the output tokens first",
+    "BHND to BND": "heads first, and in the output side by side",
+    "BNHD to BND": "tokens first, and in the output heads side by side",
 }
+TO = " to "  # between the axes of what goes in and those of what comes out
 MASKS = {
     "any": "any that broadcast to the scores",
     "all": "all those of the scores",
@@ -31,6 +35,7 @@ def laid_out(x: Tensor, layout: str) -> Tensor:
     Raises:
         UnusableError: if it has axes for which there is no place.
     """
+    layout = layout.partition(TO)[0]
     if layout == "any":
         return x
     if layout == "N D":
@@ -48,8 +53,11 @@ def laid_back(value: Any, layout: str, front: torch.Size) -> object:
     """An output as (…, n, d) again; of an output with weights, the output."""
     if isinstance(value, tuple) and 1 < len(value) < 4:
         value = value[0]
+    before, _, layout = layout.rpartition(TO)
     if layout in ("any", "N D") or not isinstance(value, Tensor):
         return value
+    if before and layout == "BND":
+        value = parted(value, front[-1] if len(front) > 1 else 1)
     if layout == "BNHD" and value.ndim == 4:
         value = value.transpose(1, 2)
     if layout == "NBD" and value.ndim == 3:
@@ -62,13 +70,31 @@ def laid_back(value: Any, layout: str, front: torch.Size) -> object:
         return value  # of a wrong size, which shall be seen
 
 
+def parted(value: Tensor, n_heads: int) -> Tensor:
+    """An output whose heads are side by side, with an axis for them."""
+    if value.ndim != 3 or value.shape[-1] % n_heads:
+        return value  # of a wrong size, which shall be seen
+    return value.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+
+
+def comes_out(shape: torch.Size, asked: tuple[int, ...]) -> str:
+    """The axes in which an output has what was asked, "" if in none.
+
+    >>> comes_out(torch.Size([2, 5, 12]), (2, 3, 5, 4))
+    'BND'
+    """
+    b, h, n, d = asked
+    known = {asked: "BHND", (b, n, h, d): "BNHD", (b, n, h * d): "BND"}
+    return known.get(tuple(shape), "")
+
+
 def mask_laid_out(mask: Tensor, q: Tensor, n_k: int, facts: Any) -> Tensor:
     """A mask that broadcasts to (…, n_q, n_k), with the axes of its own.
 
     Raises:
         UnusableError: if these cannot hold what it says.
     """
-    layout, axes = facts["layout"], facts["mask_axes"]
+    layout, axes = facts["layout"].partition(TO)[0], facts["mask_axes"]
     if axes == "any" and layout in ("any", "N D"):
         return mask
     if axes == "any" and layout in ("BHND", "BNHD"):

@@ -26,6 +26,7 @@ from selfattn.doctor.deviations.design import (
 from selfattn.doctor.exercise import Exercise, Mistake, mistake_as
 from selfattn.doctor.kinds.attention import mistakes as bank
 from selfattn.doctor.kinds.attention.layouts import (
+    TO,
     laid_back,
     laid_out,
 )
@@ -158,6 +159,7 @@ def claimed(n_q: int, n_k: int, formula: Formula) -> Tensor:
 
 def in_layout(made: Design, layout: str, grouped: bool) -> Callable[..., Any]:
     """A design as a function of (…, n, d), computed in a layout's axes."""
+    layout = layout.partition(TO)[0]
     axes = {"BNHD": "BHND", "NBD": "BND", "N D": "any"}.get(layout, layout)
 
     def answer(

@@ -32,6 +32,8 @@ NAMES = {  # what others call the arguments
         *("encoder_hidden_states", "key_value_states", "encoder_output"),
     ),
 }
+MASKLIKE = ("mask", "hide", "hidden", "ignor", "lengths", "_lens", "allow")
+NO_MASK = ("head", "past", "cache", "posit", "pad")
 D_MODEL = 12  # for classes: what three heads divide, and is no prime
 
 
@@ -107,8 +109,16 @@ def code(thing: Any, facts: Facts) -> tuple[str, ...]:
     )
 
 
-def looked_up(forward: Callable[..., Any], told: Facts) -> dict[str, Any]:
-    """Its names for the arguments, and what else it must be given."""
+def looked_up(
+    forward: Callable[..., Any], told: Facts, found: Facts
+) -> dict[str, Any]:
+    """Its names for the arguments, and what else it must be given.
+
+    Args:
+        forward: what takes them.
+        told: the facts that were told, with names that come before ours.
+        found: names for x and the context, where a call told which they are.
+    """
     listed = parameters(forward)
     names: dict[str, Any] = {
         ours: next((name for name in theirs if name in listed), None)
@@ -117,9 +127,33 @@ def looked_up(forward: Callable[..., Any], told: Facts) -> dict[str, Any]:
     first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
     three = len(listed) > 2 and sorted(first) == ["k", "q", "v"]
     names["qkv"] = [first[part] for part in "qkv"] if three else None
-    names |= dict(told.get("names") or {})
+    names |= dict(found) | dict(told.get("names") or {})
+    if names["mask"] is None and "mask" not in (told.get("names") or {}):
+        names["mask"] = like_a_mask(forward, names, told)
     check_rest(forward, names, told)
     return names
+
+
+def like_a_mask(
+    forward: Callable[..., Any], names: Facts, told: Facts
+) -> str | None:
+    """The one argument left that may stay unsaid, if it is to be a mask.
+
+    So says who tells what a mask means, or else its own name.
+    """
+    known = {x for x in names.values() if isinstance(x, str)}
+    left = [
+        name
+        for name, one in inspect.signature(forward).parameters.items()
+        if one.default is None
+        and name not in (told.get("call") or {})
+        and name not in known
+        and not any(word in name for word in NO_MASK)
+    ]
+    like = [name for name in left if any(word in name for word in MASKLIKE)]
+    if len(like) == 1:
+        return like[0]
+    return left[0] if len(left) == 1 and told.get("mask") else None
 
 
 def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
@@ -155,7 +189,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
         named = dict(facts.get("call") or {})
         if mask is not None:
             shaped = spread(mask, x.shape[0], facts["mask_axes"])
-            named[names["mask"]] = as_meant(shaped, facts["mask"], x.dtype)
+            named[names["mask"]] = meant(shaped, facts["mask"], x.dtype)
         if padding is not None:
             named |= as_padding(padding, x, facts)
         if causal:
@@ -176,6 +210,9 @@ def arranged(
     """X and the context in their layout: by their place, and by names."""
     given = [x for x in inputs if x is not None]
     given = [x.transpose(0, 1) if turned else x for x in given]
+    if len(given) == 2 and names.get("x") and names["context"]:
+        pair = (names["x"], names["context"])
+        return [], dict(zip(pair, given, strict=True))
     if names["qkv"]:
         three = [given[0], given[-1], given[-1]]
         return [], dict(zip(names["qkv"], three, strict=True))
@@ -193,27 +230,43 @@ def spread(mask: Tensor, batch: int, axes: str) -> Tensor:
     if axes == "NN":
         return mask
     full = mask.expand(batch, *mask.shape)
-    if axes == "BN":
+    if axes in ("BN", "B11N"):
         if not bool((full == full[:, :1]).all()):
             raise UnusableError("its mask is one for all queries")
-        return full[:, 0]
+        return full[:, 0] if axes == "BN" else full[:, None, :1]
     return full if axes == "BNN" else full[:, None]
 
 
 def as_padding(padding: Tensor, x: Tensor, facts: Facts) -> dict[str, Tensor]:
     """A padding mask (batch, n_k) as the argument that takes it."""
     if facts["names"]["padding"]:
-        meant = as_meant(padding, facts["padding"], x.dtype)
-        return {facts["names"]["padding"]: meant}
+        said = meant(padding, facts["padding"], x.dtype)
+        return {facts["names"]["padding"]: said}
     axes = facts["mask_axes"]
     if axes == "NN":
         raise UnusableError("its mask is one for the whole batch")
     if axes == "BN":
-        meant = as_meant(padding, facts["mask"], x.dtype)
-        return {facts["names"]["mask"]: meant}
+        said = meant(padding, facts["mask"], x.dtype)
+        return {facts["names"]["mask"]: said}
     row = padding[:, None, :] if axes == "BNN" else padding[:, None, None, :]
-    full = row.expand(*row.shape[:-2], x.shape[-2], -1)
-    return {facts["names"]["mask"]: as_meant(full, facts["mask"], x.dtype)}
+    if axes != "B11N":
+        row = row.expand(*row.shape[:-2], x.shape[-2], -1)
+    return {facts["names"]["mask"]: meant(row, facts["mask"], x.dtype)}
+
+
+def meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
+    """A mask as others would say it, or as the lengths of what is seen.
+
+    Raises:
+        UnusableError: if what is seen does not come first.
+    """
+    if meaning != "lengths":
+        return as_meant(mask, meaning, dtype)
+    lengths = mask.sum(dim=-1)
+    first = torch.arange(mask.shape[-1]) < lengths[..., None]
+    if not bool((first == mask).all()):
+        raise UnusableError("it takes lengths, of what comes first")
+    return lengths
 
 
 def read(value: Any, turned: bool, whole: bool) -> Any:

@@ -14,7 +14,11 @@ FACTS = {
         "whether it hides later tokens, without being told to",
         {False: "it sees them", True: "it hides them"},
     ),
-    "mask": Fact("what a mask says", MEANINGS, need="mask"),
+    "mask": Fact(
+        "what a mask says",
+        {**MEANINGS, "lengths": "how many keys come before the padding"},
+        need="mask",
+    ),
     "mask_axes": Fact(
         "which axes a mask has",
         {
@@ -22,13 +26,18 @@ FACTS = {
             "BNN": "batch, queries, keys",
             "B1NN": "batch, 1, queries, keys",
             "BN": "batch, keys",
+            "B11N": "batch, 1, 1, keys",
         },
         need="mask",
     ),
     "padding": Fact("what a mask for padding says", MEANINGS, need="padding"),
     "packed": Fact(
         "how one matrix holds queries, keys and values",
-        {"by part": "all queries first", "by head": "a head after the other"},
+        {
+            "by part": "all queries first",
+            "by head": "a head after the other",
+            "by group": "a group's queries, their key, their value",
+        },
     ),
     "formula": Fact(
         "what it computes",

@@ -3,6 +3,7 @@
 import copy
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import torch
@@ -22,7 +23,8 @@ SAYS_NOTHING = {
 }
 HEADS = (
     *("n_heads", "num_heads", "heads", "h", "n_head", "nhead", "nheads"),
-    *("num_attention_heads", "num_q_heads", "n_q_heads"),
+    *("num_attention_heads", "num_q_heads", "n_q_heads", "n_local_heads"),
+    *("head_count", "num_head", "nb_heads", "attention_heads"),
 )
 WIDTHS = (
     *("d_head", "head_dim", "dim_head", "d_k", "head_size"),
@@ -218,7 +220,8 @@ def projections(
     """
     found = by_word(module, told) | by_heads(module, n_heads)
     if "q" not in found and "qkv" in found:
-        found |= unpacked(found["qkv"], n_heads, packed, order)
+        d_q = queries_in(found)
+        found |= unpacked(found["qkv"], n_heads, packed, order, d_q)
     if "k" not in found and "kv" in found:
         half = found["kv"].W.shape[-1] // 2
         found["k"] = found["kv"].part(0, half)
@@ -250,32 +253,51 @@ def the_other(module: nn.Module, known: Sequence[Affine]) -> Affine | None:
     return others[0] if len(others) == 1 and own else None
 
 
+def queries_in(found: dict[str, Affine]) -> int:
+    """How many features of one matrix are queries: those that go out.
+
+    As many as keys, where nothing tells of fewer heads of keys.
+    """
+    whole, out = found["qkv"].W.shape[-1], found.get("out")
+    fewer = out is not None and whole < 3 * out.W.shape[0] < 3 * whole
+    return out.W.shape[0] if fewer and out is not None else whole // 3
+
+
 def unpacked(
-    qkv: Affine, n_heads: int, packed: str, order: str = "qkv"
+    qkv: Affine, n_heads: int, packed: str, order: str, d_q: int
 ) -> dict[str, Affine]:
-    """Three projections out of one matrix."""
-    d = qkv.W.shape[-1] // 3
-    if packed == "by part":
-        return {p: qkv.part(i * d, i * d + d) for i, p in enumerate(order)}
-    cut = (n_heads, 3, d // n_heads)
-    W = qkv.W.unflatten(-1, cut)
-    b = None if qkv.b is None else qkv.b.unflatten(-1, cut)
-    return {
-        part: Affine(
-            W[:, :, i].flatten(1), None if b is None else b[:, i].flatten()
-        )
-        for i, part in enumerate(order)
-    }
+    """Three projections out of one matrix, of which ``d_q`` are queries."""
+    d_head = d_q // n_heads
+    n_groups = (qkv.W.shape[-1] - d_q) // 2 // max(d_head, 1)
+    wide = {"q": d_q, "k": n_groups * d_head, "v": n_groups * d_head}
+    if sum(wide.values()) != qkv.W.shape[-1]:
+        return {}  # these heads do not divide it
+    times = 1 if packed == "by part" else n_groups
+    ends = list(accumulate(wide[part] // times for part in order))
+    rows = torch.arange(qkv.W.shape[-1]).view(times, -1)
+    made = {}
+    for part, start, end in zip(order, [0, *ends], ends, strict=False):
+        its = rows[:, start:end].flatten()
+        b = None if qkv.b is None else qkv.b[its]
+        made[part] = Affine(qkv.W[:, its], b, qkv.whole)
+    return made
 
 
 def number(module: Any, names: Sequence[str]) -> int | None:
     """The first of some attributes, of a module or its config."""
-    for holder in (module, getattr(module, "config", None)):
+    configs = (getattr(module, name, None) for name in ("config", "args"))
+    for holder in (module, *configs):
         for name in names:
             value = getattr(holder, name, None)
             if isinstance(value, int) and value > 0:
                 return value
     return None
+
+
+def heads_inside(module: nn.Module) -> int | None:
+    """The number of heads that it, or the one that a part of it, tells."""
+    found = {number(part, HEADS) for part in module.modules()} - {None}
+    return number(module, HEADS) or (found.pop() if len(found) == 1 else None)
 
 
 def refilled(module: nn.Module) -> nn.Module:

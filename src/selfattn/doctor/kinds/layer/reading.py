@@ -10,24 +10,29 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import Reading, UnclearError
 from selfattn.doctor.kinds.layer import calling
+from selfattn.doctor.kinds.layer.inputs import inputs_of
 from selfattn.doctor.kinds.layer.parts import (
-    HEADS,
     MODEL,
     WIDTHS,
     affines,
     by_heads,
     by_word,
+    heads_inside,
     heads_of_out,
     lists,
     number,
+    queries_in,
 )
+from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts, parameters
 
 
 def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     """Its arguments, its number of heads, and how it holds what it learns."""
     module = calling.instance(thing, told)
-    names = calling.looked_up(module.forward, told)
+    names = calling.looked_up(
+        module.forward, told, inputs_of(module, told) if cross else {}
+    )
     seen: dict[str, Any] = {"names": names}
     needs = {"mask": "mask", "padding": "padding", "flag": "causal"}
     lacks = {
@@ -39,6 +44,8 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
         lacks.pop("padding", None)
     else:
         seen |= {"mask": "keep", "mask_axes": "NN"}
+    if "len" in str(names["mask"]) or told.get("mask") == "lengths":
+        seen |= {"mask": "lengths", "mask_axes": "BN"}
     if names["padding"] is None:
         seen["padding"] = "keep"
     first = getattr(module, "batch_first", None)
@@ -52,7 +59,10 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     if more.facts.get("formula") == "own":
         lacks["numbers"] = "its projections are not recognised"
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
-    return replace(more, lacks=lacks, has=has).with_facts(**seen)
+    usual = {"mask": list(MEANINGS), **more.candidates}
+    return replace(more, lacks=lacks, has=has, candidates=usual).with_facts(
+        **seen
+    )
 
 
 def named_order(module: nn.Module) -> str:
@@ -64,26 +74,32 @@ def named_order(module: nn.Module) -> str:
 
 def inside(module: nn.Module, told: Facts) -> Reading:
     """What its own matrices tell: its formula, and its number of heads."""
-    n_heads = told.get("n_heads") or number(module, HEADS)
+    n_heads = told.get("n_heads") or heads_inside(module)
     n_heads = n_heads or heads_of_out(module)
     found = by_word(module, dict(told.get("projections") or {}))
     found |= by_heads(module, n_heads)
     if not {"q", "qkv"} & found.keys():
         return Reading({"formula": "own", "packed": "by part", "n_heads": 1})
     seen: dict[str, Any] = {}
+    open_: dict[str, Any] = {}
     if "q" in found:
         seen["packed"] = "by part"
         d = found["q"].W.shape[-1]
     else:
-        d = found["qkv"].W.shape[-1] // 3
-    n_heads, width = number(module, HEADS), number(module, WIDTHS)
+        d = queries_in(found)
+        fewer = found["qkv"].W.shape[-1] < 3 * d
+        open_["packed"] = ["by part", "by group" if fewer else "by head"]
+    n_heads, width = heads_inside(module), number(module, WIDTHS)
     n_heads = n_heads or lists(module) or heads_of_out(module) or None
     if n_heads is None and width is not None and d % width == 0:
         n_heads = d // width
     if n_heads is not None:
-        return Reading({**seen, "n_heads": n_heads})
+        return Reading({**seen, "n_heads": n_heads}, candidates=open_)
     divisors = [n for n in (1, 2, 3, 4, 6, 8, 12, 16) if d % n == 0]
-    return Reading(seen, candidates={"n_heads": divisors})
+    if "qkv" in found and "q" not in found:  # whose keys are whole heads, too
+        rest = found["qkv"].W.shape[-1] - d
+        divisors = [n for n in divisors if rest % (2 * d // n) == 0]
+    return Reading(seen, candidates={**open_, "n_heads": divisors})
 
 
 def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
@@ -97,7 +113,8 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
         return None
     module = calling.instance(thing, known)
     names = dict(known.get("projections") or {})
-    found = by_word(module, names) | by_heads(module, known["n_heads"])
+    n_heads = known.get("n_heads") or 0  # 0: it is open still
+    found = by_word(module, names) | by_heads(module, n_heads)
     own = {id(x) for a in found.values() for x in a.whole}
     more = [x for x in module.parameters() if id(x) not in own]
     if told and not more:
