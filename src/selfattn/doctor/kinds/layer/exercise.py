@@ -21,6 +21,7 @@ from selfattn.doctor.kinds.attention.variants import (
     design,
 )
 from selfattn.doctor.kinds.layer import deviations, probes, properties
+from selfattn.doctor.kinds.layer.affine import Affine
 from selfattn.doctor.kinds.layer.mistakes import (
     CONVENTIONS,
     MISTAKES,
@@ -29,7 +30,7 @@ from selfattn.doctor.kinds.layer.mistakes import (
     TELLING,
     heads,
 )
-from selfattn.doctor.kinds.layer.parts import Affine, Projections, projections
+from selfattn.doctor.kinds.layer.parts import Projections, projections
 from selfattn.doctor.kinds.layer.reading import widths
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
 from selfattn.doctor.kinds.layer.steps import USUAL_LAYER, layer_by

@@ -38,7 +38,7 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
     layout = told.get("layout")
     given = dict(told.get("call") or {})
     called = tried.alone(module)
-    for x, context in inputs(called, layout):
+    for x, context in pairs(called, layout):
         for pair in ((first, second), (second, first)):
             named = dict(zip(pair, (x, context), strict=True))
             output = tried.outcome(called, **named, **given)
@@ -47,16 +47,16 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
     return {}
 
 
-def inputs(
+def pairs(
     module: nn.Module, layout: str | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Pairs of an x and a context, of the widths that its maps take."""
     widths = dict.fromkeys(one.W.shape[0] for _, one in affines(module))
-    pairs = list(product(list(widths)[:4], repeat=2))
+    both = list(product(list(widths)[:4], repeat=2))
     for turned in (False, True):
         if layout == ("BND" if turned else "NBD"):
             continue
-        for d_x, d_context in pairs:
+        for d_x, d_context in both:
             x = numbers(BATCH, N_Q, d_x, seed=1)
             context = numbers(BATCH, N_K, d_context, seed=2)
             if turned:

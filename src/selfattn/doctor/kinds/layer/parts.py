@@ -3,11 +3,12 @@
 import copy
 import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+from selfattn.doctor.kinds.layer.affine import Affine, queries_in, unpacked
 
 WORDS = {  # what others call a part, when what says nothing is left out
     "q": {"q", "query", "queries"},
@@ -34,24 +35,6 @@ MODEL = (
     *("d_model", "embed_dim", "dim", "hidden_size", "n_embd", "d_embed"),
     *("emb_dim", "d_in", "embed_size"),
 )
-
-
-class Affine(NamedTuple):
-    """x ↦ x W + b."""
-
-    W: Tensor
-    b: Tensor | None
-    whole: tuple[Any, ...] = ()  # the parameters that it is made of
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Project some rows, in their own type."""
-        y = x @ self.W.to(x.dtype)
-        return y if self.b is None else y + self.b.to(x.dtype)
-
-    def part(self, start: int, stop: int) -> "Affine":
-        """The projection to some of the features."""
-        b = None if self.b is None else self.b[start:stop]
-        return Affine(self.W[:, start:stop], b, self.whole)
 
 
 class Projections(NamedTuple):
@@ -251,36 +234,6 @@ def the_other(module: nn.Module, known: Sequence[Affine]) -> Affine | None:
         if not own & {id(x) for x in affine.whole if x is not None}
     ]
     return others[0] if len(others) == 1 and own else None
-
-
-def queries_in(found: dict[str, Affine]) -> int:
-    """How many features of one matrix are queries: those that go out.
-
-    As many as keys, where nothing tells of fewer heads of keys.
-    """
-    whole, out = found["qkv"].W.shape[-1], found.get("out")
-    fewer = out is not None and whole < 3 * out.W.shape[0] < 3 * whole
-    return out.W.shape[0] if fewer and out is not None else whole // 3
-
-
-def unpacked(
-    qkv: Affine, n_heads: int, packed: str, order: str, d_q: int
-) -> dict[str, Affine]:
-    """Three projections out of one matrix, of which ``d_q`` are queries."""
-    d_head = d_q // n_heads
-    n_groups = (qkv.W.shape[-1] - d_q) // 2 // max(d_head, 1)
-    wide = {"q": d_q, "k": n_groups * d_head, "v": n_groups * d_head}
-    if sum(wide.values()) != qkv.W.shape[-1]:
-        return {}  # these heads do not divide it
-    times = 1 if packed == "by part" else n_groups
-    ends = list(accumulate(wide[part] // times for part in order))
-    rows = torch.arange(qkv.W.shape[-1]).view(times, -1)
-    made = {}
-    for part, start, end in zip(order, [0, *ends], ends, strict=False):
-        its = rows[:, start:end].flatten()
-        b = None if qkv.b is None else qkv.b[its]
-        made[part] = Affine(qkv.W[:, its], b, qkv.whole)
-    return made
 
 
 def number(module: Any, names: Sequence[str]) -> int | None:

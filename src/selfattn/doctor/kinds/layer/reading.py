@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import Reading, UnclearError
 from selfattn.doctor.kinds.layer import calling
+from selfattn.doctor.kinds.layer.affine import queries_in
 from selfattn.doctor.kinds.layer.inputs import inputs_of
 from selfattn.doctor.kinds.layer.parts import (
     MODEL,
@@ -21,7 +22,6 @@ from selfattn.doctor.kinds.layer.parts import (
     heads_of_out,
     lists,
     number,
-    queries_in,
 )
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts, parameters
@@ -34,12 +34,7 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
         module.forward, told, inputs_of(module, told) if cross else {}
     )
     seen: dict[str, Any] = {"names": names}
-    needs = {"mask": "mask", "padding": "padding", "flag": "causal"}
-    lacks = {
-        need: "it has no argument for it"
-        for need, name in needs.items()
-        if names[name] is None
-    }
+    lacks = lacking(names)
     if "mask" not in lacks:
         lacks.pop("padding", None)
     else:
@@ -63,6 +58,16 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     return replace(more, lacks=lacks, has=has, candidates=usual).with_facts(
         **seen
     )
+
+
+def lacking(names: Facts) -> dict[str, str]:
+    """What it cannot be asked, for it has no argument that takes it."""
+    needs = {"mask": "mask", "padding": "padding", "flag": "causal"}
+    return {
+        need: "it has no argument for it"
+        for need, name in needs.items()
+        if names[name] is None
+    }
 
 
 def named_order(module: nn.Module) -> str:
