@@ -3,6 +3,7 @@
 What they send is counted; what they compute is in test_devices.py.
 """
 
+import multiprocessing
 import os
 import time
 
@@ -10,7 +11,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from selfattn.devices.world import Sent, on_ranks
+from selfattn.devices import world
+from selfattn.devices.world import Sent, fate, on_ranks
 
 LATE = 0.5  # seconds that a rank is waited for, where it never comes
 
@@ -107,3 +109,60 @@ def test_what_leaves_a_rank_is_counted():
         "_allgather_base_": {"_allgather_base_": 3 * 80},
         "_reduce_scatter_base_": {"_reduce_scatter_base_": 60},
     }
+
+
+class Unreadable:
+    """What can be sent, and cannot be made where it arrives."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def test_an_answer_that_cannot_be_read_is_told():
+    """It came out as a bare ValueError, and the other ranks lived on."""
+
+    def work(rank, ranks):
+        if rank:
+            time.sleep(600.0)
+        return Unreadable()
+
+    with pytest.raises(RuntimeError, match=r"rank 0: .* be read: ValueError"):
+        on_ranks(lambda rank, ranks: Unreadable(), 1)
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match="rank 0: RuntimeError"):
+        on_ranks(work, 2, timeout=LATE)
+    assert time.monotonic() - begin < LATE + 15
+
+
+def test_a_rank_that_ends_within_its_answer_is_told():
+    """What was raised then was no end of file, and came out bare."""
+    theirs, ours = multiprocessing.Pipe(duplex=False)
+    os.write(ours.fileno(), (100).to_bytes(4, "big") + b"the beginning")
+    ours.close()
+    well, why = fate(theirs)
+    assert not well and "OSError" in why
+
+
+@pytest.mark.parametrize("at", ["start", "wait"])
+def test_whoever_stops_it_leaves_no_rank_behind(at, monkeypatch):
+    """Ranks were ended only if all had been heard: Python waited for them
+    when it came to its own end.
+    """
+    started = []
+    fork = multiprocessing.get_context("fork").Process
+    start = fork.start
+
+    def starts(process):
+        if at == "start" and started:
+            raise BlockingIOError("Resource temporarily unavailable")
+        start(process)
+        started.append(process)
+
+    def is_stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fork, "start", starts)
+    monkeypatch.setattr(world, "fates", is_stopped)
+    with pytest.raises((BlockingIOError, KeyboardInterrupt)):
+        on_ranks(sleeps, 2)
+    assert started and not any(one.is_alive() for one in started)

@@ -79,17 +79,20 @@ def on_ranks(
     processes, reports = [], []
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
-        for rank in range(n_ranks):
-            theirs, ours = context.Pipe(duplex=False)
-            given = (work, rank, n_ranks, timeout, store, ours)
-            processes.append(context.Process(target=be_a_rank, args=given))
-            reports.append(theirs)
-            processes[-1].start()
-            ours.close()  # so that the other end hears when it is gone
-        told = fates(reports, timeout + GRACE)
-        for process in processes:
-            process.kill()
-            process.join()
+        try:
+            for rank in range(n_ranks):
+                theirs, ours = context.Pipe(duplex=False)
+                given = (work, rank, n_ranks, timeout, store, ours)
+                process = context.Process(target=be_a_rank, args=given)
+                process.start()
+                processes.append(process)
+                reports.append(theirs)
+                ours.close()  # so that the other end hears when it is gone
+            told = fates(reports, timeout + GRACE)
+        finally:  # also if somebody stops us, or there can be no more
+            for process in processes:
+                process.kill()
+                process.join()
     if all(well for well, _ in told):
         return [result for _, result in told]
     became = "\n".join(
@@ -159,6 +162,10 @@ def fate(report: Connection) -> tuple[bool, Any]:
         return pickle.loads(report.recv_bytes())
     except EOFError:
         return False, "has ended without a word"
+    except Exception as error:
+        # It ended within its answer; or that holds what cannot be made here.
+        words = f"{type(error).__name__}: {error}"
+        return False, f"has not answered so that it can be read: {words}"
 
 
 class Sent(TorchDispatchMode):

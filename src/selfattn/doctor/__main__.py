@@ -22,6 +22,7 @@ from selfattn.doctor.command.visiting import (
     visits,
 )
 from selfattn.doctor.command.weighing import weight
+from selfattn.doctor.exercise import check_docstrings
 from selfattn.doctor.report.output import any_encoding, print_json
 from selfattn.doctor.report.rendering import write
 
@@ -30,28 +31,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Examine what the arguments say, print the report, return the code."""
     code = 2
     with any_encoding():
-        code = answered(arguments)
+        told = answered(arguments)
+        print(end="", flush=True)  # what cannot be written has not been told
+        code = told
     return code
 
 
 def answered(arguments: Sequence[str] | None) -> int:
     """The same, on an output that takes every character."""
     try:
+        check_docstrings()
         request = read_arguments(arguments)
         if request.options.list:
             say_list(request.options.kind, request.options.json)
             return 0
         if request.options.weight:
-            print(weight())
+            say_weight(request.options.json)
             return 0
         tell = in_json if request.options.json else in_words
         return gravest(tell(visits(request), is_whole(request.thing)))
     except (ValueError, LookupError) as error:
         words = str(error.args[0] if error.args else error)
+    except KeyboardInterrupt:
+        words = "It was stopped before all was said."
+    if sys.stderr is not None:  # print would take standard output instead
         print(words, file=sys.stderr)
-        if "--json" in (sys.argv[1:] if arguments is None else arguments):
-            print_json(json.dumps({"refused": words}, indent=2))
-        return 2
+    if "--json" in (sys.argv[1:] if arguments is None else arguments):
+        print_json(json.dumps({"refused": words}, indent=2))
+    return 2
+
+
+def say_weight(as_json: bool) -> None:
+    """Print what the package weighs, for a reader or a program."""
+    told = weight()
+    if as_json:
+        print_json(json.dumps(told, indent=2))
+    else:
+        print("\n".join(f"{name:<8}  {x}" for name, x in told.items()))
 
 
 def say_list(kind: str | None, as_json: bool) -> None:

@@ -1,7 +1,10 @@
 """What an exercise is: a solution, probes, and a bank of named mistakes."""
 
+import numbers
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from inspect import cleandoc
 from typing import Any
 
@@ -174,12 +177,37 @@ def read_prediction(answer: Any, inputs: Inputs) -> object:
         return answer.strip().casefold()
     try:
         # ndarrays, tensors and nested lists of either
-        return torch.as_tensor(answer).detach().cpu().to(torch.float64)
+        value = torch.as_tensor(in_floats(answer)).detach().cpu()
+        if value.is_complex():
+            raise TypeError("half of it would be lost")
+        return value.to(torch.float64)
     except Exception:
         raise UnusableError(
             "A number, a list of numbers or a word is asked for, but this is "
             f"{describe(answer)}."
         ) from None
+
+
+def in_floats(answer: Any) -> Any:
+    """The same, with floats for the numbers that PyTorch does not know.
+
+    >>> from fractions import Fraction
+    >>> in_floats([1, (Fraction(1, 2), Decimal("0.25"))])
+    [1, [0.5, 0.25]]
+    """
+    if isinstance(answer, list | tuple):
+        return [in_floats(one) for one in answer]
+    exact = isinstance(answer, numbers.Rational | Decimal)
+    return float(answer) if exact and not isinstance(answer, int) else answer
+
+
+def check_docstrings() -> None:
+    """Raise if Python has thrown away what the doctor has to say."""
+    if sys.flags.optimize > 1:
+        raise ValueError(
+            "what the doctor says is written in docstrings, but Python was "
+            "told to leave them out, by -OO or PYTHONOPTIMIZE=2"
+        )
 
 
 def read_docstring(text: str) -> dict[str, str]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 Facts = Mapping[str, Any]
 
@@ -78,6 +79,18 @@ class Recorder:
     def __getattr__(self, name: str) -> Any:
         """Whatever else the thing has."""
         return getattr(self.thing, name)
+
+
+def numberless(thing: Any) -> str:
+    """Why a module has no numbers to examine, if it has none."""
+    if not issubclass(type(thing), nn.Module):
+        return ""
+    for x in thing.parameters():
+        if isinstance(x, UninitializedParameter):
+            return "some of its weights are made at its first call; call it"
+        if x.is_meta:
+            return "its weights are on the device meta, and have no numbers"
+    return ""
 
 
 def copied(x: Any) -> Any:

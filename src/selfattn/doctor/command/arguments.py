@@ -5,7 +5,7 @@ import ast
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 # A module or a file, a colon, and a name inside; no value is written so.
 THING = re.compile(r"(.+\.py|\w+(\.\w+)*):[^\W\d]\w*(\.\w+)*|.+\.py")
@@ -30,6 +30,11 @@ def read_arguments(words: Sequence[str] | None = None) -> Request:
     parser = options()
     chosen, rest = parser.parse_known_args(words)
     if chosen.list or chosen.weight:
+        if rest:
+            raise ValueError(
+                "--list and --weight are of no thing and take no facts, but "
+                f"here is {' '.join(rest)!r}"
+            )
         return Request("", {}, chosen)
     things, rest = the_thing(rest)
     facts = read_facts(rest)
@@ -38,9 +43,17 @@ def read_arguments(words: Sequence[str] | None = None) -> Request:
     return Request(things, facts, chosen)
 
 
+class Options(argparse.ArgumentParser):
+    """What raises, where argparse would print and end the process."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse what was said, as all else is refused."""
+        raise ValueError(f"{message}; --help tells what there is")
+
+
 def options() -> argparse.ArgumentParser:
     """What reads the arguments, besides the thing and its facts."""
-    parser = argparse.ArgumentParser(
+    parser = Options(
         "python -m selfattn.doctor",
         usage="%(prog)s THING [--kind KIND] [--FACT VALUE …] [options]",
         description="What is wrong with this attention, and how to mend it. "
@@ -72,7 +85,10 @@ def options() -> argparse.ArgumentParser:
 
 def limit(word: str) -> float:
     """A limit; 0 means that there is none."""
-    number = float(word)
+    try:
+        number = float(word)
+    except ValueError:
+        number = math.nan
     if not number >= 0:
         raise argparse.ArgumentTypeError(
             f"a limit must be a number above 0, or 0 for none, not {word}"

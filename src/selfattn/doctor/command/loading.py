@@ -25,6 +25,11 @@ def load(name: str, watch: Watch) -> Any:
             found = getattr(found, part)
         except AttributeError:
             raise RefusedError(f"There is no {part!r} in {where}") from None
+    if issubclass(type(found), ModuleType):
+        raise RefusedError(
+            f"What is examined is a thing in a module, but {inside!r} in "
+            f"{where} is a module itself"
+        )
     return found
 
 
@@ -55,8 +60,33 @@ def from_file(where: str) -> ModuleType:
         raise RefusedError(f"No module can be read from {where}")
     # Dataclasses and pickle look for the module of a class under its name.
     found = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
+    try:
+        spec.loader.exec_module(found)
+    except ImportError as error:
+        if "relative import" not in str(error):
+            raise
+        return from_package(path.resolve())
     return found
+
+
+def from_package(path: Path) -> ModuleType:
+    """A module by its place in the packages that its file lies in.
+
+    Raises:
+        RefusedError: if it lies in none.
+    """
+    names = [] if path.stem == "__init__" else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    if folder == path.parent:
+        raise RefusedError(
+            f"{path.name} imports from the package that it lies in, but there "
+            f"is no __init__.py in {folder}"
+        )
+    sys.path.insert(0, str(folder))
+    return importlib.import_module(".".join(names))
 
 
 def from_module(where: str) -> ModuleType:

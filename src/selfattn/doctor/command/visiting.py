@@ -93,9 +93,8 @@ def the_guess(request: Request) -> Guess:
     """What one thing looks like."""
     found = surveyed(request)
     name = request.thing.rpartition(":")[2]
-    return (
-        found.guesses[0] if found.guesses else Guess(name, "", found.trouble)
-    )
+    why = found.trouble.removesuffix(".")
+    return found.guesses[0] if found.guesses else Guess(name, "", why)
 
 
 def guessed(request: Request, guess: Guess) -> Visit:

@@ -18,19 +18,17 @@ print(between - start, time.perf_counter() - between)
 """
 
 
-def weight() -> str:
-    """Version, size, requirements and seconds to import, in four lines."""
+def weight() -> dict[str, str]:
+    """Version, size, requirements and seconds to import, in words."""
     files = [path for path in FOLDER.rglob("*") if counts(path)]
     size = sum(path.stat().st_size for path in files) / 1e6
     of_torch, of_ours = seconds()
-    return "\n".join(
-        (
-            f"selfattn  {version()}",
-            f"size      {size:.1f} MB in {len(files)} files",
-            f"asks for  {', '.join(asked_for())}; rich, if it is there",
-            f"import    {of_ours:.1f} s, after {of_torch:.1f} s for torch",
-        )
-    )
+    return {
+        "selfattn": version(),
+        "size": f"{size:.1f} MB in {len(files)} files",
+        "asks for": f"{', '.join(asked_for())}; rich, if it is there",
+        "import": f"{of_ours:.1f} s, after {of_torch:.1f} s for torch",
+    }
 
 
 def counts(path: Path) -> bool:

@@ -3,12 +3,12 @@
 from typing import Any, NamedTuple
 
 from torch import nn
-from torch.nn.parameter import UninitializedParameter
 
 from selfattn.doctor.door import functions, modules, wholes
 from selfattn.doctor.door.making import made
 from selfattn.doctor.door.names import PLAIN, says
 from selfattn.doctor.engine.outcome import in_words
+from selfattn.doctor.patient import numberless
 
 
 class Guess(NamedTuple):
@@ -39,7 +39,7 @@ def guess(thing: Any, name: str) -> Guess:
         raised = in_words(error)
         return Guess(name, "", f"as I tried to make one, it raised {raised}")
     is_module = isinstance(one, nn.Module)
-    if is_module and (missing := numberless(one)):
+    if missing := numberless(one):
         return Guess(name, "", missing)
     own = getattr(type(one) if is_module else one, "__name__", "")
     names = f"{own or type(one).__name__} {name}"
@@ -52,13 +52,3 @@ def guess(thing: Any, name: str) -> Guess:
         return Guess(name, "", "it looks like nothing that I examine")
     (kind, why), *others = found
     return Guess(name, kind, why, tuple(kind for kind, _ in others))
-
-
-def numberless(module: nn.Module) -> str:
-    """Why a module has no numbers to examine, if it has none."""
-    for x in module.parameters():
-        if isinstance(x, UninitializedParameter):
-            return "some of its weights are made at its first call; call it"
-        if x.is_meta:
-            return "its weights are on the device meta, and have no numbers"
-    return ""

@@ -15,6 +15,7 @@ from selfattn.doctor.engine.isolation import (
 from selfattn.doctor.engine.modes import no_modes
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
+from selfattn.doctor.exercise import check_docstrings
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
@@ -70,6 +71,7 @@ def examine(
         ValueError: if neither or both are named, if a fact is none of this
             kind's, or if a limit is not above 0.
     """
+    check_docstrings()
     if (kind is None) == (exercise is None):
         raise ValueError(
             "a patient is examined as one kind or one exercise, but "

@@ -27,6 +27,7 @@ from selfattn.doctor.report.progress import EVERY, Progress
 
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
 LONG = 1e8  # seconds, three years
+LAST_STREAM = 2  # standard error, after standard input and output
 PATIENCE = 10.0  # seconds for a guard to end what is left
 MOST = 200  # processes that a patient may have at once
 LOOKS_EVERY = 0.25  # seconds, in which few processes can become many
@@ -206,6 +207,7 @@ def stand_guard(
 ) -> NoReturn:
     """Run in the guard: start the child, wait for it, leave nothing behind."""
     try:
+        pipe = beyond_streams(pipe)
         faulthandler.disable()  # a crash shall not print where we stood
         os.setsid()
         be_silent()
@@ -235,6 +237,21 @@ def watched(worker: int) -> int | None:
         if len(processes.descendants(os.getpid())) > MOST:
             return None
     return code
+
+
+def beyond_streams(pipe: Connection) -> Connection:
+    """The same pipe under a number that is no stream's.
+
+    Where the caller's streams are closed, a pipe gets the first free number,
+    and whoever is silent closes it.
+    """
+    import fcntl  # which exists on Unix alone, as does a fork
+
+    if pipe.fileno() > LAST_STREAM:
+        return pipe
+    least = LAST_STREAM + 1
+    number = fcntl.fcntl(pipe.fileno(), fcntl.F_DUPFD_CLOEXEC, least)
+    return Connection(number, readable=False)
 
 
 def be_silent() -> None:
@@ -284,6 +301,7 @@ def child(
     except RefusedError as error:
         tell(Refusal(str(error)))
     except BaseException as error:
+        limit_memory_no_more()  # it takes a little to tell
         tell(Trouble(f"It raises {in_words(error)}"))
     finally:
         with contextlib.suppress(OSError):  # it may have closed it already
@@ -323,6 +341,16 @@ def limit_memory(limit: float | None) -> None:
     import resource
 
     taken = int(MEMORY.read_text().split()[0]) * resource.getpagesize()
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = min(int(taken + limit), sys.maxsize)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    told = [x for x in (soft, hard) if x != resource.RLIM_INFINITY]
+    most = min(int(taken + limit), sys.maxsize, *told)
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def limit_memory_no_more() -> None:
+    """Let this process take as much as the system lets it."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

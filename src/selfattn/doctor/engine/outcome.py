@@ -151,4 +151,6 @@ def in_words(error: BaseException) -> str:
         lines = str(error).strip().splitlines() or [""]
     except BaseException:  # its words are wrong, too
         lines = [""]
-    return f"{type(error).__name__}: {lines[0][:200]}".rstrip(": .")
+    words = f"{type(error).__name__}: {lines[0][:200]}".rstrip(": .")
+    # What no terminal and no encoding takes, such as an escape, is not sent.
+    return "".join(one if one.isprintable() else "\ufffd" for one in words)

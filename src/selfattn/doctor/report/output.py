@@ -61,7 +61,8 @@ codecs.register_error("selfattn.plain", in_plain_words)
 def any_encoding() -> Iterator[None]:
     """Let standard output and error write what they cannot encode plainly.
 
-    What is left unread by whoever has gone away is nobody's error.
+    What is left unread by whoever has gone away is nobody's error. What
+    cannot be written for another reason is said once.
     """
     changed = []
     for stream in (sys.stdout, sys.stderr):
@@ -72,11 +73,14 @@ def any_encoding() -> Iterator[None]:
         yield
     except BrokenPipeError:
         pass  # whoever read it has read enough
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            print(f"Not all could be written: {error}", file=sys.stderr)
     finally:
         for stream, errors in changed:
             try:
                 stream.flush()
-            except BrokenPipeError:  # nor shall Python try again at its end
+            except OSError:  # nor shall Python try again at its end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             stream.reconfigure(errors=errors)
 
@@ -84,7 +88,7 @@ def any_encoding() -> Iterator[None]:
 def print_json(text: str) -> None:
     """JSON that is as readable as the encoding of the output allows."""
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(json.loads(text), indent=2)
     print(text)

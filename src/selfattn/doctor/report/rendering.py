@@ -225,10 +225,14 @@ def write(report: Record, file: Any = None) -> None:
     except ImportError:  # which the package does not ask for
         print(as_text(report), file=file)
         return
-    console = Console(file=file, highlight=False, soft_wrap=True)
+    # In a terminal that is said to have no columns, it would print nothing.
+    console = Console(file=file, width=WIDTH, highlight=False, soft_wrap=True)
     styles = {"head": f"bold {COLOURS[mark(report)]}", "code": "cyan"}
-    for role, line in lines(report):
-        console.print(Text(line, style=styles.get(role, "")))
+    try:
+        for role, line in lines(report):
+            console.print(Text(line, style=styles.get(role, "")))
+    except SystemExit:  # with 1, which means that the patient is ill
+        raise BrokenPipeError("nobody reads the report") from None
 
 
 def as_html(report: Record) -> str:
