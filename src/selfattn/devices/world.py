@@ -93,6 +93,11 @@ def on_ranks(
             for process in processes:
                 process.kill()
                 process.join()
+    return results(told)
+
+
+def results(told: list[tuple[bool, Any]]) -> list:
+    """What each rank returned; an error that tells all, if one did not."""
     if all(well for well, _ in told):
         return [result for _, result in told]
     became = "\n".join(

@@ -19,7 +19,7 @@ from selfattn.doctor.exercise import check_docstrings
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
-from selfattn.doctor.patient import Facts, unseen
+from selfattn.doctor.patient import Facts, numberless, unseen
 from selfattn.doctor.report import Report
 from selfattn.doctor.report.output import any_encoding
 from selfattn.doctor.report.progress import Progress
@@ -71,12 +71,7 @@ def examine(
         ValueError: if neither or both are named, if a fact is none of this
             kind's, or if a limit is not above 0.
     """
-    check_docstrings()
-    if (kind is None) == (exercise is None):
-        raise ValueError(
-            "a patient is examined as one kind or one exercise, but "
-            f"kind={kind!r} and exercise={exercise!r}"
-        )
+    check_one(kind, exercise)
     if exercise is not None:
         if facts:
             raise ValueError(
@@ -93,6 +88,16 @@ def examine(
         time_limit,
         memory_limit,
     )
+
+
+def check_one(kind: str | None, exercise: str | None) -> None:
+    """Raise unless one of them is named, and the doctor has its words."""
+    check_docstrings()
+    if (kind is None) == (exercise is None):
+        raise ValueError(
+            "a patient is examined as one kind or one exercise, but "
+            f"kind={kind!r} and exercise={exercise!r}"
+        )
 
 
 def examine_made(
@@ -123,6 +128,9 @@ def examine_made(
 
     def work(watch: Watch = unseen) -> Report:
         thing = make(watch)
+        if missing := numberless(thing):
+            words = f"Nothing can be said: {missing}."
+            return nothing_found.with_(trouble=words)
         with no_modes():
             return examine_here(thing, kind, facts, watch)
 

@@ -17,7 +17,7 @@ from selfattn.doctor.engine.outcome import OwnTroubleError, in_words
 from selfattn.doctor.engine.promises import FINE, weighed
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import IMPLIED, Kind, Reading, UnclearError
-from selfattn.doctor.patient import Facts, Patient, numberless, unseen
+from selfattn.doctor.patient import Facts, Patient, unseen
 from selfattn.doctor.report import Report
 
 AGAIN = 3  # readings in which a name is looked for by deviations
@@ -34,8 +34,6 @@ def examine_here(
 ) -> Report:
     """Examine in this process: read the thing in every way, keep the best."""
     nothing_found = Report(kind.name, 0, patient=title(thing))
-    if missing := numberless(thing):
-        return nothing_found.with_(trouble=f"Nothing can be said: {missing}.")
     if kind.whole is not None:
         found: Report = kind.whole(thing, facts=said, watch=watch)
         return found
