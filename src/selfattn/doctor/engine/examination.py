@@ -119,12 +119,7 @@ def examine_made(
         memory_limit: as for `examine`.
     """
     facts = with_names(kind.check(facts))
-    for what, limit in (("time", time_limit), ("memory", memory_limit)):
-        if not (limit is None or is_positive(limit)):
-            raise ValueError(
-                f"{what}_limit must be a number above 0, or None for no "
-                f"limit, but it is {limit!r}"
-            )
+    check_limits(time=time_limit, memory=memory_limit)
 
     def work(watch: Watch = unseen) -> Report:
         thing = make(watch)
@@ -144,6 +139,16 @@ def examine_made(
         raise
     except (Exception, SystemExit) as error:  # in making it
         return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
+
+
+def check_limits(**limits: float | None) -> None:
+    """Raise unless each is a number above 0, or None."""
+    for what, limit in limits.items():
+        if not (limit is None or is_positive(limit)):
+            raise ValueError(
+                f"{what}_limit must be a number above 0, or None for no "
+                f"limit, but it is {limit!r}"
+            )
 
 
 def with_names(facts: Facts) -> Facts:
