@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from selfattn.dot_product import widen
-from selfattn.masks import indices
 from selfattn.pieces import blocks
 
 WhichHead = tuple[int, ...] | EllipsisType
@@ -67,10 +66,11 @@ class Inputs(NamedTuple):
         stop = min(n_k, rows.stop + n_k - n_q) if self.causal else n_k
         return blocks(0, stop, self.block_k)
 
-    def room(self, queries: Tensor) -> Tensor:
+    def room(self, block_q: int) -> Tensor:
         """Memory for a tile, to be used for one after the other."""
-        n_keys = min(self.block_k, self.k.shape[-2])
-        return queries.new_empty(*queries.shape[:-1], n_keys)
+        *batch, n_q, _ = self.q.shape
+        tile = min(block_q, n_q), min(self.block_k, self.k.shape[-2])
+        return widen(self.q.new_empty(*batch, *tile))[0]
 
     def reaches_future(self, rows: slice, keys: slice) -> bool:
         """Whether a causal tile has a key that comes after a query."""
@@ -99,9 +99,11 @@ class Inputs(NamedTuple):
         if self.mask is not None:
             scores.masked_fill_(~cut(self.mask, rows, keys), -math.inf)
         if self.reaches_future(rows, keys):
-            n_q, n_k = self.q.shape[-2], self.k.shape[-2]
-            i, j = indices(n_q, n_k, device=scores.device)
-            scores.masked_fill_(j[:, keys] > i[rows], -math.inf)
+            # The key that the first of these queries sits on.
+            here = rows.start + self.k.shape[-2] - self.q.shape[-2]
+            here -= keys.start
+            hidden = torch.full_like(scores, -math.inf).triu_(here + 1)
+            scores.tril_(here).add_(hidden)
         return scores
 
 
@@ -128,7 +130,7 @@ def of_head(table: Any, which: WhichHead, batch: torch.Size) -> Any:
 
 def product(a: Tensor, b: Tensor, room: Tensor, scale: float = 1) -> Tensor:
     """Write a bᵀ to memory at hand; new memory must first be mapped."""
-    b, out = b.to(a.dtype).mT, room[..., : b.shape[-2]]
+    b, out = b.to(a.dtype).mT, room[..., : a.shape[-2], : b.shape[-2]]
     if a.ndim == 2:
         return torch.addmm(out, a, b, beta=0, alpha=scale, out=out)
     torch.matmul(a, b, out=out)

@@ -172,10 +172,12 @@ class Flash(torch.autograd.Function):
         top, total = widen(
             q.new_empty(q.shape[:-1]), q.new_empty(q.shape[:-1])
         )
-        for which in inputs.heads(block_q):
+        heads = [*inputs.heads(block_q)]
+        room = inputs.at(heads[0]).room(block_q)
+        for which in heads:
             head = inputs.at(which)
             for rows in blocks(0, q.shape[-2], block_q):
-                result, m, length = online_softmax(head, rows)
+                result, m, length = online_softmax(head, rows, room)
                 output[which][..., rows, :] = result
                 top[which][..., rows] = m
                 total[which][..., rows] = length
@@ -198,7 +200,9 @@ class Flash(torch.autograd.Function):
             for x in (q, k, v, learned)
         )
         into = Gradients(*widen(*zeros))
-        for which in inputs.heads(block_q):
+        heads = [*inputs.heads(block_q)]
+        rooms = [inputs.at(heads[0]).room(block_q) for _ in range(2)]
+        for which in heads:
             head, back = inputs.at(which), into.at(which)
             for rows in blocks(0, q.shape[-2], block_q):
                 [grad] = widen(grad_output[which][..., rows, :])
@@ -206,7 +210,7 @@ class Flash(torch.autograd.Function):
                 dots = (grad * output[which][..., rows, :]).sum(-1)
                 dots -= grad_sums[which][..., rows]
                 m, length = (x[which][..., rows] for x in (top, total))
-                add_gradients(head, back, rows, grad, dots, m, length)
+                add_gradients(head, back, rows, grad, dots, m, length, rooms)
         into.k.div_(math.sqrt(q.shape[-1]))
         grads = (
             g if g is None else g.to(x.dtype)
@@ -216,14 +220,15 @@ class Flash(torch.autograd.Function):
         return grad_q, grad_k, grad_v, None, grad_bias, None, None, None
 
 
-def online_softmax(head: Inputs, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+def online_softmax(
+    head: Inputs, rows: slice, room: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """The output of a block of queries, and m and ℓ of its scores.
 
     After each tile, the sums are those over the keys seen so far. When a
     tile brings a larger score, what was summed before shrinks accordingly.
     """
     queries = head.queries(rows)
-    room = head.room(queries)
     # The lowest finite number and not -inf, because -inf - -inf is NaN.
     lowest = torch.finfo(queries.dtype).min
     top = queries.new_full((*queries.shape[:-1], 1), lowest)
@@ -242,7 +247,7 @@ def online_softmax(head: Inputs, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def add_gradients(
-    head: Inputs, into: Gradients, rows: slice, grad, dots, top, total
+    head: Inputs, into: Gradients, rows: slice, grad, dots, top, total, rooms
 ):
     """Add what one block of queries passes back to q, k, v and the bias.
 
@@ -251,15 +256,14 @@ def add_gradients(
     """
     queries = head.queries(rows)
     grad_queries = into.q[..., rows, :]
-    room, room_too = head.room(queries), head.room(queries)
     # A query that saw nothing has only scores of -inf; 2^(-inf - top) = 0.
     share = total.masked_fill(total == 0, 1.0).reciprocal()[..., None]
     grad, dots = grad * share, dots[..., None] * share
     for keys in head.blocks_of_keys(rows):
-        scores = head.scores(queries, rows, keys, room)
+        scores = head.scores(queries, rows, keys, rooms[0])
         weights = scores.sub_(top[..., None]).exp2_()
         add_product(into.v[..., keys, :], weights.mT, grad)
-        grad_weights = product(grad, head.v[..., keys, :], room_too)
+        grad_weights = product(grad, head.v[..., keys, :], rooms[1])
         grad_scores = grad_weights.sub_(dots).mul_(weights)
         add_product(grad_queries, grad_scores, head.k[..., keys, :])
         add_product(into.k[..., keys, :], grad_scores.mT, queries)

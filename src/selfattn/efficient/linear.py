@@ -272,17 +272,17 @@ class LinearAttention(torch.autograd.Function):
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
         [divisors] = widen(q.new_empty(*q.shape[:-1], 1))
         memory = empty_memory(k, v)
-        order = chunks(q.shape[-2], k.shape[-2], CHUNK, causal=causal)
-        for rows, keys in order:
-            f_q, f_k, values = read(q, k, v, rows, keys, ours)
-            summed = f_q @ memory.pairs
-            weight = (f_q * memory.total).sum(dim=-1, keepdim=True)
-            among = (f_q @ f_k.mT).tril_()  # the weights within the chunk
-            if among.numel():
-                add_product(summed, among, values)
-                weight += among.sum(dim=-1, keepdim=True)
-            divisors[:, rows] = weight = divisor(weight)
-            torch.div(summed, weight, out=output[:, rows])
+        reader = Reader(q, k, v, ours, causal)
+        for rows, keys in reader.order:
+            f_q, f_k, values = reader.read(rows, keys)
+            if f_q.shape[1]:
+                summed, weight = reader.ask(memory, f_q)
+                if f_k.shape[1]:  # the weights within the chunk
+                    among = (f_q @ f_k.mT).tril_()
+                    add_product(summed, among, values)
+                    weight += among.sum(dim=-1, keepdim=True)
+                divisors[:, rows] = weight = divisor(weight)
+                torch.div(summed, weight, out=output[:, rows])
             memorise(memory, f_k, values)
         ctx.save_for_backward(q, k, v, output, divisors, *memory)
         ctx.causal, ctx.ours = causal, ours
@@ -295,22 +295,21 @@ class LinearAttention(torch.autograd.Function):
         check_once("linear_attention", grad_output)
         q, k, v, output, divisors, *memory = ctx.saved_tensors
         grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
-        lengths = q.shape[-2], k.shape[-2]
-        order = [*chunks(*lengths, CHUNK, causal=ctx.causal)]
+        reader = Reader(q, k, v, ctx.ours, ctx.causal)
 
         def read_again(rows: slice, keys: slice) -> Chunk:
-            features = read(q, k, v, rows, keys, ctx.ours)
+            features = reader.read(rows, keys)
             grad = grad_output[:, rows] / divisors[:, rows]
             grad_weight = -(grad * output[:, rows]).sum(dim=-1, keepdim=True)
             return Chunk(*features, grad, grad_weight, ctx.ours)
 
         before = empty_memory(k, v) if ctx.causal else Memory(*memory)
-        for rows, keys in order if ctx.causal else []:
+        for rows, keys in reader.order if ctx.causal else []:
             chunk = read_again(rows, keys)
             grad_q[:, rows] = chunk.to_queries(before)
             memorise(before, chunk.f_k, chunk.values)
         after = empty_memory(k, v)
-        for rows, keys in reversed(order):
+        for rows, keys in reversed(reader.order):
             chunk = read_again(rows, keys)
             if not ctx.causal:  # every key came before every query
                 grad_q[:, rows] = chunk.to_queries(before)
@@ -336,7 +335,7 @@ class Chunk(NamedTuple):
     def to_queries(self, before: Memory) -> Tensor:
         """The gradient of the queries, given the memory they asked."""
         grad_f = self.grad @ before.pairs.mT
-        grad_f += self.grad_weight * before.total
+        grad_f.addcmul_(self.grad_weight, before.total)
         grad_among = self.grad_among()
         if grad_among.numel():
             add_product(grad_f, grad_among, self.f_k)
@@ -354,14 +353,49 @@ class Chunk(NamedTuple):
         return feature_map_backward(self.f_k, grad_f, self.ours), grad_values
 
 
-def read(
-    q: Tensor, k: Tensor, v: Tensor, rows: slice, keys: slice, ours: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """A chunk's features and values; the features are made here if ours."""
-    f_q, f_k, values = widen(q[:, rows], k[:, keys], v[:, keys])
-    if ours:
-        f_q, f_k = elu_plus_one(f_q), elu_plus_one(f_k)
-    return f_q, f_k, values
+class Reader:
+    """Reads chunk after chunk of tokens, always into the same memory.
+
+    New memory must first be mapped, which takes longer than to fill it.
+    """
+
+    def __init__(
+        self, q: Tensor, k: Tensor, v: Tensor, ours: bool, causal: bool
+    ):
+        """What is read, and in which order."""
+        self.tokens, self.ours = (q, k, v), ours
+        (batch, n_q, d), n_k = q.shape, k.shape[-2]
+        self.order = [*chunks(n_q, n_k, CHUNK, causal=causal)]
+        sizes = [x.stop - x.start for both in self.order for x in both]
+        longest = max(sizes, default=0)
+        # For queries and keys one memory, unless both are read at a time.
+        [room] = widen(q.new_empty(2 + causal, batch, longest, d))
+        *self.rooms, self.spare = room
+        [self.sums] = widen(q.new_empty(batch, longest, v.shape[-1]))
+
+    def read(self, rows: slice, keys: slice) -> tuple[Tensor, Tensor, Tensor]:
+        """A chunk's features and values; the features are made if ours."""
+        q, k, v = self.tokens
+        f_q, f_k, values = widen(q[:, rows], k[:, keys], v[:, keys])
+        if self.ours:
+            f_q = self.features(f_q, self.rooms[0])
+            f_k = self.features(f_k, self.rooms[-1])
+        return f_q, f_k, values
+
+    def features(self, x: Tensor, room: Tensor) -> Tensor:
+        """φ of a chunk, as `elu_plus_one` makes it."""
+        if not x.numel():
+            return x
+        made, positive = room[:, : x.shape[1]], self.spare[:, : x.shape[1]]
+        torch.clamp(x, max=0, out=made).mul_(LOG2_E).exp2_()
+        return made.add_(torch.clamp(x, min=0, out=positive))
+
+    def ask(self, memory: Memory, f_q: Tensor) -> tuple[Tensor, Tensor]:
+        """What a chunk of queries finds in a memory: φ(q) S and φ(q) Z."""
+        n = f_q.shape[1]
+        summed = torch.bmm(f_q, memory.pairs, out=self.sums[:, :n])
+        weighed = torch.mul(f_q, memory.total, out=self.spare[:, :n])
+        return summed, weighed.sum(dim=-1, keepdim=True)
 
 
 def feature_map_backward(features: Tensor, grad: Tensor, ours: bool) -> Tensor:
@@ -383,6 +417,8 @@ def memorise(
     weight: Tensor | None = None,
 ) -> None:
     """Add some tokens to the memory, in place; each weighs 1, or this."""
+    if not features.numel():
+        return
     add_product(memory.pairs, features.mT, values)
     weighed = features if weight is None else features * weight
     memory.total.add_(weighed.sum(dim=-2, keepdim=True))
