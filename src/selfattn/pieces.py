@@ -79,7 +79,7 @@ def chunks(
 
     Causal, they go side by side, ``size`` at a time, after what one has more
     than the other: the last query sits on the last key. Otherwise all keys
-    are read before the first query, and eight times as many at a time: there
+    are read before the first query, and four times as many at a time: there
     is no square of weights within the chunk to make.
 
     >>> for rows, keys in chunks(2, 3, 2, causal=True):
@@ -89,7 +89,7 @@ def chunks(
     """
     nothing = slice(0, 0)
     extra_q, extra_k = (n_q - n_k, n_k - n_q) if causal else (n_q, n_k)
-    size = size if causal else 8 * size
+    size = size if causal else 4 * size
     yield from ((nothing, keys) for keys in blocks(0, extra_k, size))
     yield from ((rows, nothing) for rows in blocks(0, extra_q, size))
     for rows in blocks(max(0, extra_q), n_q, size):  # none if not causal

@@ -365,7 +365,8 @@ class Reader:
         """What is read, and in which order."""
         self.tokens, self.ours = (q, k, v), ours
         (batch, n_q, d), n_k = q.shape, k.shape[-2]
-        self.order = [*chunks(n_q, n_k, CHUNK, causal=causal)]
+        size = CHUNK if causal else 2 * CHUNK
+        self.order = [*chunks(n_q, n_k, size, causal=causal)]
         sizes = [x.stop - x.start for both in self.order for x in both]
         longest = max(sizes, default=0)
         # For queries and keys one memory, unless both are read at a time.
