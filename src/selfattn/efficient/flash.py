@@ -184,7 +184,8 @@ class Flash(torch.autograd.Function):
         ctx.save_for_backward(q, k, v, mask, bias, output, top, total)
         ctx.options = causal, block_q, block_k
         ctx.mark_non_differentiable(top, total)
-        return output, top / LOG2_E + total.log(), top, total
+        log_sum = total.log().add_(top, alpha=1 / LOG2_E)
+        return output, log_sum, top, total
 
     @staticmethod
     @without_autocast
