@@ -101,9 +101,7 @@ class Inputs(NamedTuple):
         if self.reaches_future(rows, keys):
             # The key that the first of these queries sits on.
             here = rows.start + self.k.shape[-2] - self.q.shape[-2]
-            here -= keys.start
-            hidden = torch.full_like(scores, -math.inf).triu_(here + 1)
-            scores.tril_(here).add_(hidden)
+            hide_future(scores, here - keys.start)
         return scores
 
 
@@ -126,6 +124,19 @@ def of_head(table: Any, which: WhichHead, batch: torch.Size) -> Any:
     if table is None or which is ...:
         return table
     return torch.atleast_2d(table).expand(*batch, -1, -1)[which]
+
+
+def hide_future(scores: Tensor, here: int) -> None:
+    """Hide the keys after `here` from the first query, and so on.
+
+    From a few queries at a time: what is added then stays in the cache.
+    """
+    for some in blocks(0, scores.shape[-2], 64):
+        seen = here + some.start + 1  # keys, by the first of them
+        rest = scores[..., some, max(seen, 0) :]
+        last = min(seen, 0) - 1  # of the rest, what it sees
+        hidden = torch.full_like(rest, -math.inf).triu_(last + 1)
+        rest.tril_(last).add_(hidden)  # which hides even NaN
 
 
 def product(a: Tensor, b: Tensor, room: Tensor, scale: float = 1) -> Tensor:
