@@ -16,6 +16,7 @@ from selfattn.efficient.flash import (
     flash_attention_with_logsumexp,
 )
 from selfattn.masks import causal_mask, padding_mask
+from selfattn.tiles import hide_future
 
 TILES = [(1, 1), (3, 2), (2, 5), (7, 11), (4, 512), (512, 4), (512, 512)]
 TABLES = [  # every way to broadcast to (2, 3, 7, 11)
@@ -31,6 +32,18 @@ TABLES = [  # every way to broadcast to (2, 3, 7, 11)
     (2, 1, 7, 1),
     (2, 3, 7, 11),
 ]
+
+
+@pytest.mark.parametrize("n_q", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("n_k", [1, 64, 129])
+def test_the_future_is_hidden_wherever_the_tile_lies(n_q, n_k):
+    i, j = torch.arange(n_q)[:, None], torch.arange(n_k)
+    scores = torch.randn(2, n_q, n_k)
+    for here in range(-n_q - 2, n_k + 2):
+        later = j > i + here
+        given = scores.masked_fill(later, math.nan)
+        hide_future(given, here)
+        assert torch.equal(given, scores.masked_fill(later, -math.inf))
 
 
 @pytest.mark.parametrize(("block_q", "block_k"), TILES)
