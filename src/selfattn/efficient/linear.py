@@ -38,12 +38,12 @@ from selfattn.hidden import is_coarse, unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
     add_product,
-    chunks,
     divisor,
     one_batch_axis,
     without_autocast,
 )
 from selfattn.signatures import checked, shown
+from selfattn.tiles import Reader
 
 # exp(x) = 2^(x log₂e), and `exp2` is about as fast on any processor; `exp` is
 # somewhat faster than it on some, and four times as slow on others.
@@ -272,7 +272,7 @@ class LinearAttention(torch.autograd.Function):
         output = q.new_empty(*q.shape[:-1], v.shape[-1])
         [divisors] = widen(q.new_empty(*q.shape[:-1], 1))
         memory = empty_memory(k, v)
-        reader = Reader(q, k, v, ours, causal)
+        reader = Reader((q, k, v), ours, CHUNK, causal)
         for rows, keys in reader.order:
             f_q, f_k, values = reader.read(rows, keys)
             if f_q.shape[1]:
@@ -295,7 +295,7 @@ class LinearAttention(torch.autograd.Function):
         check_once("linear_attention", grad_output)
         q, k, v, output, divisors, *memory = ctx.saved_tensors
         grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
-        reader = Reader(q, k, v, ctx.ours, ctx.causal)
+        reader = Reader((q, k, v), ctx.ours, CHUNK, ctx.causal)
 
         def read_again(rows: slice, keys: slice) -> Chunk:
             features = reader.read(rows, keys)
@@ -351,52 +351,6 @@ class Chunk(NamedTuple):
             among = (self.f_q @ self.f_k.mT).tril_()
             add_product(grad_values, among.mT, self.grad)
         return feature_map_backward(self.f_k, grad_f, self.ours), grad_values
-
-
-class Reader:
-    """Reads chunk after chunk of tokens, always into the same memory.
-
-    New memory must first be mapped, which takes longer than to fill it.
-    """
-
-    def __init__(
-        self, q: Tensor, k: Tensor, v: Tensor, ours: bool, causal: bool
-    ):
-        """What is read, and in which order."""
-        self.tokens, self.ours = (q, k, v), ours
-        (batch, n_q, d), n_k = q.shape, k.shape[-2]
-        size = CHUNK if causal else 2 * CHUNK
-        self.order = [*chunks(n_q, n_k, size, causal=causal)]
-        sizes = [x.stop - x.start for both in self.order for x in both]
-        longest = max(sizes, default=0)
-        # For queries and keys one memory, unless both are read at a time.
-        [room] = widen(q.new_empty(2 + causal, batch, longest, d))
-        *self.rooms, self.spare = room
-        [self.sums] = widen(q.new_empty(batch, longest, v.shape[-1]))
-
-    def read(self, rows: slice, keys: slice) -> tuple[Tensor, Tensor, Tensor]:
-        """A chunk's features and values; the features are made if ours."""
-        q, k, v = self.tokens
-        f_q, f_k, values = widen(q[:, rows], k[:, keys], v[:, keys])
-        if self.ours:
-            f_q = self.features(f_q, self.rooms[0])
-            f_k = self.features(f_k, self.rooms[-1])
-        return f_q, f_k, values
-
-    def features(self, x: Tensor, room: Tensor) -> Tensor:
-        """φ of a chunk, as `elu_plus_one` makes it."""
-        if not x.numel():
-            return x
-        made, positive = room[:, : x.shape[1]], self.spare[:, : x.shape[1]]
-        torch.clamp(x, max=0, out=made).mul_(LOG2_E).exp2_()
-        return made.add_(torch.clamp(x, min=0, out=positive))
-
-    def ask(self, memory: Memory, f_q: Tensor) -> tuple[Tensor, Tensor]:
-        """What a chunk of queries finds in a memory: φ(q) S and φ(q) Z."""
-        n = f_q.shape[1]
-        summed = torch.bmm(f_q, memory.pairs, out=self.sums[:, :n])
-        weighed = torch.mul(f_q, memory.total, out=self.spare[:, :n])
-        return summed, weighed.sum(dim=-1, keepdim=True)
 
 
 def feature_map_backward(features: Tensor, grad: Tensor, ours: bool) -> Tensor:
