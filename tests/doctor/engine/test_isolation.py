@@ -134,7 +134,10 @@ def test_a_patient_that_hangs_is_stopped():
     start = time.monotonic()
     report = examine(hangs, kind="attention", time_limit=0.5)
     assert "did not come to an end within 0.5 seconds" in report.trouble
-    assert "at the probe “it is softmax(q kᵀ / √d) v”" in report.trouble
+    assert "stopped as it was called to see what it takes" in report.trouble
+    told = {"layout": "any", "kind": "attention", "time_limit": 0.5}
+    where = examine(hangs, **told).trouble
+    assert "at the probe “it is softmax(q kᵀ / √d) v”" in where
     assert time.monotonic() - start < 20
 
 
@@ -250,7 +253,7 @@ def test_who_doubles_at_each_call_ends_with_all_of_its_kind(
     monkeypatch.setattr(processes, "descendants", written_down)
     start = time.monotonic()
     report = examine(doubles, kind="attention", time_limit=300.0)
-    assert report.trouble.startswith("It starts more than 12 processes at the")
+    assert report.trouble.startswith("It starts more than 12 processes as it ")
     assert report.exit_code == 2 and time.monotonic() - start < 60
     at_once = guards.read_text("utf-8").splitlines()
     assert max(len(line.split()) for line in at_once) > 12

@@ -46,7 +46,7 @@ def test_a_module_without_numbers_is_not_healthy(kind):
     with torch.device("meta"):
         module = MODULES[kind]()
     report = examine(module, kind=kind, time_limit=None)
-    assert report.exit_code == 2 and "the doctor's own" in report.trouble
+    assert report.exit_code == 2 and "on the device meta" in report.trouble
     assert "I found" not in str(report)  # nothing was
 
 

@@ -5,7 +5,12 @@ from typing import Any
 
 from torch import nn
 
-from selfattn.doctor.kinds.layer.calling import D_MODEL, guessed, is_rest
+from selfattn.doctor.kinds.layer.calling import (
+    D_MODEL,
+    configured,
+    guessed,
+    is_rest,
+)
 
 HIDDEN = ("ff", "hidden", "inner", "mlp", "intermediate")
 LONG = ("max", "length", "room", "size_limit", "context", "positions")
@@ -28,7 +33,7 @@ def arguments(thing: type) -> dict[str, Any]:
     """What to make one of a class with: small numbers, by their names."""
     listed = inspect.signature(thing).parameters.items()
     return {
-        name: a_number(name)
+        name: configured(parameter.annotation) or a_number(name)
         for name, parameter in listed
         if parameter.default is parameter.empty and not is_rest(parameter)
     }

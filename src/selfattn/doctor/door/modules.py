@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.door import functions
-from selfattn.doctor.door.names import CACHES, MASKS, says
+from selfattn.doctor.door.names import CACHES, MASKS, SECOND, says
 from selfattn.doctor.door.trying import (
     alike,
     attempt,
@@ -113,6 +113,8 @@ def takes_two(module: nn.Module) -> bool:
         return True
     if not asks_for_two(module):
         return False
+    if any(SECOND.search(name) for name in needed(module)):
+        return True
     for width in widths(module):
         x, y = drawn(2, N, width), drawn(2, N + 2, width, seed=1)
         if tensor(module, x, y) is not None:

@@ -29,6 +29,7 @@ PLAIN = (
     *("causal-mask", "padding-mask"),
 )
 MASKS = re.compile("mask|pad|causal|allow|valid|length|bias|flag|drop|train")
+SECOND = re.compile("context|memory|cross|encoder_(?:hidden|out|state)")
 CACHES = re.compile(r"cache|past|(?:^|_)(?:state|prev|kept|memo)$")
 
 

@@ -34,7 +34,7 @@ LOOKS_EVERY = 0.25  # seconds, in which few processes can become many
 
 
 class Stage(NamedTuple):
-    """What the child is at, when that is no probe: "while …", or ""."""
+    """What the child is at, when that is no probe: "while …", say; or ""."""
 
     words: str
 

@@ -12,7 +12,7 @@ from selfattn.doctor.engine.diagnosis import (
     judge,
     looked_at_again,
 )
-from selfattn.doctor.engine.isolation import RefusedError, Watch
+from selfattn.doctor.engine.isolation import RefusedError, Stage, Watch
 from selfattn.doctor.engine.outcome import OwnTroubleError, in_words
 from selfattn.doctor.engine.promises import FINE, weighed
 from selfattn.doctor.exercise import Exercise
@@ -20,6 +20,7 @@ from selfattn.doctor.kind import IMPLIED, Kind, Reading, UnclearError
 from selfattn.doctor.patient import Facts, Patient, unseen
 from selfattn.doctor.report import Report
 
+FIRST = Stage("as it was called to see what it takes")
 AGAIN = 3  # readings in which a name is looked for by deviations
 NAMED = (
     type,
@@ -38,6 +39,7 @@ def examine_here(
         found: Report = kind.whole(thing, facts=said, watch=watch)
         return found
     try:
+        watch(FIRST)
         seen = kind.read(thing, said)
         fallback = functools.cache(lambda: kind.fallback(thing, said, seen))
         report = reported(

@@ -1,6 +1,7 @@
 """How layers of attention are called: by whatever names, in two layouts."""
 
 import copy
+import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +54,7 @@ def arguments(thing: type, told: Facts) -> dict[str, Any]:
     """What to make one of a class with."""
     chosen = dict(told.get("make") or {})
     for name, parameter in inspect.signature(thing).parameters.items():
-        guess = guessed(name)
+        guess = configured(parameter.annotation) or guessed(name)
         needed = parameter.default is parameter.empty
         if (
             name in chosen
@@ -73,6 +74,18 @@ def arguments(thing: type, told: Facts) -> dict[str, Any]:
 def is_rest(parameter: inspect.Parameter) -> bool:
     """Whether it is *args or **kwargs."""
     return parameter.kind.name.startswith("VAR")
+
+
+def configured(annotation: Any) -> Any:
+    """A configuration as it is by default; None if none is asked for."""
+    if not dataclasses.is_dataclass(annotation):
+        return None
+    asked = [
+        field.name
+        for field in dataclasses.fields(annotation)
+        if field.default is field.default_factory is dataclasses.MISSING
+    ]
+    return None if asked else annotation()
 
 
 def guessed(name: str) -> Any:

@@ -204,6 +204,6 @@ def reach(
     back = tried(fresh(thing), way, facts, x, -1)
     there = back is not None and tried(fresh(thing), way, facts, back, 1)
     wrapped = isinstance(there, Tensor) and not torch.allclose(
-        there, x, atol=1e-3
+        there.to(x.dtype), x, atol=1e-3
     )
     return (None if far in (None, FAR[0]) else far), not wrapped
