@@ -169,8 +169,8 @@ def is_block(module: nn.Module) -> bool:
     """Whether a path leads past it, or it has two norms and a network."""
     silent = copy.deepcopy(module)
     with torch.no_grad():
-        for parameter in silent.parameters():
-            if parameter.ndim > 1:
+        for name, parameter in silent.named_parameters():
+            if parameter.ndim > 1 or name.endswith("bias"):
                 parameter.zero_()
     for given in calls(silent, takes_two(module)):
         made = tensor(silent, *given)
