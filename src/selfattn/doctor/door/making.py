@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from selfattn.doctor.kinds.layer.calling import (
+from selfattn.doctor.kinds.layer.constructing import (
     D_MODEL,
     configured,
     guessed,

@@ -1,7 +1,6 @@
 """How layers of attention are called: by whatever names, in two layouts."""
 
 import copy
-import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,12 @@ from torch import Tensor, nn
 
 from selfattn.doctor.exercise import UnusableError
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.layer.parts import HEADS, MODEL, WIDTHS, refilled
+from selfattn.doctor.kinds.layer.constructing import (
+    arguments,
+    instance,
+    is_rest,
+)
+from selfattn.doctor.kinds.layer.parts import refilled
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, handed, parameters
 
@@ -35,71 +39,6 @@ NAMES = {  # what others call the arguments
 }
 MASKLIKE = ("mask", "hide", "hidden", "ignor", "lengths", "_lens", "allow")
 NO_MASK = ("head", "past", "cache", "posit", "pad")
-D_MODEL = 12  # for classes: what three heads divide, and is no prime
-
-
-def instance(thing: Any, told: Facts) -> nn.Module:
-    """The module itself, or one of the class that was handed over."""
-    if isinstance(thing, nn.Module):
-        return thing
-    if not isinstance(thing, type) or not issubclass(thing, nn.Module):
-        raise UnclearError(
-            "A module is asked for, or its class. If it is a function of q, "
-            "k and v, its kind is “attention”."
-        )
-    return thing(**arguments(thing, told))
-
-
-def arguments(thing: type, told: Facts) -> dict[str, Any]:
-    """What to make one of a class with."""
-    chosen = dict(told.get("make") or {})
-    for name, parameter in inspect.signature(thing).parameters.items():
-        guess = configured(parameter.annotation) or guessed(name)
-        needed = parameter.default is parameter.empty
-        if (
-            name in chosen
-            or not needed
-            or parameter.kind.name.startswith("VAR")
-        ):
-            continue
-        if guess is None:
-            raise UnclearError(
-                f"To make one, {thing.__name__} needs {name!r}. Say "
-                f"make={{{name!r}: …}}, or hand over a module."
-            )
-        chosen[name] = guess
-    return chosen
-
-
-def is_rest(parameter: inspect.Parameter) -> bool:
-    """Whether it is *args or **kwargs."""
-    return parameter.kind.name.startswith("VAR")
-
-
-def configured(annotation: Any) -> Any:
-    """A configuration as it is by default; None if none is asked for."""
-    if not dataclasses.is_dataclass(annotation):
-        return None
-    asked = [
-        field.name
-        for field in dataclasses.fields(annotation)
-        if field.default is field.default_factory is dataclasses.MISSING
-    ]
-    return None if asked else annotation()
-
-
-def guessed(name: str) -> Any:
-    """What to give to a constructor for a parameter of this name."""
-    if name in HEADS:
-        return 3
-    if name in WIDTHS:
-        return D_MODEL // 3
-    if name in (*MODEL, "d_out", "d_context", "context_dim"):
-        return D_MODEL
-    if "dropout" in name:
-        return 0.0
-    long = ("context_length", "block_size", "max_len", "max_seq_len")
-    return 64 if name in long else None
 
 
 def prepared(thing: Any, facts: Facts) -> nn.Module:

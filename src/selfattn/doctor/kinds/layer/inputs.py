@@ -7,7 +7,8 @@ from itertools import product
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds import tried
-from selfattn.doctor.kinds.layer.calling import NAMES, is_rest
+from selfattn.doctor.kinds.layer.calling import NAMES
+from selfattn.doctor.kinds.layer.constructing import is_rest
 from selfattn.doctor.kinds.layer.parts import affines
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers

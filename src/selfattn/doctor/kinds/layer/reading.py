@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from selfattn.doctor.kind import Reading, UnclearError
 from selfattn.doctor.kinds.layer import calling
 from selfattn.doctor.kinds.layer.affine import queries_in
+from selfattn.doctor.kinds.layer.constructing import instance
 from selfattn.doctor.kinds.layer.inputs import inputs_of
 from selfattn.doctor.kinds.layer.parts import (
     MODEL,
@@ -29,7 +30,7 @@ from selfattn.doctor.patient import Facts, parameters
 
 def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     """Its arguments, its number of heads, and how it holds what it learns."""
-    module = calling.instance(thing, told)
+    module = instance(thing, told)
     names = calling.looked_up(
         module.forward, told, inputs_of(module, told) if cross else {}
     )
@@ -116,7 +117,7 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     known = {**seen.facts, **told}
     if "formula" in known or {"packed", "projections"} & told.keys():
         return None
-    module = calling.instance(thing, known)
+    module = instance(thing, known)
     names = dict(known.get("projections") or {})
     n_heads = known.get("n_heads") or 0  # 0: it is open still
     found = by_word(module, names) | by_heads(module, n_heads)
