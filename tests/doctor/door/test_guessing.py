@@ -5,6 +5,7 @@ apart by a hash; then the same with a mistake planted in them, as strangers
 come to a doctor.
 """
 
+from dataclasses import dataclass
 from random import Random
 
 import pytest
@@ -83,6 +84,18 @@ def test_a_class_that_cannot_be_made_is_left_out_with_the_reason():
         def __init__(self, config):
             super().__init__()
             self.width = config.width
+
+    assert "no attribute 'width'" in guess(Asks, "Asks").why
+
+
+def test_a_configuration_without_defaults_is_asked_for():
+    @dataclass
+    class Told:
+        width: int
+
+    class Asks(nn.Linear):
+        def __init__(self, config: Told):
+            super().__init__(config.width, config.width)
 
     assert "no attribute 'width'" in guess(Asks, "Asks").why
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -51,17 +52,22 @@ def is_rest(parameter: inspect.Parameter) -> bool:
     return parameter.kind.name.startswith("VAR")
 
 
-def configured(annotation: Any) -> Any:
-    """A configuration as it is by default; None if none is asked for."""
-    is_class = isinstance(annotation, type)
-    if not (is_class and dataclasses.is_dataclass(annotation)):
+def configured(asked: Any) -> Any:
+    """A configuration as it is by default; None if none is asked for.
+
+    Args:
+        asked: what a parameter is said to be, perhaps a dataclass.
+    """
+    if not (isinstance(asked, type) and dataclasses.is_dataclass(asked)):
         return None
-    asked = [
-        field.name
-        for field in dataclasses.fields(annotation)
-        if field.default is field.default_factory is dataclasses.MISSING
+    # A field without a default has "missing" for both.
+    given = [
+        field.default is not field.default_factory
+        for field in dataclasses.fields(asked)
+        if field.init
     ]
-    return None if asked else annotation()
+    make: Callable[[], Any] = asked
+    return make() if all(given) else None
 
 
 def guessed(name: str) -> Any:
