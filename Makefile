@@ -1,4 +1,5 @@
-# The commands of the book. Without make: README.md has each as plain commands.
+# The commands of the book. Without make: README.md has three as plain commands;
+# the others are as plain: a module to prepare with, and a module to run.
 
 PYTHON ?= python3
 SAMPLE ?= 60

@@ -1,5 +1,6 @@
 """What runs the suite does so, and no test has a way out."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,30 @@ ROOT = Path(__file__).resolve().parents[2]
 )
 def test_the_suite_is_run_whole(guard):
     assert guard(ROOT) == []
+
+
+def test_the_plain_commands_are_those_of_the_recipes():
+    """README said how to do without make; nothing held it to the recipes."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    block = re.search(r"## Without make\n\n```text\n(.+?)```", text, re.S)[1]
+    plain = [
+        tuple(part.strip() for part in line.split("   then   "))
+        for line in block.splitlines()
+    ]
+    made = (ROOT / "Makefile").read_text("utf-8")
+    recipes = dict(re.findall(r"^(\w+):\n((?:\t.+\n)+)", made, re.M))
+    python, venv = "@$(PYTHON)", "@$(VENV)"
+    wanted = [
+        tuple(
+            line.strip()
+            .replace(python, "python3")
+            .replace(venv, ".venv/bin/python")
+            for line in recipes[target].splitlines()
+        )
+        for target in ("book", "test", "lab")
+    ]
+    spaces = [tuple(" ".join(c.split()) for c in pair) for pair in plain]
+    assert spaces == wanted
 
 
 def test_every_test_of_a_claim_asserts():

@@ -52,6 +52,10 @@ def test_what_is_said_to_have_no_chapter_has_none():
         ("new kind", "src/selfattn/doctor/kinds/"),
         ("Reformer", "tools/measure/bench/"),
         ("badge", "book/extensions/"),
+        ("is refused", "src/selfattn/"),
+        ("time limit", "src/selfattn/doctor/engine/"),
+        ("picture", "src/selfattn/labs/machinery/"),
+        ("plain commands", "tests/project/"),
     ],
 )
 def test_a_newcomer_finds_the_room(word, line):
