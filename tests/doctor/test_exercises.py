@@ -5,6 +5,7 @@ The exercises are tested all alike: one more of them needs no more tests.
 
 import contextlib
 import dataclasses
+import functools
 import io
 import math
 import re
@@ -65,6 +66,40 @@ def test_an_exercise_is_found_under_its_name(name):
     assert find(name).name == name and chapter and rest.isidentifier()
     titles = [mistake.name for mistake in find(name).mistakes]
     assert len(set(titles)) == len(titles)
+
+
+SPOILT = {
+    "ones": torch.ones_like,  # a mask that hides nothing
+    "turned": lambda x: x.mT if x.ndim > 1 else x.flip(0),
+    "a row less": lambda x: x[:-1] if x.ndim else x[None],
+    "another type": lambda x: x.float() if x.dtype == torch.bool else x > 0,
+}
+ODD = ("a word", None, [], [[]], math.nan, 1j, 10**400, {}, torch.ones(0))
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_any_wrong_answer_gets_a_report(name):
+    """A mask that hid nothing made the checker itself fail, at a boolean."""
+    exercise = find(name)
+    if not callable(exercise.solution):
+        for odd in ODD:
+            assert not diagnose(odd, exercise).passed, odd
+        return
+    for how, spoil in SPOILT.items():
+        changed = []
+
+        def wrong(*given, spoil=spoil, changed=changed, **named):
+            right = exercise.solution(*given, **named)
+            if not isinstance(right, torch.Tensor):
+                return right
+            made = spoil(right)
+            same = made.shape == right.shape and made.dtype == right.dtype
+            changed.append(not (same and made.equal(right)))
+            return made
+
+        report = diagnose(functools.wraps(exercise.solution)(wrong), exercise)
+        assert str(report), how
+        assert report.passed == (not any(changed)), how
 
 
 @pytest.mark.parametrize("name", EXERCISES)

@@ -23,7 +23,7 @@ from selfattn.doctor.engine.matching import (
     mistake_made,
     observe_known,
 )
-from selfattn.doctor.engine.outcome import Outcome, observe
+from selfattn.doctor.engine.outcome import Outcome, differentiable, observe
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.probes import Inputs, Probe
 
@@ -167,7 +167,7 @@ def allowed(probe: Probe, expected: Outcome) -> float | None:
     and rounding, in whatever is divided by, grows with their square.
     """
     value = expected.value
-    if not isinstance(value, torch.Tensor) or not value.numel():
+    if not (differentiable(value) and value.numel()):
         return probe.tolerance
     large = float(value.detach().abs().nan_to_num(0, 0, 0).max())
     if large < LARGE:
