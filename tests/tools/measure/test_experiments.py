@@ -191,6 +191,21 @@ def test_several_at_once_come_to_the_same(tmp_path):
         assert run_all(few, tmp_path / "two.jsonl", several.map) == alone
 
 
+def test_what_children_run_stands_where_they_find_it(tmp_path):
+    """A child does not import what runs as __main__: nothing was run."""
+    found = []
+
+    def mapped(run, wanted):
+        found.append(run.func.__module__)
+        return map(run, wanted)
+
+    experiment = SimpleNamespace(
+        SEEDS=(0,), SETTINGS=[{}], run=lambda seed: {}
+    )
+    run_all(experiment, tmp_path / "kept.jsonl", mapped)
+    assert found == [experiments.__name__]
+
+
 def test_what_is_kept_is_of_the_package_as_it_is(monkeypatch, tmp_path):
     experiment = experiments.load("masks")
     before = place(experiment)

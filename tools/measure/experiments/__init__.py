@@ -9,6 +9,7 @@ run        run(seed, **setting) -> {name: number}
 """
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -27,3 +28,11 @@ def load(chapter: str) -> ModuleType:
             f"but not for {chapter!r}"
         )
     return importlib.import_module(f"{__name__}.{chapter}")
+
+
+def run_one(run: Callable[..., dict], setting: dict) -> dict[str, float]:
+    """A run with one seed and setting.
+
+    It stands here, as a child process does not find what the command defines.
+    """
+    return run(**setting)

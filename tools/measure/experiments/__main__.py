@@ -25,7 +25,7 @@ from types import ModuleType
 
 import torch
 
-from tools.measure.experiments import chapters, load
+from tools.measure.experiments import chapters, load, run_one
 from tools.measure.provenance import RESULTS, ROOT, as_json, provenance
 
 PACKAGE = ROOT / "src" / "selfattn"
@@ -63,11 +63,6 @@ def run_all(
         done = f"{len(runs)} of {len(wanted)}, {left:.0f} minutes left"
         print(f"{done}: {runs[-1]}", file=sys.stderr, flush=True)
     return runs
-
-
-def run_one(run: Callable[..., dict], setting: dict) -> dict[str, float]:
-    """A run with one seed and setting."""
-    return run(**setting)
 
 
 def place(experiment: ModuleType) -> Path:
