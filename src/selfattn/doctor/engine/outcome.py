@@ -5,7 +5,7 @@ import io
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -127,7 +127,7 @@ def is_stub(value: object) -> bool:
     return value is None or value is ... or value is NotImplemented
 
 
-def differentiable(x: object) -> bool:
+def differentiable(x: object) -> TypeGuard[Tensor]:
     """Whether something is a tensor that can have a gradient."""
     return isinstance(x, Tensor) and x.is_floating_point()
 
