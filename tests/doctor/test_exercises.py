@@ -41,6 +41,11 @@ WEIGHTS = "dot_product/weights"
 SOFTMAX = "dot_product/softmax"
 LOOKUP = "dot_product/lookup"
 DOUBLE_KEY = "dot_product/double_key"
+NUMBERS = [
+    name
+    for name in EXERCISES
+    if (one := find(name)).predicted and not isinstance(one.solution, str)
+]
 
 
 # --- Every exercise, and its bank ----------------------------------------
@@ -803,6 +808,59 @@ def test_a_wrong_list_is_told_which_of_its_numbers_is_furthest_off(
     assert said.endswith(f" The furthest off is number {place} of 3.")
     exercise = prediction("x/y", "how many?", 3.0)
     assert str(diagnose(1.0, exercise)).endswith("wrong by up to 2.")
+
+
+@pytest.mark.parametrize("factor", [0.7, 1.3, 5.0])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_prediction_is_likened_to_nothing_far_from_it(name, factor):
+    exercise = find(name)
+    mine = factor * exercise.run(exercise.solution, {}) + 0.61
+    report = diagnose(mine, exercise)
+    told = report.mistake or report.likeness
+    if told is not None:
+        its = exercise.run(told.answer, {})
+        torch.testing.assert_close(mine, its, rtol=0.02, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ([-7.07, -7.07, 14.1], "These are ten times too large."),
+        ([-0.5, -0.5, 1.0], "or, which comes to the same, those of (1, 1, 4)"),
+        ([17, 17, 47], "These are the numbers that go in."),
+    ],
+)
+def test_a_stretched_token_is_told_a_cause_that_is_true_of_it(answer, words):
+    said = str(examine(answer, exercise="layers/stretched"))
+    assert words in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("divisor", "name"),
+    [
+        (
+            lambda x, eps: (
+                (x.var(-1, correction=0, keepdim=True) + eps) ** 0.5
+            ),
+            "neither gain nor shift",
+        ),
+        (
+            lambda x, eps: x.std(-1, correction=0, keepdim=True) + eps,
+            "bare with eps outside the root",
+        ),
+        (
+            lambda x, eps: x.std(-1, keepdim=True) + eps,
+            "bare with sample deviation",
+        ),
+    ],
+)
+def test_a_norm_without_gain_and_shift_is_told_of_both(divisor, name):
+    def norm(x, gain, shift, eps):
+        return (x - x.mean(-1, keepdim=True)) / divisor(x, eps)
+
+    report = diagnose(norm, find("layers/layer_norm"))
+    assert report.mistake.name == name
+    assert "Neither the gain nor the shift is used" in str(report.mistake)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.probes import Inputs, Probe
 
 LARGE, LARGEST = 10.0, 1000.0  # outputs of sound code are near one
+ROUNDED = 100.0  # beyond, a count would be taken for the next one
 SECONDS = 3.0  # of one thread, to look for two mistakes at once
 
 
@@ -155,16 +156,20 @@ def does(exercise: Exercise, known: Mistake, values: Iterable[Seen]) -> bool:
         expected = observe_known(exercise, known, one.probe)
         if expected.error is not None:
             return False
-        if difference(one.outcome, expected, allowed(one.probe, expected)):
+        limit = allowed(exercise, one.probe, expected)
+        if difference(one.outcome, expected, limit):
             return False
     return True
 
 
-def allowed(probe: Probe, expected: Outcome) -> float | None:
+def allowed(
+    exercise: Exercise, probe: Probe, expected: Outcome
+) -> float | None:
     """How far a value may be from a mistake's, None for as usual.
 
     A mistake may divide by next to nothing, and then its numbers are large,
-    and rounding, in whatever is divided by, grows with their square.
+    and rounding, in whatever is divided by, grows with their square. What is
+    predicted is rounded on paper, to so many digits, and no further off.
     """
     value = expected.value
     if not (differentiable(value) and value.numel()):
@@ -173,6 +178,8 @@ def allowed(probe: Probe, expected: Outcome) -> float | None:
     if large < LARGE:
         return probe.tolerance
     usual = probe.tolerance or TOLERANCE.get(value.dtype, 0.0)
+    if exercise.predicted:
+        return usual * min(large, ROUNDED)
     return usual * min(large, LARGEST) ** 2
 
 

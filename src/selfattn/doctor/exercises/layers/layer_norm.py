@@ -228,6 +228,42 @@ def no_shift(x, gain, shift, eps):
 
 
 @mistake
+def neither_gain_nor_shift(x, gain, shift, eps):
+    """Every token comes out with mean 0 and variance 1.
+
+    Cause: Neither the gain nor the shift is used.
+    Cure: Multiply by the gain after dividing, then add the shift.
+    """
+    mean, var = moments(x)
+    return (x - mean) / (var + eps).sqrt()
+
+
+@mistake
+def bare_with_eps_outside_the_root(x, gain, shift, eps):
+    """Every token comes out with mean 0, and quiet ones come out too large.
+
+    Cause: Neither the gain nor the shift is used, and eps is added to the
+        deviation instead of to the variance.
+    Cure: Divide by (var + eps).sqrt(), times the gain, plus the shift.
+    """
+    mean, var = moments(x)
+    return (x - mean) / (var.sqrt() + eps)
+
+
+@mistake
+def bare_with_sample_deviation(x, gain, shift, eps):
+    """Every token comes out with mean 0 and a variance below 1.
+
+    Cause: Neither the gain nor the shift is used; std() divides by d - 1,
+        and eps is added to it instead of to the variance.
+    Cure: var = x.var(-1, correction=0, keepdim=True), then divide by
+        (var + eps).sqrt(), times the gain, plus the shift.
+    """
+    mean = x.mean(-1, keepdim=True)
+    return (x - mean) / (x.std(-1, keepdim=True) + eps)
+
+
+@mistake
 def shifted_before_the_gain(x, gain, shift, eps):
     """The shift is multiplied, too.
 
@@ -330,6 +366,9 @@ LAYER_NORM = Exercise(
         divided_by_the_variance,
         no_gain,
         no_shift,
+        neither_gain_nor_shift,
+        bare_with_eps_outside_the_root,
+        bare_with_sample_deviation,
         shifted_before_the_gain,
         mean_of_squares_less_square_of_mean,
         no_keepdim,

@@ -107,8 +107,9 @@ def stretched_again():
 def divided_by_the_largest():
     """The largest is 1, but the variance is not.
 
-    Cause: The centred numbers, (-10, -10, 20), were divided by their largest.
-    Cure: Divide by their deviation, √((100 + 100 + 400) / 3).
+    Cause: The centred numbers were divided by their largest, or, which comes
+        to the same, those of (1, 1, 4) by their variance, 2.
+    Cure: Divide by their deviation, the root of their variance.
     """
     return (MOVED - MOVED.mean()) / 20
 
