@@ -169,7 +169,7 @@ def allowed(
 
     A mistake may divide by next to nothing, and then its numbers are large,
     and rounding, in whatever is divided by, grows with their square. What is
-    predicted is rounded on paper, to so many digits, and no further off.
+    predicted is rounded on paper, to as many digits as what is right.
     """
     value = expected.value
     if not (differentiable(value) and value.numel()):
@@ -179,7 +179,9 @@ def allowed(
         return probe.tolerance
     usual = probe.tolerance or TOLERANCE.get(value.dtype, 0.0)
     if exercise.predicted:
-        return usual * min(large, ROUNDED)
+        right: Any = observe_known(exercise, None, probe).value
+        beside = large / max(1.0, float(right.abs().max()))
+        return usual * min(max(1.0, beside), ROUNDED)
     return usual * min(large, LARGEST) ** 2
 
 
