@@ -20,9 +20,66 @@
     return node;
   }
 
+  const SVG = "http://www.w3.org/2000/svg";
+  const DRAWN = /^M[\d .L]+$/; // a sketch, as an SVG has its paths
+
+  // Two axes and a line that is being drawn, or was.
+  function plane(path) {
+    const svg = document.createElementNS(SVG, "svg");
+    svg.setAttribute("viewBox", "0 0 240 150");
+    svg.setAttribute("class", "sketch");
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", "Your sketch");
+    const lines = [["axes", "M10 5L10 140L235 140"], ["line", path]];
+    for (const [name, d] of lines) {
+      const line = document.createElementNS(SVG, "path");
+      line.setAttribute("class", name);
+      line.setAttribute("d", d);
+      svg.append(line);
+    }
+    return svg;
+  }
+
+  // A place to draw a curve; who cannot draw says it in words.
+  function pad(guessed) {
+    const svg = plane("");
+    const line = svg.lastChild;
+    let path = "";
+    const add = (letter, { clientX, clientY }) => {
+      const box = svg.getBoundingClientRect();
+      const x = (clientX - box.left) / box.width * 240;
+      const y = (clientY - box.top) / box.height * 150;
+      path += `${letter}${Math.max(0, x).toFixed(0)} ${
+        Math.max(0, y).toFixed(0)}`;
+      line.setAttribute("d", path);
+    };
+    svg.addEventListener("pointerdown", (event) => {
+      svg.setPointerCapture(event.pointerId);
+      add("M", event);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (svg.hasPointerCapture(event.pointerId)) add("L", event);
+    });
+    const again = element("button", { type: "button" }, "Draw again");
+    again.addEventListener("click", () => {
+      path = "";
+      line.setAttribute("d", path);
+    });
+    const field = element("input", { type: "text", maxlength: 200 });
+    const whole = element("form", { class: "guess" }, svg, again,
+      element("label", {}, "or in words ", field),
+      element("button", {}, "Guess"));
+    whole.addEventListener("submit", (event) => {
+      event.preventDefault();
+      guessed(path || field.value.trim());
+    });
+    return whole;
+  }
+
   // A field, or a button for each option; `guessed(text)` is told once.
   function form(fold, guessed) {
     const { kind, options } = fold.dataset;
+    if (kind === "sketch") return pad(guessed);
     if (kind === "choice")
       return element("p", { class: "guess" }, ...options.split("|")
         .map((option) => {
@@ -47,10 +104,13 @@
     const question = fold.previousElementSibling;
     const key = `predicted ${page} ${question.textContent.trim()}`;
     const said = element("p", { class: "guessed" });
-    const tell = (guess) => { said.textContent = `You said: ${guess}`; };
+    const tell = (guess) => {
+      if (DRAWN.test(guess)) said.replaceChildren("You drew: ", plane(guess));
+      else said.textContent = `You said: ${guess}`;
+    };
     const ask = form(fold, (guess) => {
-      stored(key, guess);
-      tell(guess);
+      if (guess) stored(key, guess);
+      if (guess) tell(guess);
       ask.remove();
       fold.open = true;
     });

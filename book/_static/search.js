@@ -86,7 +86,8 @@
     const rated = sections.map((section) => {
       const worths = words.map((word, i) => worth(section, word, rare[i]));
       const score = worths.reduce((sum, x) => sum + x, 0)
-        + 5 * worths.every(Boolean) + 9 * explains(section, words) - 5 * ASIDE.test(section.title)
+        + 5 * worths.every(Boolean) + 9 * explains(section, words)
+        - 5 * ASIDE.test(section.title)
         - 8 * LAST.test(`/${section.address}`)
         - 0.01 * section.place; // what comes first is told first
       return { section, score, some: worths.some(Boolean) };
@@ -124,9 +125,29 @@
     return line;
   }
 
+  // A term of the glossary, if that is what is asked for: "what is GQA".
+  const termOf = (query) => {
+    const asked = [...contents(query)].sort().join();
+    return window.searchTerms.find(({ forms }) => forms.some((form) =>
+      [...new Set(wordsOf(form))].sort().join() === asked));
+  };
+
+  // What a term means, before where it is told: one need not go there.
+  function define(term, [told]) {
+    const box = element("p", "", "search-term");
+    const name = element("a", term.name);
+    name.href = term.address;
+    const more = element("a", told.title);
+    more.href = told.address;
+    box.append(name, `: ${term.says} More: `, more, ".");
+    document.getElementById("search-results").append(box);
+  }
+
   function answer(query) {
     sections = window.searchSections.map(counted);
     const found = find(query);
+    const term = termOf(query);
+    if (term && found.length) define(term, found);
     const list = element("ul", "", "search");
     for (const section of found.slice(0, SHOWN)) {
       const link = element("a", section.title);

@@ -21,6 +21,7 @@ NUMBER = re.compile(
 YES_OR_NO = re.compile(
     r"^(?:is|are|does|do|did|can|will|has|have)\b(?!.* or )", re.IGNORECASE
 )
+SKETCH = re.compile(r"\b(?:Draw|Sketch) the curve\b")
 OPTIONS = re.compile(r": ((?:[^,:?]{1,20}, )+)or ([^,:?]{1,20})\?$")
 
 
@@ -52,6 +53,8 @@ def kind_of(question: str) -> tuple[str, list[str]]:
     >>> kind_of("Somebody has written it. Does the trip fail?")
     ('choice', ['yes', 'no'])
     """
+    if SKETCH.search(question):
+        return "sketch", []
     if found := OPTIONS.search(question):
         return "choice", [*found[1].rstrip(", ").split(", "), found[2]]
     sentences = re.split(r"(?<=[.?!]) (?=[A-Z])", question)

@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
+from glossary import read_glossary
 from sphinx.application import Sphinx
 
 # Formulas once, no badges, no buttons; code is found by what is said of it.
 UNREAD = ".katex-html, annotation, .claim-test, summary, .headerlink, script"
 UNREAD += ", style, div.highlight, .lab-place, table.claims, .printed-tables"
 FIRST = "a.term:not(.used)"  # where a term of the glossary is explained
+GLOSSARY = Path("book", "glossary.toml")
+SHORT = re.compile(r"(\w+) for short")  # "...; GQA for short."
 CODE = re.compile(r'(?<=<div class="highlight">)<pre>.*?</pre>', re.DOTALL)
 HEADING = re.compile("^h[1-6]$")
 # Of what repeats the chapters, or is code, the title alone is found.
@@ -75,6 +78,21 @@ def words(element: Tag) -> str:
     return re.sub(r"\s+", " ", element.get_text()).strip()
 
 
+def terms(path: Path) -> list[dict[str, str | list[str]]]:
+    """What each term of the glossary means, and the words that ask for it."""
+    if not path.exists():
+        return []
+    return [
+        {
+            "name": term.name,
+            "says": term.says,
+            "forms": [term.name, *term.forms, *SHORT.findall(term.says)],
+            "address": f"book/glossary.html#{term.id}",
+        }
+        for term in read_glossary(path)
+    ]
+
+
 def write_sections(app: Sphinx, exception: Exception | None) -> None:
     """Write the script, in the order of the table of contents."""
     if exception or app.builder.format != "html":
@@ -84,9 +102,15 @@ def write_sections(app: Sphinx, exception: Exception | None) -> None:
         page = app.builder.get_target_uri(document)
         told = [*sections((site / page).read_text("utf-8"), page)]
         found += told[:1] if document in REPEATING else told
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    data = {
+        "searchSections": found,
+        "searchTerms": terms(Path(app.srcdir, GLOSSARY)),
+    }
     script = site / "_static" / "search-sections.js"
-    script.write_text(f"window.searchSections = {text};\n", encoding="utf-8")
+    with script.open("w", encoding="utf-8") as file:
+        for name, known in data.items():
+            text = json.dumps(known, ensure_ascii=False, separators=(",", ":"))
+            file.write(f"window.{name} = {text};\n")
     for name in THEMES_OWN:
         (site / name).unlink(missing_ok=True)
 

@@ -7,7 +7,7 @@ from plain_code import PLAIN
 
 
 def test_only_what_has_the_colour_of_all_code_loses_its_span(site):
-    sheet = (site / "_static" / "pygments.css").read_text("utf-8")
+    sheet = (site / "_static" / "book.css").read_text("utf-8")
     for theme in ("light", "dark"):
         code = rf'html\[data-theme="{theme}"\] \.highlight '
         (ground,) = re.findall(code + r"\{.*color: (\S+) \}", sheet)

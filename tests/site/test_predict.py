@@ -22,6 +22,8 @@ ADDRESS = "book/multihead.html"
         ("It ran. Is the bug mended?", ("choice", ["yes", "no"])),
         ("Do they stay, or do they change?", ("words", [])),
         ("What comes with 0? And with 100?", ("words", [])),
+        ("Draw the curve of the loss.", ("sketch", [])),
+        ("Why did they draw the map?", ("words", [])),
     ],
 )
 def test_a_question_gets_the_place_that_it_needs(question, kind):
@@ -75,3 +77,36 @@ def test_without_scripts_question_and_answer_stand_apart(site_url, new_page):
     assert not output.is_visible()
     fold.locator("summary").click()
     assert output.is_visible()
+
+
+def test_a_curve_is_drawn_and_stays_beside_what_came_out(site_url, new_page):
+    page = new_page()
+    address = f"{site_url}book/efficient/sparse.html"
+    page.goto(address)
+    question = page.locator("blockquote.predict:has(.sketch)").first
+    box = question.locator(".sketch").bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 130)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 120, box["y"] + 30, steps=5)
+    page.mouse.up()
+    drawn = question.locator(".sketch .line").get_attribute("d")
+    assert drawn.startswith("M20 130L") and drawn.endswith("L120 30")
+    question.get_by_role("button", name="Guess").click()
+    fold = page.locator("details.predicted[data-kind=sketch]").first
+    expect(fold).to_have_attribute("open", "")
+    kept = fold.locator(".guessed .line")
+    expect(kept).to_have_attribute("d", drawn)
+    page.reload()
+    expect(kept).to_have_attribute("d", drawn)
+    expect(page.locator(".guess .sketch")).to_have_count(0)
+
+
+def test_who_cannot_draw_says_the_curve_in_words(site_url, new_page):
+    page = new_page()
+    page.goto(f"{site_url}book/efficient/sparse.html")
+    question = page.locator("blockquote.predict:has(.sketch)").first
+    question.get_by_label("or in words").fill("it rises to the end")
+    page.keyboard.press("Enter")
+    fold = page.locator("details.predicted[data-kind=sketch]").first
+    said = fold.locator(".guessed")
+    expect(said).to_have_text("You said: it rises to the end")

@@ -342,3 +342,14 @@ def test_no_page_holds_a_path_of_this_machine(site):
     here = str(ROOT).encode()
     found = [path for path in texts if here in path.read_bytes()]
     assert found == []
+
+
+def test_a_page_waits_for_one_style_sheet(site):
+    """Of fifteen, each had to be asked for, and one asked for another."""
+    for page in site_files.pages(site):
+        if page.name == "index.html":
+            continue  # it leads on
+        head = page.read_text("utf-8").partition("</head>")[0]
+        assert head.count('rel="stylesheet"') == 1, page
+    (sheet,) = (site / "_static").rglob("*.css")
+    assert "@import" not in sheet.read_text("utf-8")

@@ -1,11 +1,19 @@
-"""The figure of the page on benchmarks."""
+"""The figures of the page on benchmarks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 
 from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
 
+PASSES = {"forward": (Q, "o"), "training": (K, "s")}
+COLUMNS = {"speed": "times as fast", "memory": "times the memory"}
+TICKS = (1 / 4, 1 / 2, 1, 2, 4, 8, 16)
+FUSED = "_scaled_dot_product_flash_attention_for_cpu"
+KINDS = {
+    "mm, addmm": ("mm", "addmm"),
+    "bmm, baddbmm, the fused kernel": ("bmm", "baddbmm", FUSED),
+}
 STYLES = [(Q, "-", "o"), (K, "--", "s"), (V, "-.", "^"), (NEUTRAL, ":", "D")]
 
 
@@ -38,4 +46,65 @@ def speeds(ax: Axes, runs: Sequence[dict]) -> Axes:
     ax.set(xlabel="tokens", ylabel="times as fast")
     below = {"loc": "upper left", "bbox_to_anchor": (-0.05, -0.4)}
     ax.legend(frameon=False, fontsize="small", **below)
+    return ax
+
+
+def races(axes: Iterable[Axes], groups: Mapping[str, Sequence[dict]]) -> None:
+    """Speed and memory of all who raced, a row each under their race.
+
+    Args:
+        axes: where to draw: one for the speed, one for the memory.
+        groups: by a title, lines of one race and one length, as the benches
+            write them; whoever comes first is what the others are compared
+            with, and has no row.
+    """
+    rows: list[tuple[str, list[dict]]] = []
+    for title, runs in groups.items():
+        rows.append((title, []))
+        _, *others = dict.fromkeys(run["who"] for run in runs)
+        for who in others:
+            rows.append((who, [run for run in runs if run["who"] == who]))
+    for ax, (key, words) in zip(axes, COLUMNS.items(), strict=True):
+        for place, (_, runs) in enumerate(rows):
+            for run in runs:
+                colour, mark = PASSES[run["pass"]]
+                ax.plot(run[key], place, mark, color=colour, markersize=5)
+        ax.axvline(1, color=OUTPUT, lw=0.8)
+        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+        for name, (_, runs) in zip(ax.get_yticklabels(), rows, strict=True):
+            name.set_weight("normal" if runs else "bold")
+        ax.set(ylim=(len(rows) - 0.5, -0.5), xscale="log", xlabel=words)
+        ax.set_xticks(TICKS, ["¼", "½", *map(str, TICKS[2:])], minor=False)
+        ax.set_xticks([], minor=True)
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="x", lw=0.4)
+        for name, (colour, mark) in PASSES.items():
+            ax.plot([], [], mark, color=colour, label=name)
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.1)}
+        ax.legend(frameon=False, ncols=2, **below)
+
+
+def shares(ax: Axes, told: Mapping[str, Mapping[str, float]]) -> Axes:
+    """What part of its time each spends in products of matrices.
+
+    Args:
+        ax: where to draw.
+        told: by a name, the shares of the operations of PyTorch that took
+            most, as the benches write them.
+    """
+    starts = [0.0] * len(told)
+    for colour, (kind, names) in zip((K, Q), KINDS.items(), strict=True):
+        parts = [
+            sum(one.get(f"aten::{name}", 0) for name in names)
+            for one in told.values()
+        ]
+        ax.barh(list(told), parts, left=starts, color=colour, label=kind)
+        starts = [a + b for a, b in zip(starts, parts, strict=True)]
+    rest = [1 - start for start in starts]
+    look = {"color": "none", "edgecolor": NEUTRAL}
+    ax.barh(list(told), rest, left=starts, label="all else", **look)
+    ax.invert_yaxis()
+    ax.set(xlim=(0, 1), xlabel="share of the time")
+    below = {"loc": "upper left", "bbox_to_anchor": (0, -0.25)}
+    ax.legend(frameon=False, **below)
     return ax
