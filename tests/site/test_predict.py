@@ -84,6 +84,7 @@ def test_a_curve_is_drawn_and_stays_beside_what_came_out(site_url, new_page):
     address = f"{site_url}book/efficient/sparse.html"
     page.goto(address)
     question = page.locator("blockquote.predict:has(.sketch)").first
+    question.locator(".sketch").scroll_into_view_if_needed()
     box = question.locator(".sketch").bounding_box()
     page.mouse.move(box["x"] + 20, box["y"] + 130)
     page.mouse.down()
