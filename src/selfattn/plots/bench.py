@@ -71,8 +71,8 @@ def races(axes: Iterable[Axes], groups: Mapping[str, Sequence[dict]]) -> None:
                 ax.plot(run[key], place, mark, color=colour, markersize=5)
         ax.axvline(1, color=OUTPUT, lw=0.8)
         ax.set_yticks(range(len(rows)), [name for name, _ in rows])
-        for name, (_, runs) in zip(ax.get_yticklabels(), rows, strict=True):
-            name.set_weight("normal" if runs else "bold")
+        for label, (_, runs) in zip(ax.get_yticklabels(), rows, strict=True):
+            label.set_fontweight("normal" if runs else "bold")
         ax.set(ylim=(len(rows) - 0.5, -0.5), xscale="log", xlabel=words)
         ax.set_xticks(TICKS, ["¼", "½", *map(str, TICKS[2:])], minor=False)
         ax.set_xticks([], minor=True)
@@ -93,16 +93,22 @@ def shares(ax: Axes, told: Mapping[str, Mapping[str, float]]) -> Axes:
             most, as the benches write them.
     """
     starts = [0.0] * len(told)
-    for colour, (kind, names) in zip((K, Q), KINDS.items(), strict=True):
+    for colour, (kind, these) in zip((K, Q), KINDS.items(), strict=True):
         parts = [
-            sum(one.get(f"aten::{name}", 0) for name in names)
+            sum(one.get(f"aten::{name}", 0) for name in these)
             for one in told.values()
         ]
         ax.barh(list(told), parts, left=starts, color=colour, label=kind)
         starts = [a + b for a, b in zip(starts, parts, strict=True)]
     rest = [1 - start for start in starts]
-    look = {"color": "none", "edgecolor": NEUTRAL}
-    ax.barh(list(told), rest, left=starts, label="all else", **look)
+    ax.barh(
+        list(told),
+        rest,
+        left=starts,
+        color="none",
+        edgecolor=NEUTRAL,
+        label="all else",
+    )
     ax.invert_yaxis()
     ax.set(xlim=(0, 1), xlabel="share of the time")
     below = {"loc": "upper left", "bbox_to_anchor": (0, -0.25)}
