@@ -9,6 +9,7 @@ from torch.testing import assert_close
 from selfattn import attention
 from selfattn.data import language
 from selfattn.dot_product import attention_weights
+from selfattn.labs.overview import EXACT, MECHANISMS
 
 LENGTHS = (128, 512, 2048)
 
@@ -43,6 +44,21 @@ def test_near_is_for_windows_and_far_for_reformer(setting, runs):
     )
     assert near[0] < near[1]
     assert far[1] < far[0]
+
+
+def test_what_the_chooser_leaves_on_far_and_on_near_inputs(setting, runs):
+    """Of the sizes in the lab; what has no causal order has no error there."""
+    patterns = {"window 64", "Longformer 64", "strided", "fixed", "Swin 64"}
+    every = {*MECHANISMS} - {*EXACT}
+    if setting["order"] == "causal":
+        every -= {"Linformer 64"}
+
+    def left(kind):
+        off = {x: error(runs, x, setting, inputs=kind) for x in every}
+        return {x for x in every if off[x] <= setting["bound"]}
+
+    assert left("far") == {"LSH 4"}
+    assert left("near") == patterns | {"LSH 4"}
 
 
 def test_on_normal_inputs_an_average_is_nearer_than_a_window(setting, runs):
