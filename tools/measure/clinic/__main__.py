@@ -5,6 +5,7 @@
     python -m tools.measure.clinic --minutes 30       until time is up
     python -m tools.measure.clinic --half tune --show each miss, in words
     python -m tools.measure.clinic --seed 7           other draws
+    python -m tools.measure.clinic --half tune --kinds softmax rope
 
 The tables go to ``book/measurements/clinic.json``. They are of the styles to
 measure on, and hold no single visit, so that nobody tunes the doctor on them;
@@ -47,14 +48,15 @@ def planned(chosen: argparse.Namespace) -> Iterator[tuple[Case, str]]:
     """
     well = [
         (case, way)
-        for case in sound(chosen.half)
+        for case in sound(chosen.half, chosen.kinds)
         for way in ways(case, patient(case.text))
     ]
     draw = Random(chosen.seed)
     draw.shuffle(well)
     well.sort(key=lambda one: one[1].startswith("all but"), reverse=True)
     n = 0
-    for case in ill(chosen.half, chosen.seed, chosen.twice):
+    cases = ill(chosen.half, chosen.seed, chosen.twice, chosen.kinds)
+    for case in cases:
         for way in ways(case, patient(case.style.text)):
             yield case, way
             n += 1
@@ -124,12 +126,15 @@ def main() -> None:
     parser.add_argument(
         "--half", choices=("tune", "measure", "both"), default="measure"
     )
+    parser.add_argument("--kinds", nargs="*", default=())
     parser.add_argument("--show", action="store_true")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     if chosen.show and chosen.half != "tune":
         parser.error("only the half to tune on is shown: --half tune --show")
+    if chosen.kinds and chosen.half == "measure":
+        parser.error("of the half to measure on, all kinds are measured")
     visits = examined(chosen)
     found = tables(visits)
     for name, table in found.items():

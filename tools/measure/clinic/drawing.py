@@ -42,23 +42,30 @@ class Case(NamedTuple):
         return hashlib.sha256(self.text.encode()).hexdigest()[:12]
 
 
-def sound(half: str) -> list[Case]:
-    """The styles of a half, as they are; "both" for all."""
-    chosen = [s for s in styles() if half in (s.half, "both")]
+def sound(half: str, kinds: Sequence[str] = ()) -> list[Case]:
+    """The styles of a half, as they are; "both" for all; no kinds for all."""
+    chosen = [
+        s
+        for s in styles()
+        if half in (s.half, "both") and (not kinds or s.kind in kinds)
+    ]
     return [Case(style, (), (), style.text) for style in chosen]
 
 
-def ill(half: str, seed: int, twice: float = 0.0) -> Iterator[Case]:
+def ill(
+    half: str, seed: int, twice: float = 0.0, kinds: Sequence[str] = ()
+) -> Iterator[Case]:
     """Patients with mistakes that the oracle calls ill, in a drawn order.
 
     Args:
         half: of which styles.
         seed: of the order, and of what is drawn.
         twice: the share of those that get a second mistake.
+        kinds: of which kinds; of all if none is told.
     """
     draw = Random(seed)
     groups: dict[tuple[str, str], list[Mutant]] = defaultdict(list)
-    for healthy in sound(half):
+    for healthy in sound(half, kinds):
         for mutant in mutants(healthy.style):
             groups[healthy.style.kind, mutant.operator].append(mutant)
     for group in groups.values():

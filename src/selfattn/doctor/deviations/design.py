@@ -179,16 +179,17 @@ def pairs(
     deviations: Iterable[Deviation],
     answer: Callable[[Callable[[Any], Any]], Callable[..., Any]],
     harmless: Iterable[Deviation] = (),
+    every: bool = False,
 ) -> Iterator[Mistake]:
     """Two of them at once, if they are of different steps.
 
     First each beside what is no mistake; then two that have not one name.
     Of several that have one name, but the first, only the first: the others
-    are rarer, and there are too many pairs.
+    are rarer, and there are too many pairs; unless ``every`` one is asked.
     """
     listed = list(deviations)
     first = {name_of(one): one for one in reversed(listed)}
-    common = [one for one in listed if one in first.values()]
+    common = [one for one in listed if every or one in first.values()]
     for one, other in (*products(listed, harmless), *combinations(common, 2)):
         if one.steps.keys() & other.steps.keys():
             continue

@@ -138,6 +138,13 @@ def edge(diagonal):
     )
 
 
+def strict_but_first(n_q, n_k):
+    """Not itself, but for a first query that would see nothing."""
+    table = edge(-1)(n_q, n_k)
+    table[:, 0] |= ~table.any(dim=-1)
+    return table
+
+
 SMALL = (*map(float, range(1, 11)), 12.0, 15.0, 16.0, 20.0, 25.0)
 FILLS = (
     Deviation({"hide": without(0.0)}, functions.masked_with_zero),
@@ -173,6 +180,7 @@ MEANINGS = (
 )
 TRIANGLES = (
     Deviation({"past": edge(-1)}, causal.not_itself),
+    Deviation({"past": strict_but_first}, causal.not_itself),
     Deviation({"past": edge(1)}, causal.one_too_many),
     Deviation(
         {"past": lambda n, m: torch.ones(n, m).bool().tril()},

@@ -74,7 +74,20 @@ def seen_alone(
         return axes_in_another_order
     if sorts and varies(answer, exercise, seen):
         return dropout_that_never_ends
-    return None
+    return changed_in_place if always_modifies(exercise, seen) else None
+
+
+def always_modifies(exercise: Exercise, seen: Sequence[Seen]) -> bool:
+    """Whether it changes an input wherever it is wrong, and ours does not.
+
+    Who goes on with what he changed gets other numbers as well.
+    """
+    wrong = [one for one in seen if is_value(one) and fault(exercise, one)]
+    return bool(wrong) and all(
+        one.outcome.modified
+        and not observe_known(exercise, one.rule, one.probe).modified
+        for one in wrong
+    )
 
 
 def are_turned(exercise: Exercise, seen: Sequence[Seen]) -> bool:

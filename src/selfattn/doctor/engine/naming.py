@@ -9,7 +9,7 @@ and with no other, agree by its cause.
 
 import functools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,21 +87,58 @@ def explained(
         failing = [one for one in values if fault(exercise, one) is not None]
     if not failing:
         return None
-    right = [one for one in values if one not in failing]
-    failing.sort(key=lambda one: size_of(one.outcome.value))
-    in_order = [*failing, *right]  # who is wrong elsewhere shows soonest
-    found = [
-        one
-        for one in (*exercise.mistakes, *exercise.deviations)
-        if does(exercise, one, in_order)
-    ]
-    if not found and second:
-        found = list(first_of(two(exercise, in_order)))
+    found = found_on(exercise, soonest(failing, values), failing, second)
     return max(
         found,
         key=lambda one: sum(agrees(exercise, one, *s[:2]) for s in seen),
         default=None,
     )
+
+
+def found_on(
+    exercise: Exercise,
+    in_order: Sequence[Seen],
+    failing: Sequence[Seen],
+    second: bool,
+) -> list[Mistake]:
+    """What agrees on all values; or else, on all but the finest.
+
+    Far out, and in float64, who rounds on the way is like nobody, whatever
+    else is wrong; if two mistakes tell that, too, they come first.
+    """
+    found = alike(exercise, in_order)
+    if found:
+        return found
+    coarse = [one for one in in_order if not is_fine(one)]
+    if not coarse or all(map(is_fine, failing)):
+        return list(first_of(two(exercise, in_order))) if second else []
+    found = alike(exercise, coarse)
+    if not second:
+        return found
+    if found:
+        names = {one.name for one in found}
+        return list(first_of(two(exercise, in_order, names))) or found
+    return list(first_of(two(exercise, coarse)))
+
+
+def soonest(failing: Sequence[Seen], values: Sequence[Seen]) -> list[Seen]:
+    """First those that fail, by size: who is wrong elsewhere shows soonest."""
+    first = sorted(failing, key=lambda one: size_of(one.outcome.value))
+    return [*first, *(one for one in values if one not in failing)]
+
+
+def is_fine(one: Seen) -> bool:
+    """Whether a probe asks for more digits than float32 has, at the end."""
+    return one.probe.dtype == torch.float64 or "long" in one.probe.needs
+
+
+def alike(exercise: Exercise, values: Sequence[Seen]) -> list[Mistake]:
+    """The mistakes and deviations that give all of these values."""
+    return [
+        one
+        for one in (*exercise.mistakes, *exercise.deviations)
+        if does(exercise, one, values)
+    ]
 
 
 def size_of(value: Any) -> int:
@@ -116,10 +153,13 @@ def first_of(found: Iterator[Mistake]) -> Iterator[Mistake]:
         return
 
 
-def two(exercise: Exercise, values: Sequence[Seen]) -> Iterator[Mistake]:
+def two(
+    exercise: Exercise, values: Sequence[Seen], names: Collection[str] = ()
+) -> Iterator[Mistake]:
     """Pairs of deviations that agree on all values, as long as time lasts.
 
-    Most are out by the first look, on the smallest input that fails.
+    Most are out by the first look, on the smallest input that fails. If there
+    are ``names``, one of a pair has one of these.
     """
     end = time.thread_time() + SECONDS
     first = values[0]
@@ -127,6 +167,9 @@ def two(exercise: Exercise, values: Sequence[Seen]) -> Iterator[Mistake]:
     for pair in exercise.second():
         if time.thread_time() > end:
             return
+        both = {pair.name, pair.also.name if pair.also else ""}
+        if names and not both & {*names}:
+            continue
         if near(exercise, pair, first, inputs) and does(
             exercise, pair, values
         ):

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.deviations import hiding, scores, sight
 from selfattn.doctor.deviations.design import (
     USUAL,
     Design,
@@ -24,15 +24,16 @@ from selfattn.doctor.deviations.design import (
     without,
 )
 from selfattn.doctor.exercise import Exercise, Mistake, mistake_as
+from selfattn.doctor.exercises.dot_product.attention import QKV_BATCH
 from selfattn.doctor.kinds.attention import mistakes as bank
 from selfattn.doctor.kinds.attention.layouts import (
     TO,
     laid_back,
     laid_out,
 )
-from selfattn.doctor.kinds.attention.probes import OPTIONAL, PROBES
+from selfattn.doctor.kinds.attention.probes import OPTIONAL, PROBES, needs
 from selfattn.doctor.patient import Facts
-from selfattn.doctor.probes import Probe
+from selfattn.doctor.probes import SIZES, Probe
 from selfattn.dot_product import attention
 from selfattn.masks import causal_mask
 
@@ -47,6 +48,7 @@ REFERENCE = Exercise(
     optional=OPTIONAL,
     conventions=bank.CONVENTIONS,
 )
+LONGEST = 64  # tokens, to find where a window ends
 GROUP = 2  # query heads to a head of keys, in what is asked of grouped ones
 
 
@@ -92,6 +94,8 @@ def of_formula(formula: Formula) -> Exercise:
         return in_layout(change(base), formula.layout, bool(formula.grouped))
 
     known = ALWAYS_CAUSAL if formula.always else NEVER_CAUSAL
+    if formula.window is not None or formula.table is not None:
+        known = (*sight.of_table(base.past), *known)
     first = singles(known, answer)
     exercise = replace(
         REFERENCE,
@@ -218,7 +222,26 @@ def fitting(formula: Formula) -> list[Probe]:
         if formula.grouped:
             probe = with_groups(probe, formula.grouped == "one")
         found.append(probe)
-    return found
+    return [*found, *beyond(formula)]
+
+
+def beyond(formula: Formula) -> list[Probe]:
+    """A text so long that the mask which is kept hides more than the future.
+
+    In a short one, all that a window could hide is there.
+    """
+    if formula.window is None and formula.table is None:
+        return []
+    for n in range(5, LONGEST):
+        seen = claimed(n, n, formula)
+        early = seen.tril(-2)  # of what lies behind, is any of it hidden?
+        if not torch.equal(early, torch.ones_like(early).tril(-2)):
+            break
+    sizes = {"n_q": n + 6, "n_k": n + 6, "d_v": SIZES["d"]}
+    probe = Probe(
+        "so it is in a text that is longer than what is seen", QKV_BATCH, sizes
+    )
+    return [replace(probe, needs=needs(probe), fixed=("n_q", "n_k"))]
 
 
 def with_itself(probe: Probe) -> Probe:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.deviations import hiding, scores, sight
 from selfattn.doctor.deviations.design import (
     USUAL,
     Design,
@@ -125,6 +125,8 @@ def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:
     formula = Formula(table=table, always=always)
     base = replace(design(formula), always=always or table is not None)
     steps = ALWAYS_CAUSAL if always or table else NEVER_CAUSAL
+    if table is not None:
+        steps = (*sight.of_table(table), *steps)
 
     def answer(change: Callable[[Design], Design]) -> Callable[..., Any]:
         return in_layout(change(base), layout, grouped=False)

@@ -3,6 +3,7 @@
 What its weights sum to, or which outputs move when an input is changed.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -23,6 +24,10 @@ MOVES = 1e-4
 # How far apart, relatively, the outputs of two loud queries must lie: random
 # features blur them, but who looks at no query gives the same to both.
 APART = 0.01
+# Operations after which who has made no table is believed to make none: who
+# makes one makes it at once, or row by row, and loops over small tiles in
+# Python would take minutes.
+ENOUGH = 50_000
 
 
 def put(answer: Answer, inputs: Inputs, **changed: Tensor) -> Tensor:
@@ -144,15 +149,33 @@ def is_measured(function: object) -> bool:
     return isinstance(function, Patient) or hasattr(function, "measured")
 
 
+class EnoughError(BaseException):
+    """So much was done that what follows is taken for more of the same."""
+
+
 class Largest(TorchDispatchMode):
-    """Notes the longest tensor that anything makes."""
+    """Notes the longest tensor that anything makes, until enough is seen.
+
+    Raises:
+        EnoughError: after `ENOUGH` operations; no patient's business, and so
+            no `Exception`.
+    """
 
     numel = 0
+    many = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: to skip the compiler PyTorch imports it, which takes seconds."""
+        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Do what is to be done, and look at what it makes."""
+        self.many += 1
+        if self.many > ENOUGH:
+            raise EnoughError
         made = func(*args, **(kwargs or {}))
         for x in made if isinstance(made, (tuple, list)) else (made,):
             if isinstance(x, Tensor):
@@ -164,6 +187,6 @@ def makes_no_table(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
     """Whether no tensor is as long as a quarter of the table of scores."""
     if not is_measured(answer):
         return torch.tensor(True)  # a reference need not save work
-    with Largest() as largest:
+    with contextlib.suppress(EnoughError), Largest() as largest:
         answer(*inputs.values())
     return torch.tensor(largest.numel < N * N / 4)

@@ -8,6 +8,7 @@ from selfattn.doctor.kinds.softmax.calling import FACTS, adapt, read
 from selfattn.doctor.kinds.softmax.masked import under_masks
 from selfattn.doctor.kinds.softmax.mistakes import CONVENTIONS, MISTAKES
 from selfattn.doctor.kinds.softmax.probes import OPTIONAL, PROBES
+from selfattn.doctor.kinds.softmax.steps import SINGLES, second
 
 REFERENCE = dataclasses.replace(
     SOFTMAX,
@@ -16,6 +17,8 @@ REFERENCE = dataclasses.replace(
     mistakes=MISTAKES,
     optional=OPTIONAL,
     conventions=CONVENTIONS,
+    deviations=SINGLES,
+    second=second,
 )
 MASKED = under_masks(REFERENCE)
 

@@ -3,13 +3,14 @@
 import dataclasses
 
 from selfattn.doctor.exercises.layers.layer_norm import LAYER_NORM
-from selfattn.doctor.kinds.norms import calling
+from selfattn.doctor.kinds.norms import calling, steps
 from selfattn.doctor.kinds.norms.layer_norm.mistakes import (
     CONVENTIONS,
     DEVIATIONS,
     MISTAKES,
 )
 from selfattn.doctor.kinds.norms.layer_norm.probes import PROBES
+from selfattn.doctor.kinds.norms.layer_norm.steps import KNOWN
 
 REFERENCE = dataclasses.replace(
     LAYER_NORM,
@@ -19,6 +20,9 @@ REFERENCE = dataclasses.replace(
     optional=calling.OPTIONAL,
     conventions=CONVENTIONS,
     deviations=DEVIATIONS,
+)
+REFERENCE = dataclasses.replace(
+    REFERENCE, **steps.taken_apart(REFERENCE, steps.LAYER, KNOWN, shifts=True)
 )
 
 KIND = calling.kind_of_norm(REFERENCE)

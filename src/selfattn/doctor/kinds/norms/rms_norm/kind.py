@@ -1,8 +1,10 @@
 """RMSNorm: functions, classes and modules."""
 
+import dataclasses
+
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact
-from selfattn.doctor.kinds.norms import calling
+from selfattn.doctor.kinds.norms import calling, steps
 from selfattn.doctor.kinds.norms.rms_norm.mistakes import (
     CONVENTIONS,
     DEVIATIONS,
@@ -10,6 +12,7 @@ from selfattn.doctor.kinds.norms.rms_norm.mistakes import (
 )
 from selfattn.doctor.kinds.norms.rms_norm.probes import PROBES
 from selfattn.doctor.kinds.norms.rms_norm.reference import normal
+from selfattn.doctor.kinds.norms.rms_norm.steps import KNOWN
 
 FACTS = {
     **calling.FACTS,
@@ -33,6 +36,9 @@ REFERENCE = Exercise(
     optional=calling.OPTIONAL,
     conventions=CONVENTIONS,
     deviations=DEVIATIONS,
+)
+REFERENCE = dataclasses.replace(
+    REFERENCE, **steps.taken_apart(REFERENCE, steps.RMS, KNOWN, shifts=False)
 )
 
 KIND = calling.kind_of_norm(REFERENCE, FACTS)

@@ -16,6 +16,7 @@ from selfattn.doctor.kinds.positions.rotary.probes import (
     PROBES,
     fitted,
 )
+from selfattn.doctor.kinds.positions.rotary.steps import SINGLES, second
 
 REFERENCE = dataclasses.replace(
     ROPE,
@@ -23,7 +24,8 @@ REFERENCE = dataclasses.replace(
     probes=PROBES,
     mistakes=MISTAKES,
     optional=OPTIONAL,
-    deviations=DEVIATIONS,
+    deviations=(*DEVIATIONS, *SINGLES),
+    second=second,
 )
 
 

@@ -13,12 +13,14 @@ from selfattn.doctor.kinds.positions.sinusoidal.mistakes import (
     DEVIATIONS,
     MISTAKES,
 )
+from selfattn.doctor.kinds.positions.sinusoidal.steps import SINGLES, second
 
 REFERENCE = dataclasses.replace(
     SINUSOIDAL,
     name="sinusoidal",
     mistakes=MISTAKES,
-    deviations=DEVIATIONS,
+    deviations=(*DEVIATIONS, *SINGLES),
+    second=second,
     optional={
         "odd": "an odd number of features",
         "single": "a single feature",
