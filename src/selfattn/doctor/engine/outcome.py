@@ -1,10 +1,11 @@
 """What an answer did on a probe: value, error, gradients, changed inputs."""
 
 import contextlib
+import functools
 import io
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import torch
@@ -28,9 +29,9 @@ class OwnTroubleError(Exception):
         )
 
 
-@dataclass
+@dataclass(eq=False)
 class Outcome:
-    """All that an answer did on one probe."""
+    """All that an answer did on one probe; two of them are never one."""
 
     value: object = None
     error: str | None = None  # what it raised, in words
@@ -39,6 +40,11 @@ class Outcome:
     modified: tuple[str, ...] = ()  # inputs that are not what they were
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
     gradient_error: str | None = None
+
+    @functools.cached_property
+    def forwards(self) -> "Outcome":
+        """The same without gradients; asked again, the very same."""
+        return replace(self, gradients={}, gradient_error=None)
 
 
 def observe(
@@ -50,7 +56,7 @@ def observe(
         OwnTroubleError: if there is no such input to run it on.
     """
     try:
-        inputs, untouched = probe.make(**smaller), probe.make(**smaller)
+        inputs, untouched = probe.make(**smaller), pristine(probe, **smaller)
     except Exception as error:
         raise OwnTroubleError("an input", error) from error
     outcome = Outcome()
@@ -73,6 +79,12 @@ def observe(
         except (Exception, SystemExit) as error:
             outcome.gradient_error = in_words(error)
     return outcome
+
+
+@functools.lru_cache(maxsize=2000)
+def pristine(probe: Probe, **smaller: int) -> Inputs:
+    """The inputs of a probe, to compare with; nobody is handed them."""
+    return probe.make(**smaller)
 
 
 @contextlib.contextmanager
