@@ -20,6 +20,20 @@ def add_positions(x, table):
 BATCH = {"x": "batch n d", "table": "rows d"}
 
 
+def refusal(answer, inputs):
+    """What comes back, or what is raised: a ValueError, or another error."""
+    if not callable(answer):
+        return None
+    try:
+        return answer(*inputs.values())
+    except NotImplementedError:
+        raise
+    except ValueError:
+        return "a ValueError"
+    except Exception:
+        return "another error"
+
+
 @mistake
 def positions_count_the_texts(x, table):
     """All tokens of a text get one position, and each text another.
@@ -49,6 +63,19 @@ def no_check(x, table):
         a single row broadcasts. (With two rows or more, the sum complains.)
     Cure: Raise a ValueError if n > len(table).
     """
+    return x + table[: x.shape[-2]]
+
+
+@mistake
+def another_error(x, table):
+    """A table that is too short is refused, but not with a ValueError.
+
+    Cause: assert raises an AssertionError, and nothing at all under
+        python -O. Who catches a ValueError, as was agreed, misses it.
+    Cure: if n > len(table): raise ValueError(...).
+    """
+    if x.shape[-2] > len(table):
+        raise AssertionError("there must be a position for every token")
     return x + table[: x.shape[-2]]
 
 
@@ -205,18 +232,16 @@ BATCH_AXIS = Exercise(
             needs=("float64",),
         ),
         Probe(
-            "a table that is too short is refused",
+            "a table that is too short is refused with a ValueError",
             BATCH,
             {"rows": 3},
-            needs=("short table",),
-            refused=True,
+            experiment=refusal,
         ),
         Probe(
             "even if it has but one row",
             BATCH,
             {"rows": 1},
-            needs=("short table",),
-            refused=True,
+            experiment=refusal,
         ),
         Probe(
             "the order in memory does not matter",
@@ -229,6 +254,7 @@ BATCH_AXIS = Exercise(
         positions_count_the_texts,
         as_many_rows_as_texts,
         no_check,
+        another_error,
         exact_table_refused,
         positions_still_count_the_texts,
         no_positions,

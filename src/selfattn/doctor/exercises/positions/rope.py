@@ -1,8 +1,13 @@
 """`rope(x, offset)`: each pair of neighbouring features, rotated."""
 
-import torch
+import math
+from collections.abc import Callable
+from dataclasses import replace
 
-from selfattn.doctor.exercise import Exercise, mistake
+import torch
+from torch import Tensor
+
+from selfattn.doctor.exercise import Exercise, Mistake, mistake
 from selfattn.doctor.probes import Probe, in_other_order
 from selfattn.positions import (
     pairs_to_halves,
@@ -256,11 +261,95 @@ def angles_in_low_precision(x, offset):
 def angles_in_float32(x, offset):
     """In float64, only the first digits of your output are right.
 
-    Cause: The angles are float32, and 1000 radians have four digits behind
-        the point then.
+    Cause: The angles are float32, or the speeds are, and 1000 radians have
+        four digits behind the point then.
     Cure: Compute the angles in float64 and convert their cosines and sines.
     """
     return turned(x, angles(x, offset, dtype=torch.float32))
+
+
+def in_float32(function: Callable[..., Tensor]) -> Mistake:
+    """The same mistake by another formula, with other last digits.
+
+    It has a name of its own; its words are those of `angles_in_float32`.
+    """
+    name = function.__name__.replace("_", " ")
+    return replace(angles_in_float32, name=name, answer=function)
+
+
+def at_speeds(x, offset, speed, dtype=torch.float32):
+    """Turned at speeds of one's own, by angles of this number type."""
+    p = torch.arange(offset, offset + x.shape[-2], dtype=dtype)
+    return turned(x, p[:, None] * speed)
+
+
+def exponentials(x):
+    """The speeds in float32, by an exponential."""
+    twice = torch.arange(0, x.shape[-1], 2).float()
+    return torch.exp(twice * (-math.log(10_000) / x.shape[-1]))
+
+
+@in_float32
+def exponentials_in_float32(x, offset):
+    """Speeds by an exponential, and all of it in float32."""
+    return at_speeds(x, offset, exponentials(x))
+
+
+@in_float32
+def divided_in_float32(x, offset):
+    """Positions divided, not multiplied."""
+    d = x.shape[-1]
+    slow = 10_000 ** (torch.arange(0, d, 2) / d)
+    p = torch.arange(offset, offset + x.shape[-2], dtype=torch.float32)
+    return turned(x, p[:, None] / slow)
+
+
+@in_float32
+def speeds_rounded_to_float32(x, offset):
+    """Angles in float64, of speeds in float32."""
+    d = x.shape[-1]
+    speed = 10_000 ** (-torch.arange(0, d, 2) / d)
+    return at_speeds(x, offset, speed, torch.float64)
+
+
+@in_float32
+def exponentials_rounded_to_float32(x, offset):
+    """The same, of speeds by an exponential."""
+    return at_speeds(x, offset, exponentials(x), torch.float64)
+
+
+@mistake
+def exponent_doubled(x, offset):
+    """Right for one pair; with more, the later ones turn too slowly.
+
+    Cause: The exponent is -4i/d: torch.arange(0, d, 2) is 2i already, and it
+        was multiplied by two once more.
+    Cure: -2i/d, either 2 * torch.arange(d / 2) or torch.arange(0, d, 2).
+    """
+    p, d = angles(x, offset)[:, :1], x.shape[-1]
+    twice = torch.arange(0, d, 2, dtype=torch.float64)
+    return turned(x, p * 10_000.0 ** (-2 * twice / d))
+
+
+@mistake
+def in_degrees(x, offset):
+    """Your pairs turn some 57 times too slowly.
+
+    Cause: The angles were taken for degrees.
+    Cure: They are radians, as torch.sin expects them: convert nothing.
+    """
+    return turned(x, angles(x, offset).deg2rad())
+
+
+@mistake
+def whole_turns(x, offset):
+    """Your first pair does not turn at all.
+
+    Cause: The angles were multiplied by 2 pi, and pair 0 goes all the way
+        round at every position.
+    Cure: Pair 0 turns by one radian a position, not by a full turn.
+    """
+    return turned(x, 2 * math.pi * angles(x, offset))
 
 
 @mistake
@@ -362,6 +451,13 @@ ROPE = Exercise(
         a_table_multiplied,
         angles_in_low_precision,
         angles_in_float32,
+        exponentials_in_float32,
+        divided_in_float32,
+        speeds_rounded_to_float32,
+        exponentials_rounded_to_float32,
+        exponent_doubled,
+        in_degrees,
+        whole_turns,
         in_place,
     ),
 )

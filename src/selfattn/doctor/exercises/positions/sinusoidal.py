@@ -1,8 +1,13 @@
 """`sinusoidal(n, d_model)`: the position table of the Transformer."""
 
-import torch
+import math
+from collections.abc import Callable
+from dataclasses import replace
 
-from selfattn.doctor.exercise import Exercise, mistake
+import torch
+from torch import Tensor
+
+from selfattn.doctor.exercise import Exercise, Mistake, mistake
 from selfattn.doctor.probes import Probe
 from selfattn.positions import sinusoidal
 
@@ -121,14 +126,115 @@ def no_odd_width(n, d_model):
 
 @mistake
 def angles_in_float32(n, d_model):
-    """Right for short texts; at position 5000 it is off by some 4e-4.
+    """Right for short texts; at position 5000 the fourth digit is wrong.
 
-    Cause: The angles are float32. An angle of 5000 radians has no more than
-        four digits behind the point then, and the sine shows it.
+    Cause: The angles are float32, or the speeds are. An angle of 5000 radians
+        has no more than four digits behind the point then, and the sine
+        shows it.
     Cure: Compute in float64 (dtype=torch.float64), and round the sines and
         cosines at the end: .float().
     """
     return table(n, d_model, right(d_model), dtype=torch.float32)
+
+
+def in_float32(function: Callable[..., Tensor]) -> Mistake:
+    """The same mistake by another formula, with other last digits.
+
+    It has a name of its own; its words are those of `angles_in_float32`.
+    """
+    name = function.__name__.replace("_", " ")
+    return replace(angles_in_float32, name=name, answer=function)
+
+
+def by_speeds(n, d_model, speed, dtype=torch.float32):
+    """The table whose pairs turn at these speeds, in this number type."""
+    angle = torch.arange(n, dtype=dtype)[:, None] * speed
+    waves = torch.stack((angle.sin(), angle.cos()), dim=-1)
+    return waves.flatten(-2)[:, :d_model].float()
+
+
+def powers(d_model):
+    """The speeds in float32, as powers of the base."""
+    return 10_000 ** (-torch.arange(0, d_model, 2) / d_model)
+
+
+def exponentials(d_model):
+    """The same by an exponential: other last digits."""
+    twice = torch.arange(0, d_model, 2).float()
+    return torch.exp(twice * (-math.log(10_000) / d_model))
+
+
+@in_float32
+def speeds_multiplied_in_float32(n, d_model):
+    """Positions multiplied, not divided."""
+    return by_speeds(n, d_model, powers(d_model))
+
+
+@in_float32
+def exponentials_in_float32(n, d_model):
+    """Speeds by an exponential, and all of it in float32."""
+    return by_speeds(n, d_model, exponentials(d_model))
+
+
+@in_float32
+def speeds_rounded_to_float32(n, d_model):
+    """Angles in float64, of speeds in float32."""
+    return by_speeds(n, d_model, powers(d_model), torch.float64)
+
+
+@in_float32
+def exponentials_rounded_to_float32(n, d_model):
+    """The same, of speeds by an exponential."""
+    return by_speeds(n, d_model, exponentials(d_model), torch.float64)
+
+
+@mistake
+def exponent_doubled(n, d_model):
+    """Your waves get longer twice as fast as they should.
+
+    Cause: The exponent is 4i/d: torch.arange(0, d, 2) is 2i already, and it
+        was multiplied by two once more.
+    Cure: 2i/d, either 2 * torch.arange(d / 2) or torch.arange(0, d, 2).
+    """
+    return table(n, d_model, lambda f: 4 * (f // 2) / d_model)
+
+
+@mistake
+def one_speed_for_all(n, d_model):
+    """All your pairs are the same.
+
+    Cause: The exponent is 0 for all of them: // divides whole numbers and
+        drops the rest, or the speeds are missing.
+    Cure: Divide by d_model with /.
+    """
+    return table(n, d_model, lambda f: 0 * f)
+
+
+@mistake
+def in_degrees(n, d_model):
+    """Your waves are some 57 times as long as they should be.
+
+    Cause: The angles were taken for degrees.
+    Cure: They are radians, as torch.sin expects them: convert nothing.
+    """
+    return by_angles(n, d_model, math.pi / 180)
+
+
+@mistake
+def whole_turns(n, d_model):
+    """Your first pair is 0, 1 at every position.
+
+    Cause: The angles were multiplied by 2 pi.
+    Cure: Pair 0 turns by one radian a position, not by a full turn.
+    """
+    return by_angles(n, d_model, 2 * math.pi)
+
+
+def by_angles(n, d_model, factor):
+    """The table whose angles are so many times as large."""
+    pair = torch.arange(0, d_model, 2, dtype=torch.float64)
+    speed = factor * 10_000.0 ** (-pair / d_model)
+    return by_speeds(n, d_model, speed, torch.float64)
 
 
 @mistake
@@ -217,6 +323,14 @@ SINUSOIDAL = Exercise(
         counted_from_one,
         no_odd_width,
         angles_in_float32,
+        speeds_multiplied_in_float32,
+        exponentials_in_float32,
+        speeds_rounded_to_float32,
+        exponentials_rounded_to_float32,
+        exponent_doubled,
+        one_speed_for_all,
+        in_degrees,
+        whole_turns,
         float64_returned,
         on_its_side,
         with_a_batch,

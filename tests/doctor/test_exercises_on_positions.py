@@ -1,0 +1,113 @@
+"""Answers as readers wrote them to the exercises on positions.
+
+Each of them was told its numbers were wrong, and not which mistake it was;
+one was called right: it refused with an assertion, where a ValueError was
+asked for.
+"""
+
+import math
+
+import pytest
+import torch
+
+from selfattn.doctor import examine
+
+EXPONENTIAL = "exponential"
+
+
+def speeds(d, how, dtype=torch.float32):
+    """A reader's speeds, by a power or by an exponential."""
+    twice = torch.arange(0, d, 2).to(dtype)
+    if how == EXPONENTIAL:
+        return torch.exp(-twice * math.log(10_000) / d)
+    return 10_000 ** (-twice / d)
+
+
+def table_of(speed_of, dtype, factor=1.0):
+    """A reader's `sinusoidal`, with angles of a number type."""
+
+    def sinusoidal(n, d_model):
+        p = torch.arange(n, dtype=dtype)[:, None]
+        angle = factor * p * speed_of(d_model)
+        waves = torch.stack((angle.sin(), angle.cos()), dim=-1)
+        return waves.flatten(-2)[:, :d_model].float()
+
+    return sinusoidal
+
+
+def rotation_of(speed_of, dtype, factor=1.0):
+    """A reader's `rope`, with angles of a number type."""
+
+    def rope(x, offset):
+        p = torch.arange(offset, offset + x.shape[-2], dtype=dtype)
+        angle = factor * p[:, None] * speed_of(x.shape[-1])
+        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        a, b = x[..., 0::2], x[..., 1::2]
+        both = (a * cos - b * sin, a * sin + b * cos)
+        return torch.stack(both, dim=-1).flatten(-2)
+
+    return rope
+
+
+def exact(d):
+    """The speeds as they should be."""
+    return speeds(d, "power", torch.float64)
+
+
+def doubled(d):
+    """Speeds with 4i/d for an exponent."""
+    return exact(d) ** 2
+
+
+def rounded(d):
+    """Speeds of whole exponents."""
+    return 10_000.0 ** -(torch.arange(0, d, 2) // d).double()
+
+
+ANSWERS = [
+    (lambda d: speeds(d, "power"), torch.float32, 1, "float32"),
+    (lambda d: speeds(d, "power"), torch.float64, 1, "float32"),
+    (lambda d: speeds(d, EXPONENTIAL), torch.float32, 1, "float32"),
+    (lambda d: speeds(d, EXPONENTIAL), torch.float64, 1, "float32"),
+    (doubled, torch.float64, 1, "exponent doubled"),
+    (rounded, torch.float64, 1, "one speed for all"),
+    (exact, torch.float64, math.pi / 180, "in degrees"),
+    (exact, torch.float64, 2 * math.pi, "whole turns"),
+    (exact, torch.float64, 1, None),
+]
+
+
+@pytest.mark.parametrize(("speed_of", "dtype", "factor", "name"), ANSWERS)
+@pytest.mark.parametrize(
+    ("exercise", "answer"), [("sinusoidal", table_of), ("rope", rotation_of)]
+)
+def test_wrong_angles_are_named(
+    exercise, answer, speed_of, dtype, factor, name
+):
+    """Four ways to float32, a doubled and a whole exponent, two units."""
+    made = answer(speed_of, dtype, factor)
+    report = examine(made, exercise=f"positions/{exercise}")
+    assert report.passed == (name is None)
+    if name is not None:
+        assert name in report.mistake.name
+
+
+@pytest.mark.parametrize(
+    ("raised", "name"),
+    [
+        (AssertionError, "another error"),
+        (IndexError, "another error"),
+        (ValueError, None),
+    ],
+)
+def test_a_short_table_is_refused_by_a_value_error(raised, name):
+    """An assertion passed where the page asks for a `ValueError`."""
+
+    def add_positions(x, table):
+        if x.shape[1] > len(table):
+            raise raised("too short")
+        return x + table[: x.shape[1]]
+
+    report = examine(add_positions, exercise="positions/batch_axis")
+    assert (report.mistake and report.mistake.name) == name
+    assert report.passed == (name is None)
