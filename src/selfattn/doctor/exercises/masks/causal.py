@@ -108,6 +108,16 @@ def numbers_not_booleans(n_q, n_k):
 
 
 @mistake
+def whole_numbers(n_q, n_k):
+    """The pattern is right, but it is made of whole numbers.
+
+    Cause: Ones and zeros of an integer type, whose ~ is -2 and -1.
+    Cure: dtype=torch.bool, or .bool() at the end.
+    """
+    return causal_mask(n_q, n_k).long()
+
+
+@mistake
 def numbers_to_add(n_q, n_k):
     """The pattern is right, but it is one to add to scores.
 
@@ -150,6 +160,7 @@ CAUSAL = Exercise(
         from_the_other_side,
         shifted_the_wrong_way,
         numbers_not_booleans,
+        whole_numbers,
         numbers_to_add,
         square,
     ),
