@@ -8,7 +8,7 @@ import torch
 from torch.autograd.functional import jacobian
 from torch.testing import assert_close
 
-from selfattn import attention, attention_weights
+from selfattn import attention
 from selfattn.layers import AddNorm
 
 DEAD = -14  # as a power of ten: nothing but rounding
@@ -19,24 +19,6 @@ N, D = 5, 7
 def draw(*shape):
     """Normal random numbers in double precision."""
     return torch.randn(*shape, dtype=torch.float64)
-
-
-def distinct(x):
-    """How far the tokens are from their mean, as a share of their size."""
-    return ((x - x.mean(dim=0)).norm() / x.norm()).item()
-
-
-def test_by_the_weights_of_others_tokens_come_together_slowly(setting, runs):
-    torch.manual_seed(setting["seed"])
-    tokens, width = setting["tokens"], setting["width"]
-    own = lent = draw(tokens, width)
-    for _ in range(4):
-        W_q, W_k, W_v, W_o = draw(4, width, width) / width**0.5
-        others = draw(tokens, width)
-        own = attention_weights(own @ W_q, own @ W_k) @ own @ W_v @ W_o
-        weights = attention_weights(others @ W_q, others @ W_k)
-        lent = weights @ lent @ W_v @ W_o
-    assert distinct(lent) > 1000 * distinct(own)
 
 
 def test_the_path_adds_the_identity():

@@ -36,11 +36,18 @@ def typical(runs, what, **wanted):
 
 def test_a_look_back_learns_more_than_one_vector(setting, runs):
     right = f"characters {setting['steps']}"
+    dates = setting["dates"]
     none, looks = (
-        typical(runs, right, arm=arm, dates=setting["dates"])
+        typical(runs, right, arm=arm, dates=dates, width=64)
         for arm in ("none", "general")
     )
     assert looks > none
+    if dates == 2:  # and it is not that 64 numbers were too few
+        few, some = (
+            typical(runs, right, arm="none", dates=dates, width=width)
+            for width in (16, 32)
+        )
+        assert max(some, none) - few < (looks - none) / 3
 
 
 def share_of_the_blind(setting, runs):

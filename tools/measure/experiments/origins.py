@@ -72,6 +72,10 @@ SETTINGS += [{"task": "dates", "dates": 2, "width": 64, "arm": "mean"}]
 SETTINGS += [
     {"task": "alignment", "arm": arm} for arm in ("additive", "general")
 ]
+SETTINGS += [  # does the one vector want more numbers?
+    {"task": "dates", "dates": 2, "width": width, "arm": arm}
+    for width, arm in ((32, "none"), (32, "general"), (16, "none"))
+]
 SMALLEST = {
     "task": "question",
     "question": "pattern",
