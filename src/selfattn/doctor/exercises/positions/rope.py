@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.exercise import Exercise, Mistake, mistake
+from selfattn.doctor.exercises.positions.sinusoidal import exponentials, powers
 from selfattn.doctor.probes import Probe, in_other_order
 from selfattn.positions import (
     pairs_to_halves,
@@ -283,16 +284,10 @@ def at_speeds(x, offset, speed, dtype=torch.float32):
     return turned(x, p[:, None] * speed)
 
 
-def exponentials(x):
-    """The speeds in float32, by an exponential."""
-    twice = torch.arange(0, x.shape[-1], 2).float()
-    return torch.exp(twice * (-math.log(10_000) / x.shape[-1]))
-
-
 @in_float32
 def exponentials_in_float32(x, offset):
     """Speeds by an exponential, and all of it in float32."""
-    return at_speeds(x, offset, exponentials(x))
+    return at_speeds(x, offset, exponentials(x.shape[-1]))
 
 
 @in_float32
@@ -307,15 +302,13 @@ def divided_in_float32(x, offset):
 @in_float32
 def speeds_rounded_to_float32(x, offset):
     """Angles in float64, of speeds in float32."""
-    d = x.shape[-1]
-    speed = 10_000 ** (-torch.arange(0, d, 2) / d)
-    return at_speeds(x, offset, speed, torch.float64)
+    return at_speeds(x, offset, powers(x.shape[-1]), torch.float64)
 
 
 @in_float32
 def exponentials_rounded_to_float32(x, offset):
     """The same, of speeds by an exponential."""
-    return at_speeds(x, offset, exponentials(x), torch.float64)
+    return at_speeds(x, offset, exponentials(x.shape[-1]), torch.float64)
 
 
 @mistake
