@@ -201,3 +201,106 @@ def test_loops_over_small_tiles_come_to_an_end():
         return torch.cat(rows, dim=-2)
 
     assert here(by_rows, kind="efficient", layout="any").passed
+
+
+class Told(Rms):
+    """Its eps is not the one that is told of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.eps = 1e-3
+
+    def forward(self, x):
+        square = x.square().mean(-1, keepdim=True)
+        return x / (square + self.eps).sqrt() * self.gain
+
+
+def test_whose_eps_is_not_what_was_told_is_no_more_healthy():
+    """It was set to what was told, and so it was never seen."""
+    types = {"dtypes": ("float32", "float64")}
+    assert found(Told(), "rms-norm", eps=1e-6, **types) == {"another eps"}
+    assert here(Told(), kind="rms-norm", eps=1e-3, **types).passed
+    assert here(Told(), kind="rms-norm", **types).passed
+
+
+class OneMoment(Layer):
+    """The mean is a token's, the spread is of each feature over tokens."""
+
+    def forward(self, x):
+        rest = x - x.mean(-1, keepdim=True)
+        spread = x.var(-2, correction=0, keepdim=True)
+        return rest / (spread + self.eps).sqrt() * self.weight + self.bias
+
+
+class Cut(Layer):
+    """Nothing is learnt through the root."""
+
+    def forward(self, x):
+        rest = x - x.mean(-1, keepdim=True)
+        root = (rest.square().mean(-1, keepdim=True) + self.eps).sqrt()
+        return rest / root.detach() * self.weight + self.bias
+
+
+def test_of_a_norm_one_moment_may_go_wrong_alone_or_learn_nothing():
+    assert found(OneMoment(), "layer-norm") == {"over the tokens"}
+    assert found(Cut(), "layer-norm") == {"detached"}
+
+
+def under_a_mask(fill=-torch.inf, wipe=None):
+    def weights(scores, mask=None):
+        if mask is None:
+            return scores.softmax(dim=-1)
+        made = scores.masked_fill(~mask, fill).softmax(dim=-1)
+        return made if wipe is None else made.masked_fill(wipe(mask), 0.0)
+
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("weights", "name"),
+    [
+        (under_a_mask(), "empty row gives nan"),
+        (
+            under_a_mask(-1e9, lambda m: ~m.any(-1, keepdim=True)),
+            "a billion in float16",
+        ),
+        (under_a_mask(wipe=lambda m: ~m.any(-1)), "no keepdim"),
+        (
+            under_a_mask(wipe=lambda m: ~m.any(-1, keepdim=True).mT),
+            "mask on its side",
+        ),
+    ],
+)
+def test_a_masked_softmax_is_asked_where_its_mask_goes_wrong(weights, name):
+    """A billion was healthy: no mask came in float16; nor was any square."""
+    told = {"mask": "keep", "empty_row": "zeros"}
+    assert found(weights, "softmax", **told) == {name}
+
+
+def test_a_position_that_is_told_and_not_used_is_seen():
+    """As nothing changed with it, its offset was said not to be there."""
+
+    def stays(x, offset=0):
+        n, d = x.shape[-2:]
+        rate = 1e4 ** (-torch.arange(0, d, 2).double() / d)
+        angle = torch.arange(n)[:, None] * rate
+        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        a, b = x[..., 0::2], x[..., 1::2]
+        pairs = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1)
+        return pairs.flatten(-2)
+
+    told = {"pairs": "neighbours", "layout": "BHND"}
+    assert found(stays, "rope", **told) == {"offset ignored"}
+
+
+def test_partners_by_neighbours_of_halves_are_half_of_each_convention():
+    def mixed(x, offset=0):
+        n, d = x.shape[-2:]
+        rate = 1e4 ** (-torch.arange(0, d, 2).double() / d)
+        angle = torch.arange(offset, offset + n)[:, None] * rate
+        angle = torch.cat((angle, angle), dim=-1)
+        partner = torch.cat((-x[..., 1::2], x[..., 0::2]), dim=-1)
+        return x * angle.cos().to(x.dtype) + partner * angle.sin().to(x.dtype)
+
+    name = {"half of each convention"}
+    assert found(mixed, "rope", pairs="halves", layout="BHND") == name

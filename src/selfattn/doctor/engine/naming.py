@@ -80,11 +80,7 @@ def explained(
     Of several that do, the one that agrees on most of the rest. Pairs of
     them are tried if there is a ``second`` look.
     """
-    values = [plain(one) for one in seen if is_value(one)]
-    failing = [one for one in values if fault(exercise, one) is not None]
-    if not failing:  # unless it is the gradients
-        values = [one for one in seen if is_value(one)]
-        failing = [one for one in values if fault(exercise, one) is not None]
+    values, failing = compared(exercise, seen)
     if not failing:
         return None
     found = found_on(exercise, soonest(failing, values), failing, second)
@@ -93,6 +89,30 @@ def explained(
         key=lambda one: sum(agrees(exercise, one, *s[:2]) for s in seen),
         default=None,
     )
+
+
+def compared(
+    exercise: Exercise, seen: Sequence[Seen]
+) -> tuple[list[Seen], list[Seen]]:
+    """The values that tell most, and those of them that are wrong.
+
+    They are those without gradients, unless it is the gradients; and those
+    that no convention is asked of, unless it was told and is not kept.
+    """
+    usual = [one for one in seen if is_value(one)]
+    bare = [one._replace(probe=asked_of_all(one.probe)) for one in seen]
+    kept = [s for s, b in zip(seen, bare, strict=True) if is_value(b)]
+    for values in (list(map(plain, usual)), usual, list(map(plain, kept))):
+        wrong = [one for one in values if fault(exercise, one) is not None]
+        if wrong:
+            return values, wrong
+    return [], []
+
+
+@functools.lru_cache(maxsize=2000)
+def asked_of_all(probe: Probe) -> Probe:
+    """A probe as if no convention were asked of it."""
+    return replace(probe, convention="")
 
 
 def found_on(
@@ -246,11 +266,12 @@ def forwards(probe: Probe) -> Probe:
 def alike_in_kind(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
     """The mistake with the same faults, where no fault is one of values.
 
-    Which input is changed or gets no gradient, or which type comes out.
+    Which input is changed or gets no gradient, which type comes out, or what
+    is raised, in the very same words.
     """
     mine = kinds_of_fault(exercise, seen)
     sorts = {sort for sort, _ in mine.values()}
-    if not sorts or not sorts <= {"modifies", "gradient", "dtype"}:
+    if not sorts or not sorts <= {"modifies", "gradient", "dtype", "raises"}:
         return None
     if any(s == "gradient" and "flows" not in w for s, w in mine.values()):
         return None  # another gradient may have any cause

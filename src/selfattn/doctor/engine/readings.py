@@ -42,18 +42,21 @@ def examine_here(
         watch(FIRST)
         seen = kind.read(thing, said)
         fallback = functools.cache(lambda: kind.fallback(thing, said, seen))
-        report = reported(
-            thing, kind, said, seen, watch, lambda: fallback() is None
-        )
+        cases = gathered(thing, kind, said, seen, watch)
+        report = reported(cases, kind, said, lambda: fallback() is None)
         less = None if report.likely else fallback()
         if less is None:
             return report
         # Who is right on most probes has no other formula.
         if 2 * len(report.findings) >= report.probes:
-            other = reported(thing, kind, said, less, watch)
+            others = gathered(thing, kind, said, less, watch)
+            other = reported(others, kind, said)
             if other.likely:
                 return other
-        return reported(thing, kind, said, seen, watch)
+        named = decide(named_at_last(cases, lambda: True), kind)
+        if named.report.mistake is None:
+            return report
+        return weighed(explain(named), kind, said)
     except RefusedError:
         raise
     except UnclearError as unclear:
@@ -124,12 +127,20 @@ class Visit(NamedTuple):
         return case._replace(report=report.with_(promised=required))
 
 
+def gathered(
+    thing: Any, kind: Kind, said: Facts, seen: Reading, watch: Watch
+) -> list[Case]:
+    """The cases of a thing, in the readings that come into question."""
+    prepared = kind.prepare(thing, {**seen.facts, **said})
+    visit = Visit(thing, prepared, kind, said, watch)
+    check_takes(visit, seen)
+    return list(read(visit, seen))
+
+
 def reported(
-    thing: Any,
+    cases: list[Case],
     kind: Kind,
     said: Facts,
-    seen: Reading,
-    watch: Watch,
     second: Callable[[], bool] = lambda: True,
 ) -> Report:
     """The report under the reading that makes sense of a thing.
@@ -137,10 +148,7 @@ def reported(
     Two mistakes at once are looked for if there is a ``second`` look, which
     takes longest; so it comes last.
     """
-    prepared = kind.prepare(thing, {**seen.facts, **said})
-    visit = Visit(thing, prepared, kind, said, watch)
-    check_takes(visit, seen)
-    case = decide(named_at_last(list(read(visit, seen)), second), kind)
+    case = decide(named_at_last(cases, second), kind)
     return weighed(explain(case), kind, said)
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -97,13 +98,24 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
 
 
 def set_eps(module: nn.Module, eps: float, facts: Facts) -> bool:
-    """Tell a module its eps; whether it has that eps now."""
+    """Tell a module its eps; whether it has that eps now.
+
+    Whose eps is not what was told of it keeps its own, which shall be seen.
+    """
     for name in EPS:
         if hasattr(module, name):
-            setattr(module, name, eps)
+            if not is_another(getattr(module, name), facts.get("eps")):
+                setattr(module, name, eps)
             return True
     own: float = facts.get("eps") or 1e-5
     return own == eps
+
+
+def is_another(own: Any, told: float | None) -> bool:
+    """Whether an eps is a number, and not the one that was told."""
+    if told is None or not isinstance(own, int | float):
+        return False
+    return not math.isclose(own, told, rel_tol=1e-3)
 
 
 def fill(module: nn.Module, wanted: list[Tensor]) -> None:

@@ -134,6 +134,73 @@ def of_sizes(top: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return lambda x, dims: mean(top(x, dims).abs(), dims)
 
 
+def centred_over(*dims: int) -> Callable[..., Tensor]:
+    """What is left without a mean over other axes than those of the rest."""
+    return lambda x, usual: x - mean(x, far(*dims)(x))
+
+
+def spread_over(
+    of: Callable[..., Tensor], *dims: int
+) -> Callable[..., Tensor]:
+    """A spread over other axes than the mean's."""
+    return lambda x, usual: of(x, far(*dims)(x))
+
+
+def spread_of(top: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The mean square of what is divided."""
+    return lambda x, dims: mean(top(x, dims).square(), dims)
+
+
+def of_one_moment(norm: Norm, names: Names) -> list[Deviation]:
+    """Other axes for the mean alone, or for the spread alone."""
+    found = []
+    for key, dims in (("tokens", (-2,)), ("sequence", (-2, -1))):
+        other = spread_over(norm.spread, *dims)
+        found.append(Deviation({"spread": other}, names[key]))
+        if norm.top is centred:
+            top = centred_over(*dims)
+            found += [
+                Deviation({"top": top}, names[key]),
+                Deviation({"top": top, "spread": spread_of(top)}, names[key]),
+            ]
+    return found
+
+
+def cut(step: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The same, without a way back for gradients."""
+    return lambda *given: step(*given).detach()
+
+
+@mistake
+def detached():
+    """Part of the formula learns nothing.
+
+    Cause: .detach(), .data, or torch.no_grad() around the mean or the root.
+    Cure: Leave them in the graph: a norm's gradient flows through both.
+    Chapter: layers
+    """
+
+
+def mean_detached(x: Tensor, dims: Dims) -> Tensor:
+    """What is left without a mean through which nothing flows back."""
+    return x - mean(x, dims).detach()
+
+
+def cuts(norm: Norm) -> list[Deviation]:
+    """Steps through which no gradient flows back."""
+    found = [
+        Deviation({"root": cut(norm.root)}, detached),
+        Deviation({"top": cut(norm.top)}, detached),
+    ]
+    if norm.top is centred:
+        both = {"top": mean_detached, "spread": spread_of(mean_detached)}
+        found += [
+            Deviation({"top": mean_detached}, detached),
+            Deviation(both, detached),
+        ]
+    return found
+
+
 def axes(names: Names) -> list[Deviation]:
     """Other axes than the features."""
     listed = (

@@ -19,10 +19,12 @@ from selfattn.doctor.exercise import (
     Exercise,
     Mistake,
     UnusableError,
+    mistake,
     mistake_as,
 )
+from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.kinds.softmax import mistakes as bank
-from selfattn.doctor.probes import Probe, Sizes, some_keys
+from selfattn.doctor.probes import SQUARE, Probe, Sizes, some_keys
 
 TABLES = {"scores": "batch n_q n_k"}
 
@@ -61,6 +63,18 @@ PROBES = (
         needs=("mask",),
     ),
     Probe(
+        "and none where there are as many rows as keys",
+        {**TABLES, "mask": prefixes},
+        SQUARE,
+        needs=("mask",),
+    ),
+    Probe(
+        "and none in float16",
+        {**TABLES, "mask": prefixes},
+        dtype=torch.float16,
+        needs=("mask", "float16"),
+    ),
+    Probe(
         "and none in float64",
         {**TABLES, "mask": prefixes},
         dtype=torch.float64,
@@ -69,6 +83,13 @@ PROBES = (
     Probe(
         "a row in which the mask forbids all has no weights: NaN",
         {**TABLES, "mask": an_empty_row},
+        needs=("mask",),
+        convention="empty_row",
+    ),
+    Probe(
+        "so has one among as many rows as keys",
+        {**TABLES, "mask": an_empty_row},
+        SQUARE,
         needs=("mask",),
         convention="empty_row",
     ),
@@ -87,9 +108,74 @@ def by(design: Design) -> Callable[..., Tensor]:
     return weights
 
 
+@mistake
+def empty_row_gives_nan():
+    """A row in which all is forbidden is NaN.
+
+    Cause: Softmax divides zero by zero there, and nothing is put in its place.
+    Cure: weights.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0).
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+
+
+@mistake
+def a_billion_in_float16():
+    """In float16 it fails as soon as there is a mask.
+
+    Cause: float16 ends at 65,504, and -1e9 does not fit.
+    Cure: -torch.inf fits every type.
+    Chapter: masks#large-and-negative
+    """
+
+
+@mistake
+def no_keepdim():
+    """It fails on most tables, and on a square one it wipes out columns.
+
+    Cause: Without keepdim, what is to be wiped out lines up with the keys.
+    Cure: mask.any(dim=-1, keepdim=True).
+    Chapter: masks#a-row-with-nothing-in-it
+    """
+
+
+def wiped_by_columns(weights: Tensor, allowed: Tensor | None) -> Tensor:
+    """Columns of zeros where rows are meant."""
+    if allowed is None:
+        return weights
+    return weights.masked_fill(~allowed.any(dim=-1), 0.0)
+
+
+def wiped_on_its_side(weights: Tensor, allowed: Tensor | None) -> Tensor:
+    """The same, of a mask that is transposed."""
+    if allowed is None:
+        return weights
+    return weights.masked_fill(~allowed.any(dim=-1, keepdim=True).mT, 0.0)
+
+
+def wiped(weights: Tensor, allowed: Tensor | None) -> Tensor:
+    """Zeros where a row sees nothing, as they should be."""
+    if allowed is None:
+        return weights
+    return weights.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
+
+
+def filled_in_its_type(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    """Hide by a billion, in the type of the scores."""
+    return scores if allowed is None else scores.masked_fill(~allowed, -1e9)
+
+
 PLAIN = replace(USUAL, weigh=lambda table: table.softmax(dim=-1))
 ROUNDED = tuple(one for one in scores.PRECISION if "weigh" in one.steps)
-STEPS = (*scores.SOFTMAXES, *ROUNDED, *hiding.FILLS, *hiding.MEANINGS)
+OWN = (
+    Deviation({"hide": hiding.without()}, empty_row_gives_nan),
+    Deviation({"hide": filled_in_its_type}, a_billion_in_float16),
+    Deviation(
+        {"hide": filled_in_its_type, "after": wiped}, a_billion_in_float16
+    ),
+    Deviation({"after": wiped_by_columns}, no_keepdim),
+    Deviation({"after": wiped_on_its_side}, functions.mask_on_its_side),
+)
+STEPS = (*OWN, *scores.SOFTMAXES, *ROUNDED, *hiding.FILLS, *hiding.MEANINGS)
 RULES = {
     "nan": None,
     "zeros": mistake_as(bank.empty_row_gives_zeros)(by(USUAL)),

@@ -63,6 +63,8 @@ KNOWN = (
         names.root_mean_square,
     ),
     *steps.axes(NAMES),
+    *steps.of_one_moment(steps.LAYER, NAMES),
+    *steps.cuts(steps.LAYER),
     *steps.spreads(steps.LAYER, NAMES),
     *steps.roots(NAMES),
     *steps.gains(NAMES),

@@ -28,6 +28,8 @@ KNOWN = (
         {"top": steps.centred, "spread": steps.variance}, mistakes.centred
     ),
     *steps.axes(NAMES),
+    *steps.of_one_moment(steps.RMS, NAMES),
+    *steps.cuts(steps.RMS),
     *steps.spreads(steps.RMS, NAMES),
     *steps.roots(NAMES),
     *steps.gains(NAMES),

@@ -28,6 +28,7 @@ class Turn:
     base: float
     lay: Callable[[Tensor], Two]  # angles of the pairs' firsts and seconds
     split: Callable[[Tensor], Two]
+    cross: Callable[[Tensor], Two] | None  # partners, if they are others
     first: Form
     second: Form
     join: Callable[[Tensor, Tensor], Tensor]
@@ -104,6 +105,7 @@ USUAL = Turn(
     base=waves.BASE,
     lay=lambda angle: (angle, angle),
     split=neighbours,
+    cross=None,
     first=lambda a, b, cos, sin: a * cos - b * sin,
     second=lambda a, b, cos, sin: a * sin + b * cos,
     join=side_by_side,
@@ -120,15 +122,46 @@ def turned(steps: Turn, x: Tensor, offset: int) -> Tensor:
     shape = [1] * (x.ndim - 1) + [angle.shape[-1]]
     shape[axis] = len(place)
     (of_first, of_second), (a, b) = steps.lay(angle), steps.split(x)
+    of_a, of_b = (b, a) if steps.cross is None else steps.cross(x)
     waves_of = [
         [wave.to(x.dtype).view(shape) for wave in (one.cos(), one.sin())]
         for one in (of_first, of_second)
     ]
     made = (
-        steps.first(a, b, *waves_of[0]),
-        steps.second(a, b, *waves_of[1]),
+        steps.first(a, of_a, *waves_of[0]),
+        steps.second(of_b, b, *waves_of[1]),
     )
     return steps.join(*made)
+
+
+def of_neighbours(x: Tensor) -> Two:
+    """Partners by neighbours, of features that lie in halves."""
+    first, second = neighbours(torch.cat(neighbours(x), dim=-1))
+    return second, first
+
+
+def of_halves(x: Tensor) -> Two:
+    """Partners by halves, put side by side."""
+    first, second = halves(x)
+    return second, first
+
+
+def put_behind(x: Tensor) -> Two:
+    """Partners by neighbours, that are put into halves."""
+    a, b = neighbours(x)
+    made = torch.cat((-b, a), dim=-1)
+    return -made[..., 0::2], made[..., 1::2]
+
+
+def put_beside(x: Tensor) -> Two:
+    """Partners by halves, that are put side by side, of halves."""
+    a, b = neighbours(x)
+    made = torch.stack((-b, a), dim=-1).flatten(-2)
+    first, second = halves(made)
+    return -first, second
+
+
+CROSSED = (of_neighbours, of_halves, put_behind, put_beside)
 
 
 def interleaved(angle: Tensor) -> Two:
@@ -226,6 +259,13 @@ FORMS: tuple[tuple[Any, dict[str, Form]], ...] = (
         names.updated_in_between,
         {"second": lambda a, b, c, s: (a * c - b * s) * s + b * c},
     ),
+    (
+        names.updated_in_between,
+        {
+            "first": lambda a, b, c, s: a * c - b * c * s,
+            "second": lambda a, b, c, s: a * c * s + b * c,
+        },
+    ),
     (mistakes.only_half_of_the_features, {"second": lambda a, b, c, s: b}),
     (mistakes.only_half_of_the_features, {"first": lambda a, b, c, s: a}),
 )
@@ -245,6 +285,10 @@ KNOWN = (
     Deviation({"split": halves, "join": behind}, names.halves_paired),
     Deviation({"join": behind}, names.sorted_into_halves),
     Deviation({"split": halves}, names.halves_paired),
+    *(
+        Deviation({"cross": one}, names.half_of_each_convention)
+        for one in CROSSED
+    ),
     Deviation({"lay": interleaved}, names.half_of_each_convention),
     Deviation({"lay": repeated}, names.half_of_each_convention),
     Deviation(

@@ -12,7 +12,12 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.positions.rotary.handing import called, fresh
-from selfattn.doctor.kinds.positions.rotary.proposed import Way, ways
+from selfattn.doctor.kinds.positions.rotary.proposed import (
+    PLACED,
+    Way,
+    role,
+    ways,
+)
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
@@ -146,10 +151,23 @@ def best(thing: Any, facts: Facts, every: list[Way], x: Tensor) -> Way | None:
             first = first or way
             continue
         there = tried(fresh(thing), way, facts, x, 3)
-        if not way.placed or (there is not None and not here.equal(there)):
+        if way.placed and there is not None and not here.equal(there):
             return way
+        if not way.placed:
+            return first if first and named_for_it(first) else way
         first = first or way
     return first
+
+
+def named_for_it(way: Way) -> bool:
+    """Whether it is told a position, by a name that says nothing else.
+
+    If none counts there, that is what is wrong with it.
+    """
+    return any(
+        form in PLACED and role(name) in ("offset", "positions")
+        for name, form in way.forms
+    )
 
 
 def rotates(thing: Any, way: Way, facts: Facts, x: Tensor) -> bool:
