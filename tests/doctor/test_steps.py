@@ -304,3 +304,83 @@ def test_partners_by_neighbours_of_halves_are_half_of_each_convention():
 
     name = {"half of each convention"}
     assert found(mixed, "rope", pairs="halves", layout="BHND") == name
+
+
+def grouped(order, scale=1 / 3):
+    def attend(q, k, v):
+        times = q.shape[1] // k.shape[1]
+        k, v = order(k, times), order(v, times)
+        return (q @ k.mT * (scale or q.shape[-1] ** -0.5)).softmax(-1) @ v
+
+    return attend
+
+
+def beside(x, times):
+    return x.repeat_interleave(times, 1)
+
+
+def behind(x, times):
+    return x.repeat(1, times, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("attend", "name"),
+    [
+        (grouped(behind), "groups in another order"),
+        (grouped(beside, 1 / 9), "divided by d"),
+        (grouped(beside, 3.0), "multiplied by the root"),
+        (grouped(beside, None), "own scale not used"),
+    ],
+)
+def test_who_told_a_scale_and_groups_is_held_to_them_by_name(attend, name):
+    told = {"layout": "BHND", "grouped": True, "scale": 1 / 3}
+    assert found(attend, "attention", **told) == {name}
+
+
+def test_an_einsum_may_leave_its_axes_in_any_order():
+    """Its shape was another one, and that was all that was said."""
+
+    def attend(q, k, v):
+        scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5
+        return torch.einsum("bhqk,bhkd->hbdq", scores.softmax(-1), v)
+
+    name = {"axes in another order"}
+    assert found(attend, "attention", layout="BHND") == name
+
+
+def linear(above=lambda k: k, features=lambda x: nn.functional.elu(x) + 1):
+    def attend(q, k, v):
+        q, k = features(q), features(k)
+        state = torch.einsum("bhnd,bhne->bhde", above(k), v)
+        total = torch.einsum("bhnd,bhd->bhn", q, k.sum(dim=2))
+        return torch.einsum("bhnd,bhde->bhne", q, state) / total.unsqueeze(-1)
+
+    return attend
+
+
+@pytest.mark.parametrize(
+    ("attend", "name"),
+    [
+        (linear(lambda k: k[:1]), "keys of the first sequence"),
+        (linear(features=nn.functional.elu), "another feature map"),
+    ],
+)
+def test_a_kernel_is_taken_apart_too(attend, name):
+    told = {"kernel": lambda x: nn.functional.elu(x) + 1, "layout": "BHND"}
+    assert found(attend, "efficient", **told) == {name}
+
+
+def test_rounded_in_a_softmax_of_few_keys_is_rounded():
+    """Its sums were those of other keys, and their last digits nobody's."""
+
+    def attend(q, k, v):
+        rows = []
+        for t in range(q.shape[-2]):
+            seen = slice(max(t - 3, 0), t + 1)
+            score = q[..., t : t + 1, :] @ k[..., seen, :].mT
+            score = score.float() / q.shape[-1] ** 0.5
+            rows.append(score.softmax(-1).to(q) @ v[..., seen, :])
+        return torch.cat(rows, dim=-2)
+
+    told = {"layout": "any", "causal": True, "square": True, "window": 4}
+    assert found(attend, "efficient", **told) == {"computed in float32"}

@@ -29,6 +29,7 @@ from selfattn.doctor.probes import Inputs, Probe
 
 LARGE, LARGEST = 10.0, 1000.0  # outputs of sound code are near one
 ROUNDED = 100.0  # beyond, a count would be taken for the next one
+COMPUTED, FLOAT32 = "computed in float32", 1e-5  # and how far off it is
 SECONDS = 3.0  # of one thread, to look for two mistakes at once
 
 
@@ -44,6 +45,7 @@ def named(
         or given_away(answer, exercise, seen)
         or explained(exercise, seen, second)
         or alike_in_kind(exercise, seen)
+        or rounded(exercise, seen)
         or seen_alone(answer, exercise, seen)
     )
 
@@ -292,6 +294,24 @@ def alike_in_kind(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
         if not others and same > most:
             best, most = known, same
     return best if 2 * most >= len(mine) else None
+
+
+def rounded(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
+    """What it is to be wrong in float64 alone, and there by a rounding.
+
+    Whoever sums in another order is rounded to other digits than a mistake.
+    """
+    known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
+    wrong = [one for one in seen if fault(exercise, one) is not None]
+    if not wrong or COMPUTED not in known:
+        return None
+    for one in wrong:
+        if one.probe.dtype != torch.float64 or not is_value(one):
+            return None
+        right = Outcome(value=observe_known(exercise, None, one.probe).value)
+        if difference(plain(one).outcome, right, FLOAT32):
+            return None
+    return known[COMPUTED]
 
 
 def kinds_of_fault(exercise: Exercise, seen: Sequence[Seen]) -> dict:

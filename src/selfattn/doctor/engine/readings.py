@@ -40,23 +40,7 @@ def examine_here(
         return found
     try:
         watch(FIRST)
-        seen = kind.read(thing, said)
-        fallback = functools.cache(lambda: kind.fallback(thing, said, seen))
-        cases = gathered(thing, kind, said, seen, watch)
-        report = reported(cases, kind, said, lambda: fallback() is None)
-        less = None if report.likely else fallback()
-        if less is None:
-            return report
-        # Who is right on most probes has no other formula.
-        if 2 * len(report.findings) >= report.probes:
-            others = gathered(thing, kind, said, less, watch)
-            other = reported(others, kind, said)
-            if other.likely:
-                return other
-        named = decide(named_at_last(cases, lambda: True), kind)
-        if named.report.mistake is None:
-            return report
-        return weighed(explain(named), kind, said)
+        return of_readings(thing, kind, said, watch)
     except RefusedError:
         raise
     except UnclearError as unclear:
@@ -65,6 +49,27 @@ def examine_here(
         return nothing_found.with_(trouble=str(own))
     except (Exception, SystemExit) as error:
         return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
+
+
+def of_readings(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
+    """The report on a thing, as it is read, or read with less asked of it."""
+    seen = kind.read(thing, said)
+    fallback = functools.cache(lambda: kind.fallback(thing, said, seen))
+    cases = gathered(thing, kind, said, seen, watch)
+    report = reported(cases, kind, said, lambda: fallback() is None)
+    less = None if report.likely else fallback()
+    if less is None:
+        return report
+    # Who is right on most probes has no other formula.
+    if 2 * len(report.findings) >= report.probes:
+        others = gathered(thing, kind, said, less, watch)
+        other = reported(others, kind, said)
+        if other.likely:
+            return other
+    named = decide(named_at_last(cases, lambda: True), kind)
+    if named.report.mistake is None:
+        return report
+    return weighed(explain(named), kind, said)
 
 
 class Visit(NamedTuple):

@@ -135,6 +135,8 @@ def read(thing: Any, told: Facts) -> Reading:
     if told.get("square"):
         lacks["length"] = "it needs as many"
     has = tuple(n for n in ("mask", "causal") if n not in lacks)
+    if "H" in (told.get("layout") or ""):
+        has = (*has, "heads")  # whose axes have been told
     # Who takes one sequence alone says so, or refuses to take more.
     usual = [one for one in LAYOUTS if one != "N D" and TO not in one]
     turned = [] if "layout" in told else turning(thing, names, told)

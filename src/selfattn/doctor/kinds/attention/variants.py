@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, scores, sight
+from selfattn.doctor.deviations import hiding, scores, sight, turned
 from selfattn.doctor.deviations.design import (
     USUAL,
     Design,
@@ -31,6 +31,7 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_back,
     laid_out,
 )
+from selfattn.doctor.kinds.attention.own import GROUP, GROUPS, of_scale
 from selfattn.doctor.kinds.attention.probes import OPTIONAL, PROBES, needs
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import SIZES, Probe
@@ -49,7 +50,6 @@ REFERENCE = Exercise(
     conventions=bank.CONVENTIONS,
 )
 LONGEST = 64  # tokens, to find where a window ends
-GROUP = 2  # query heads to a head of keys, in what is asked of grouped ones
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,10 @@ def of_formula(formula: Formula) -> Exercise:
     known = ALWAYS_CAUSAL if formula.always else NEVER_CAUSAL
     if formula.window is not None or formula.table is not None:
         known = (*sight.of_table(base.past), *known)
+    if formula.scale is not None:
+        known = (*of_scale(formula.scale), *known)
+    if formula.grouped:
+        known = (*GROUPS, *known)
     first = singles(known, answer)
     exercise = replace(
         REFERENCE,
@@ -115,12 +119,13 @@ def of_formula(formula: Formula) -> Exercise:
     )
 
 
-NEVER_CAUSAL = (*scores.ALL, *hiding.ALL)
+NEVER_CAUSAL = (*scores.ALL, *hiding.ALL, *turned.ALL)
 ALWAYS_CAUSAL = (
     *scores.ALL,
     *hiding.FILLS,
     *hiding.MEANINGS,
     *hiding.TRIANGLES,
+    *turned.ALL,
 )
 
 

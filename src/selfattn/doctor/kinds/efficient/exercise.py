@@ -7,11 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, scores, sight
+from selfattn.doctor.deviations import hiding, sight
 from selfattn.doctor.deviations.design import (
-    USUAL,
     Design,
-    Width,
     pairs,
     singles,
 )
@@ -25,6 +23,7 @@ from selfattn.doctor.kinds.attention.variants import (
 )
 from selfattn.doctor.kinds.efficient import needs, probes, properties
 from selfattn.doctor.kinds.efficient.experiments import is_measured, measured
+from selfattn.doctor.kinds.efficient.kernel_steps import taken_apart
 from selfattn.doctor.kinds.efficient.mistakes import (
     kernels,
     own_weights,
@@ -90,11 +89,11 @@ def of(thing: Any, facts: Facts) -> Exercise:
         return of_properties(bool(facts.get("causal")))
     window, table = facts.get("window"), facts.get("table")
     always = bool(facts.get("causal"))
-    if facts.get("formula") == "linear":
-        return of_claim(KERNELS, elu_plus_one, always)
-    if facts.get("kernel") is not None:
-        return of_claim(KERNELS, facts["kernel"], always)
     layout = facts.get("layout", "any")
+    if facts.get("formula") == "linear":
+        return of_claim(KERNELS, elu_plus_one, always, layout)
+    if facts.get("kernel") is not None:
+        return of_claim(KERNELS, facts["kernel"], always, layout)
     if window is not None:
         return of_claim(TABLES, window_of(window), always, layout)
     return of_claim(TABLES if table else TILES, table, always, layout)
@@ -116,7 +115,7 @@ def of_claim(
     """
     made = exercise.adapted(partial(bound, claim=claim, always=always))
     if exercise is KERNELS:
-        return replace(made, deviations=of_kernels(claim, always))
+        return replace(made, **taken_apart(claim, always, layout))
     return replace(made, **of_scores(claim, always, layout))
 
 
@@ -140,25 +139,6 @@ def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:
         "deviations": (*singles(steps, answer), *tiled),
         "second": lambda: pairs(steps, answer, hiding.SAFE),
     }
-
-
-def of_kernels(claim: Any, always: bool) -> tuple[Mistake, ...]:
-    """What is done otherwise by those that have a kernel."""
-
-    def answer(change: Callable[[Design], Design]) -> Callable[..., Any]:
-        made = change(USUAL)
-
-        def attend(
-            q: Tensor, k: Tensor, v: Tensor, causal: bool = False
-        ) -> Any:
-            q, k, v = made.enter(q, k, v)
-            output = kernels.linear(q, k, v, causal or always, claim)
-            return made.leave(output, Width(q.shape[-1], 1, 1, 1))
-
-        return attend
-
-    known = (*scores.ENTRANCES, *scores.EXITS[:1], *scores.DETACHED[1:-1])
-    return singles(known, answer)
 
 
 @mistake

@@ -12,8 +12,13 @@ from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.positions import rope as names
 from selfattn.doctor.kinds.positions import waves
 from selfattn.doctor.kinds.positions.rotary import mistakes
+from selfattn.doctor.kinds.positions.rotary.partners import (
+    CROSSED,
+    Two,
+    halves,
+    neighbours,
+)
 
-Two = tuple[Tensor, Tensor]
 Form = Callable[..., Tensor]  # of a, b, cos and sin
 
 
@@ -76,17 +81,6 @@ def cosines_alone():
     """
 
 
-def neighbours(x: Tensor) -> Two:
-    """Features 2i, and features 2i + 1."""
-    return x[..., 0::2], x[..., 1::2]
-
-
-def halves(x: Tensor) -> Two:
-    """The first half of the features, and the second."""
-    a, b = x.chunk(2, dim=-1)
-    return a, b
-
-
 def side_by_side(a: Tensor, b: Tensor) -> Tensor:
     """The pairs, flattened."""
     return torch.stack((a, b), dim=-1).flatten(-2)
@@ -132,36 +126,6 @@ def turned(steps: Turn, x: Tensor, offset: int) -> Tensor:
         steps.second(of_b, b, *waves_of[1]),
     )
     return steps.join(*made)
-
-
-def of_neighbours(x: Tensor) -> Two:
-    """Partners by neighbours, of features that lie in halves."""
-    first, second = neighbours(torch.cat(neighbours(x), dim=-1))
-    return second, first
-
-
-def of_halves(x: Tensor) -> Two:
-    """Partners by halves, put side by side."""
-    first, second = halves(x)
-    return second, first
-
-
-def put_behind(x: Tensor) -> Two:
-    """Partners by neighbours, that are put into halves."""
-    a, b = neighbours(x)
-    made = torch.cat((-b, a), dim=-1)
-    return -made[..., 0::2], made[..., 1::2]
-
-
-def put_beside(x: Tensor) -> Two:
-    """Partners by halves, that are put side by side, of halves."""
-    a, b = neighbours(x)
-    made = torch.stack((-b, a), dim=-1).flatten(-2)
-    first, second = halves(made)
-    return -first, second
-
-
-CROSSED = (of_neighbours, of_halves, put_behind, put_beside)
 
 
 def interleaved(angle: Tensor) -> Two:
