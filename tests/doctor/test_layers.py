@@ -192,6 +192,13 @@ def test_a_formula_of_its_own_is_asked_for_properties_alone():
     turned = MultiHeadAttention(12, 3, rotate=rope)
     report = here(turned)
     assert report.passed and report.facts["formula"] == "own"
+    assert "its numbers" not in report.not_asked
+
+    def moved(x, offset=0):
+        return x + torch.arange(x.shape[-2])[:, None].sin() / 4
+
+    report = here(MultiHeadAttention(12, 3, rotate=moved))
+    assert report.passed and report.facts["formula"] == "own"
     assert "its numbers" in report.not_asked
 
 

@@ -68,8 +68,9 @@ def seen_alone(
     in_place = [words for words in told if "inplace" in words]
     if in_place and sorts <= {"modifies", "gradient"}:
         return replace(changed_in_place, symptom=in_place[0])
-    if sorts == {"dtype"}:
-        return replace(another_type_returned, symptom=told[0])
+    if sorts == {"dtype"} or stumbles_over_types(exercise, seen):
+        words = [f.sentence for f in faults if f.sort == "dtype"]
+        return replace(another_type_returned, symptom=min(words))
     if "shape" in sorts and are_turned(exercise, seen):
         return axes_in_another_order
     if sorts and varies(answer, exercise, seen):
@@ -87,6 +88,19 @@ def always_modifies(exercise: Exercise, seen: Sequence[Seen]) -> bool:
         one.outcome.modified
         and not observe_known(exercise, one.rule, one.probe).modified
         for one in wrong
+    )
+
+
+def stumbles_over_types(exercise: Exercise, seen: Sequence[Seen]) -> bool:
+    """Whether another type comes out; or it raises, in types of their own.
+
+    As a part does that is given another type by the part before it.
+    """
+    found = [(one, fault(exercise, one)) for one in seen]
+    wrong = [(one, it) for one, it in found if it is not None]
+    return {it.sort for _, it in wrong} == {"dtype", "raises"} and all(
+        it.sort == "dtype" or one.probe.dtype != torch.float32
+        for one, it in wrong
     )
 
 

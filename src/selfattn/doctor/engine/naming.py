@@ -69,6 +69,8 @@ def given_away(
     if sign in known:
         return known[sign]
     for one in seen:
+        if one.outcome.error is not None:
+            continue  # whoever raises gives nothing else away
         if one.probe.tells in known and fault(exercise, one) is not None:
             return known[one.probe.tells]
     return None
@@ -83,7 +85,7 @@ def explained(
     them are tried if there is a ``second`` look.
     """
     values, failing = compared(exercise, seen)
-    if not failing:
+    if not any(tells_something(one.outcome.value) for one in failing):
         return None
     found = found_on(exercise, soonest(failing, values), failing, second)
     return max(
@@ -161,6 +163,11 @@ def alike(exercise: Exercise, values: Sequence[Seen]) -> list[Mistake]:
         for one in (*exercise.mistakes, *exercise.deviations)
         if does(exercise, one, values)
     ]
+
+
+def tells_something(value: Any) -> bool:
+    """Whether a value has a number in it: NaN alone has any cause."""
+    return bool(value.isfinite().any())
 
 
 def size_of(value: Any) -> int:

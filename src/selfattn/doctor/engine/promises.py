@@ -22,6 +22,10 @@ EDGES = {"odd", "long"}  # sizes that hardly anybody ever asks for
 # What is a mistake only if there is a flag, by which one could ask.
 BY_FLAG = {"causal without being asked": "causal"}
 
+# Who has a formula of his own may have this in it.
+MAY_BE_ITS_OWN = {"sigmoid instead of softmax", "divided by d", "input added"}
+OF_A_FORMULA = "what else is its own"
+
 
 def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     """A report that tells broken promises from what was only assumed."""
@@ -65,6 +69,10 @@ def left_open(report: Report, kind: Kind, said: Facts) -> str:
     """
     mistake = report.mistake
     if mistake is not None:
+        if report.facts.get("formula", said.get("formula")) == "own":
+            meant = kind.meant.get(mistake.name, OF_A_FORMULA)
+            if mistake.name in {*kind.meant, *MAY_BE_ITS_OWN}:
+                return if_meant([meant])
         flag = BY_FLAG.get(mistake.name, "")
         open_ = flag in report.lacking and flag not in said
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""

@@ -39,6 +39,7 @@ class Whole:
     form: Callable[[Tensor], Tensor] | None = None  # of its mask
     source: Tensor | None = None  # what is read, while it writes
     fresh: nn.Module | None = None  # as it was handed over
+    dtype: torch.dtype = torch.float64  # in which it is asked
 
     @property
     def reads(self) -> bool:
@@ -180,13 +181,13 @@ def count(model: nn.Module, facts: Facts) -> int:
     raise UnclearError("How many tokens does it know? Say n_tokens=….")
 
 
-def stirred(model: nn.Module) -> nn.Module:
+def stirred(model: nn.Module, dtype: torch.dtype = torch.float64) -> nn.Module:
     """A copy in float64, evaluated, whose every part is heard.
 
     In a fresh model some maps are zeros, and biases alike; then many a
     mistake moves nothing.
     """
-    other = copy.deepcopy(model).double().eval()
+    other = copy.deepcopy(model).to(dtype).eval()
     chance = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for x in other.parameters():

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.engine.choice import decide
-from selfattn.doctor.engine.readings import Visit, named_at_last, read
+from selfattn.doctor.engine.readings import named_at_last
+from selfattn.doctor.engine.visits import Visit, read
+from selfattn.doctor.engine.visits import looked_at as read_first
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import unseen
@@ -160,7 +162,8 @@ def examined(part: nn.Module) -> Verdict | None:
         seen = kind.read(part, said)
         prepared = kind.prepare(part, {**seen.facts, **said})
         visit = Visit(part, prepared, kind, said, unseen)
-        cases = named_at_last(list(read(visit, seen)), lambda: False)
+        cases = [*read(visit, read_first(visit, seen))]
+        cases = named_at_last(cases, lambda: False)
     except Exception:
         return None  # it is called otherwise, which is no fault
     mistake = decide(cases, kind).report.mistake

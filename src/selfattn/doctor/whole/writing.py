@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.patient import parameters
+from selfattn.doctor.kinds.cached_decoder.mistakes import MISTAKES
+from selfattn.doctor.kinds.cached_decoder.signs import GIVEN_AWAY, sign
+from selfattn.doctor.patient import Patient, parameters
 from selfattn.doctor.whole import mistakes as known
 from selfattn.doctor.whole.calling import Whole, output_of, some_ids
 from selfattn.doctor.whole.seeing import (
@@ -139,7 +141,15 @@ def why(whole: Whole, step: Step, ids: Tensor, full: Tensor) -> Mistake:
     output, _ = in_chunks(step, same, [1] * N)
     if not moved(output[:, :1].expand_as(output), output).any():
         return known.positions_start_again
-    return known.chunks_tell_another_story
+    return kept_wrongly(whole, step) or known.chunks_tell_another_story
+
+
+def kept_wrongly(whole: Whole, step: Step) -> Mistake | None:
+    """What its cache gives away, looked at as that of a decoder is."""
+    patient = Patient(whole.model, {}, lambda thing, facts: step)
+    name = sign(patient, None)
+    every = (*MISTAKES, *GIVEN_AWAY)
+    return next((one for one in every if one.name == name), None)
 
 
 def reordered(cache: Any, rows: Tensor) -> Any:

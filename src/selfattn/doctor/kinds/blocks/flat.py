@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.deviations.design import USUAL, Design, attend
 from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kinds.blocks import bending
 from selfattn.doctor.patient import Facts
 from selfattn.multihead import merge_heads, split_heads
 
@@ -61,7 +62,7 @@ class Flat(NamedTuple):
     maps: tuple[Any, ...]
     n_heads: int
     design: Design = USUAL
-    split: Callable[[Tensor, int], Tensor] = split_heads
+    splits: tuple[Callable[[Tensor, int], Tensor], ...] = (split_heads,) * 3
     merge: Callable[[Tensor], Tensor] = merge_heads
     end: Callable[[Tensor, Tensor], Tensor] = lambda output, x: output
 
@@ -71,8 +72,10 @@ class Flat(NamedTuple):
         """What each token of x is told by those of the context, or of x."""
         y = x if context is None else context
         q, k, v = (
-            self.split(one(t), self.n_heads)
-            for one, t in zip(self.maps, (x, y, y), strict=False)
+            split(one(t), self.n_heads)
+            for split, one, t in zip(
+                self.splits, self.maps, (x, y, y), strict=False
+            )
         )
         merged = self.merge(attend(self.design, q, k, v, mask))
         output = self.maps[3](merged) if len(self.maps) > 3 else merged
@@ -95,8 +98,21 @@ def found(block: nn.Module) -> Sequence[str] | None:
     return [name for name in names if name is not None]
 
 
-def network(block: nn.Module, facts: Facts, width: int) -> Any:
-    """A network of two maps that lie in the block itself, if they do."""
+def network(
+    block: nn.Module,
+    facts: Facts,
+    width: int,
+    call: Callable[..., object],
+    n: int,
+) -> Any:
+    """A network of maps that lie in the block itself, if they do.
+
+    Two, with a bend between them; or three, of which the first is bent and
+    multiplied by the second. ``call`` calls the block, with n texts.
+
+    Raises:
+        UnclearError: if nothing tells what bends it.
+    """
     told = facts.get("flat_feed_forward")
     if told is not None:
         first, bend, last = told
@@ -105,25 +121,41 @@ def network(block: nn.Module, facts: Facts, width: int) -> Any:
     maps = [m for m in block.children() if isinstance(m, nn.Linear)]
     ups = [m for m in maps if m.out_features != width == m.in_features]
     downs = [m for m in maps if m.in_features != width == m.out_features]
-    if len(ups) != 1 or len(downs) != 1:
+    if len(ups) not in (1, 2) or len(downs) != 1:
         return None
-    return Network(ups[0], bent(block, read_off(block)), downs[0])
+    read = read_off(block) if len(ups) == 1 else None
+    if read is not None:
+        return Network(ups[0], bent(block, read), downs[0])
+    found = bending.seen(ups, downs[0], call, width, n)
+    if found is None:
+        raise UnclearError(
+            "I cannot tell what bends its network. Say flat_feed_forward="
+            "(first, bend, last), by their names in the block."
+        )
+    order, bend = found
+    beside = ups[order[1]] if len(order) > 1 else None
+    return Network(ups[order[0]], bend, downs[0], beside)
 
 
 class Network(NamedTuple):
-    """Two maps with a bend between them."""
+    """Two maps with a bend between them, or three."""
 
     first: Any
     bend: Any
     last: Any
+    beside: Any = None  # what the first is multiplied by, once it is bent
 
     def __call__(self, x: Tensor) -> Tensor:
         """What the network makes of each token."""
-        return self.last(self.bend(self.first(x)))
+        return self.joined(self.bend(self.first(x)), x)
 
     def straight(self, x: Tensor) -> Tensor:
         """The same without the bend."""
-        return self.last(self.first(x))
+        return self.joined(self.first(x), x)
+
+    def joined(self, y: Tensor, x: Tensor) -> Tensor:
+        """What comes of the first map, multiplied and mapped back."""
+        return self.last(y if self.beside is None else y * self.beside(x))
 
 
 def bent(block: nn.Module, name: Any) -> Callable[[Tensor], Tensor]:
@@ -138,7 +170,7 @@ def bent(block: nn.Module, name: Any) -> Callable[[Tensor], Tensor]:
     return found
 
 
-def read_off(block: nn.Module) -> str:
+def read_off(block: nn.Module) -> str | None:
     """The bend that a block's text names, or that it has as a module."""
     for name, child in block.named_children():
         if type(child).__name__.lower() in BENDS:
@@ -149,9 +181,4 @@ def read_off(block: nn.Module) -> str:
         text = ""
     words = set(re.findall(r"\w+", text))
     named = [bend for bend in BENDS if bend in words]
-    if len(named) != 1:
-        raise UnclearError(
-            "I cannot tell what bends its network. Say flat_feed_forward="
-            "(first, bend, last), by their names in the block."
-        )
-    return named[0]
+    return named[0] if len(named) == 1 else None

@@ -11,6 +11,7 @@ from selfattn.doctor.deviations import hiding
 from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
 from selfattn.doctor.kinds.blocks.lying import FLAT
+from selfattn.doctor.kinds.blocks.scaling import unscaled
 from selfattn.doctor.kinds.blocks.sublayers import add, alone_in_place
 
 Join = Callable[..., Tensor]  # of x, the sublayer, its norm, all norms, pre
@@ -203,6 +204,16 @@ def network_without_a_bend():
 
 
 @mistake
+def scale_not_used():
+    """What your blocks learn to multiply their sublayers by does nothing.
+
+    Cause: The numbers are made, and what the sublayers say is added as it is.
+    Cure: x + scale * sublayer(…).
+    Chapter: layers
+    """
+
+
+@mistake
 def mask_not_passed_on():
     """Right as long as nothing is hidden; then the mask makes no difference.
 
@@ -340,6 +351,7 @@ def attentions_exchanged():
 
 
 STRAIGHT = Deviation({"parts": straightened}, network_without_a_bend)
+UNSCALED = Deviation({"parts": unscaled}, scale_not_used)
 EXCHANGED = (
     Deviation(
         {"parts": lambda p: p._replace(self_attention=p.cross_attention)},
@@ -359,6 +371,7 @@ ENCODER = (
     Deviation({"order": (1, 0)}, sublayers_exchanged),
     Deviation({"apart": True}, side_by_side),
     Deviation({"mask": lambda mask: None}, mask_not_passed_on),
+    UNSCALED,
 )
 DECODER = (
     STRAIGHT,
@@ -379,6 +392,7 @@ DECODER = (
     ),
     Deviation({"apart": True}, side_by_side),
     Deviation({"mask": lambda mask: None}, mask_not_passed_on),
+    UNSCALED,
 )
 
 

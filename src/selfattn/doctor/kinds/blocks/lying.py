@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from selfattn.doctor.deviations import hiding, scores
 from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
@@ -69,6 +71,23 @@ def by_heads(known: Any, **steps: Any) -> Deviation:
     return otherwise(lambda own: own._replace(**steps), known)
 
 
+def by_splits(how: Any, known: Any, which: str, **steps: Any) -> Deviation:
+    """Another way to cut the heads of some of queries, keys and values."""
+
+    def change(own: Flat) -> Flat:
+        pairs = zip("qkv", own.splits, strict=True)
+        splits = tuple(how if part in which else one for part, one in pairs)
+        return own._replace(splits=splits, **steps)
+
+    return otherwise(change, known)
+
+
+def as_it_came(own: Flat) -> Flat:
+    """Attention that takes its values as they are."""
+    q, k, _, *out = own.maps
+    return own._replace(maps=(q, k, torch.nn.Identity(), *out))
+
+
 def by_step(one: Deviation) -> Deviation:
     """Another step of attention itself."""
     return otherwise(
@@ -83,18 +102,27 @@ FLAT = (
         split.every_nth_feature,
         merge=lambda y: y.movedim(-3, -1).flatten(-2),
     ),
-    by_heads(whole.cut_without_transpose, split=whole.view_split),
-    by_heads(
+    *(
+        by_splits(how, known, which)
+        for how, known in (
+            (whole.view_split, whole.cut_without_transpose),
+            (split.every_nth_feature, split.every_nth_feature),
+        )
+        for which in ("qkv", "q", "k", "v", "qk", "kv")
+    ),
+    by_splits(
+        whole.view_split,
         whole.both_without_transpose,
-        split=whole.view_split,
+        "qkv",
         merge=whole.view_merge,
     ),
-    by_heads(split.every_nth_feature, split=split.every_nth_feature),
-    by_heads(
+    by_splits(
+        lambda y, n: y.unflatten(-1, (n, -1)),
         whole.heads_attend_to_heads,
-        split=lambda y, n: y.unflatten(-1, (n, -1)),
+        "qkv",
         merge=lambda y: y.flatten(-2),
     ),
+    otherwise(as_it_came, whole.values_not_projected),
     by_heads(whole.input_added, end=lambda output, x: x + output),
     by_maps((0, 1, 2), no_output_projection),
     by_maps((1, 0, 2, 3), queries_and_keys_exchanged),

@@ -14,6 +14,8 @@ from selfattn.doctor.kinds.blocks.recording import (
     played,
     recorded,
 )
+from selfattn.doctor.kinds.blocks.scaling import Scaled, scales
+from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
 
 MASKS = ("mask", "attn_mask", "attention_mask", "src_mask")
@@ -81,6 +83,23 @@ def seen_order(block: nn.Module, n: int, orders: Sequence[str]) -> list[str]:
     return fit or ["pre", "post"]
 
 
+def finished(
+    block: nn.Module,
+    d_model: int,
+    behind: Sequence[nn.Module | None],
+    *sublayers: Callable[..., Tensor],
+) -> tuple[Any, ...]:
+    """Sublayers, each with what is done to what it says, if anything is.
+
+    A norm behind it, or numbers by which it is multiplied.
+    """
+    known = scales(block, d_model, len(sublayers))
+    return tuple(
+        scaled(normed(sublayer, norm), scale)
+        for sublayer, norm, scale in zip(sublayers, behind, known, strict=True)
+    )
+
+
 def normed(
     sublayer: Callable[..., Tensor], norm: nn.Module | None
 ) -> Callable[..., Tensor]:
@@ -90,15 +109,28 @@ def normed(
     return lambda *given, **named: norm(sublayer(*given, **named))
 
 
-def is_norm(module: nn.Module) -> bool:
-    """Whether a module is a norm, by its class, and holds no other."""
-    return "norm" in type(module).__name__.lower() and not [*module.children()]
+def scaled(sublayer: Callable[..., Tensor], scale: Any) -> Any:
+    """A sublayer, and what multiplies what it says if there is anything."""
+    return sublayer if scale is None else Scaled(sublayer, scale)
 
 
 def network(
-    block: nn.Module, facts: Facts, d_model: int, norm: nn.Module
+    block: nn.Module,
+    facts: Facts,
+    d_model: int,
+    norm: nn.Module,
+    call: Callable[..., object],
+    n: int,
 ) -> Callable[[Tensor], Tensor]:
     """The feed-forward network of a block, whose norm may stand in it.
+
+    Args:
+        block: in which it is.
+        facts: what was told.
+        d_model: how wide the block is.
+        norm: that of the network.
+        call: calls the block, with n texts.
+        n: how many it takes: x, and perhaps a context.
 
     Raises:
         UnclearError: if it is not told and cannot be found.
@@ -113,7 +145,7 @@ def network(
         bend = getattr(block, "activation", torch.relu)
         first, last = children["linear1"], children["linear2"]
         return lambda x: last(bend(first(x)))
-    lying = flat.network(block, facts, d_model)
+    lying = flat.network(block, facts, d_model, call, n)
     if lying is not None:
         return lying
     inside = wrapped.network(block, norm, d_model)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.probes import numbers
 
 
@@ -35,8 +36,7 @@ def called_attention(name: str, module: nn.Module) -> bool:
 
 def has_norm(module: nn.Module) -> bool:
     """Whether a norm lies in a module itself."""
-    kinds = [type(child).__name__.lower() for child in module.children()]
-    return any("norm" in kind for kind in kinds)
+    return any(map(is_norm, module.children()))
 
 
 def holds_attention(module: nn.Module) -> bool:

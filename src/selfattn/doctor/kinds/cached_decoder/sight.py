@@ -6,6 +6,7 @@ Nobody knows its numbers, but what moves when what changes can be looked at.
 import torch
 from torch import Tensor
 
+from selfattn.doctor.kinds.cached_decoder.blindness import of_the_blind
 from selfattn.doctor.kinds.cached_decoder.kept import CHUNKS, close
 from selfattn.doctor.kinds.cached_decoder.probes import (
     EXACT,
@@ -21,6 +22,8 @@ from selfattn.doctor.patient import Patient
 
 def in_what_it_sees(patient: Patient, x: Tensor) -> str:
     """Who sees whom, in one pass and in chunks."""
+    if blind := of_the_blind(patient, x):
+        return blind
     n = x.shape[1]
     seen = influence(patient, x, at_once(x))  # type: ignore[arg-type]
     past = torch.ones(n, n).tril().bool()

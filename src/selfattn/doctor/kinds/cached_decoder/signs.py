@@ -13,6 +13,7 @@ from selfattn.doctor.exercise import described, mistake
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
+from selfattn.doctor.kinds.cached_decoder.blindness import OTHERWISE
 from selfattn.doctor.kinds.cached_decoder.kept import Kept, close, history
 from selfattn.doctor.kinds.cached_decoder.probes import (
     at_once,
@@ -25,7 +26,6 @@ from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import numbers
 
 HALVES = (torch.float16, torch.bfloat16)
-OTHERWISE = "otherwise"  # something is to be seen that has no name
 
 
 @mistake

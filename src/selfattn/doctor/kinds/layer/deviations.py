@@ -345,7 +345,10 @@ AXES = (
         if axes not in ((0, 2, 1, 3), (0, 1, 2, 3), (0, 2, 3, 1))
     ),
 )
-GROUPS = (Deviation({"repeat": tiled}, key_heads_in_another_order),)
+GROUPS = tuple(
+    Deviation(dict.fromkeys(steps, tiled), key_heads_in_another_order)
+    for steps in (("repeat_k", "repeat_v"), ("repeat_k",), ("repeat_v",))
+)
 EXITS = (
     Deviation({"merge": viewed}, whole.merged_without_transpose),
     Deviation({"merge": features_first}, merged_in_the_other_order),

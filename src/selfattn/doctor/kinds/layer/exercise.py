@@ -18,10 +18,11 @@ from selfattn.doctor.kinds.attention.variants import (
     Formula,
     claimed,
     conventions,
-    design,
 )
 from selfattn.doctor.kinds.layer import deviations, probes, properties
 from selfattn.doctor.kinds.layer.affine import Affine
+from selfattn.doctor.kinds.layer.between import Inner
+from selfattn.doctor.kinds.layer.fitting import based, fitted
 from selfattn.doctor.kinds.layer.mistakes import (
     CONVENTIONS,
     MISTAKES,
@@ -33,7 +34,7 @@ from selfattn.doctor.kinds.layer.mistakes import (
 from selfattn.doctor.kinds.layer.parts import Projections, projections
 from selfattn.doctor.kinds.layer.reading import widths
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
-from selfattn.doctor.kinds.layer.steps import USUAL_LAYER, layer_by
+from selfattn.doctor.kinds.layer.steps import layer_by
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe, numbers
 
@@ -44,12 +45,15 @@ BY_NAME = ("mask", "padding", "causal")
 def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
     """Attention by heads with the module's own projections, or properties."""
     dropout = facts.get("dropout")
+    own = told_of(facts)
+    table = facts.get("table") or window_of(
+        facts.get("window"), facts["causal"]
+    )
     if facts.get("formula", "plain") == "own":
-        d_model, d_context = widths(thing, facts)
-        own = of_properties(
-            d_model, d_context, facts["causal"], cross, facts.get("table")
-        )
-        return with_dropout(own, dropout)
+        inner = inside(thing, facts, cross, own, table)
+        if inner is None:
+            return with_dropout(by_sight(thing, facts, cross), dropout)
+        own = own._replace(inner=inner)
     made = of_module(
         thing,
         facts["n_heads"],
@@ -57,21 +61,33 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
         tuple(dict(facts.get("projections") or {}).items()),
         facts["causal"],
         cross,
-        facts.get("table") or window_of(facts.get("window"), facts["causal"]),
-        Own(
-            facts.get("order") or "qkv",
-            facts.get("longest"),
-            Formula(
-                scale=facts.get("scale"),
-                cap=facts.get("cap"),
-                cosine=facts.get("scores") == "cosine",
-                bias=facts.get("bias"),
-            ),
-            # Whose causal mask is filled otherwise averages the past alone.
-            facts.get("empty_row") is not None and not facts["causal"],
-        ),
+        table,
+        own,
     )
     return with_dropout(made, dropout)
+
+
+def by_sight(thing: Any, facts: Facts, cross: bool) -> Exercise:
+    """What one is held to whose numbers nobody knows."""
+    d_model, d_context = widths(thing, facts)
+    wide = d_model, d_context if cross else d_model
+    return of_properties(*wide, facts["causal"], cross, facts.get("table"))
+
+
+def told_of(facts: Facts) -> "Own":
+    """What else is told of a layer."""
+    return Own(
+        facts.get("order") or "qkv",
+        facts.get("longest"),
+        Formula(
+            scale=facts.get("scale"),
+            cap=facts.get("cap"),
+            cosine=facts.get("scores") == "cosine",
+            bias=facts.get("bias"),
+        ),
+        # Whose causal mask is filled otherwise averages the past alone.
+        facts.get("empty_row") is not None and not facts["causal"],
+    )
 
 
 class Own(NamedTuple):
@@ -81,6 +97,20 @@ class Own(NamedTuple):
     longest: int | None = None
     formula: Formula = Formula()
     empty: bool = False  # whether it was told what an empty row becomes
+    inner: Inner | None = None  # what is found in it, if it is its own
+
+
+def inside(
+    thing: Any, facts: Facts, cross: bool, own: Own, table: Table | None
+) -> Inner | None:
+    """What is found in a layer, if its numbers are of nothing else."""
+    names = dict(facts.get("projections") or {})
+    told = facts["n_heads"], facts["packed"], names, own.order
+    parts = projections(thing, *told)
+    if parts is None or (parts.k.W.shape[0] != parts.q.W.shape[0]) > cross:
+        return None
+    masks = Masks(always=facts["causal"], claimed=table)
+    return fitted(thing, facts, parts, own.formula, masks, cross)
 
 
 @lru_cache(maxsize=32)  # one object, so that its reference is one, too
@@ -120,7 +150,7 @@ def of_module(
         raise UnclearError("Its heads do not divide its projections.")
     d_model, d_context = parts.q.W.shape[0], parts.k.W.shape[0]
     wide = d_model, d_context, cross
-    asked = within(probes.of_widths(*wide), own)
+    asked = within(asked_of(*wide, own.inner), own)
     exercise = Exercise(
         "cross-attention" if cross else "self-attention",
         asks=ASKS,
@@ -131,15 +161,32 @@ def of_module(
         optional=probes.OPTIONAL,
         conventions=CONVENTIONS,
     )
-    made = replace(exercise, **by_steps(own.formula, causal, cross))
+    made = replace(exercise, **by_steps(own, causal, cross))
     return made.adapted(
         partial(as_layer, parts=parts, always=causal, claimed=table)
     )
 
 
-def by_steps(formula: Formula, causal: bool, cross: bool) -> dict[str, Any]:
+def asked_of(
+    d_model: int, d_context: int, cross: bool, inner: Inner | None
+) -> tuple[Probe, ...]:
+    """The probes; where a formula is its own, in float32 alone by numbers.
+
+    A table of its own may have a type of its own.
+    """
+    usual = probes.of_widths(d_model, d_context, cross)
+    if inner is None:
+        return usual
+    forms = properties.of_widths(d_model, d_context, cross)
+    return (
+        *(p for p in usual if p.dtype == torch.float32),
+        *(p for p in forms if p.dtype != torch.float32),
+    )
+
+
+def by_steps(own: Own, causal: bool, cross: bool) -> dict[str, Any]:
     """What is done otherwise; and of another formula, all that is right."""
-    base = replace(USUAL_LAYER, **steps_of(formula))
+    base = based(own.formula, own.inner)
     known = deviations.of({"causal": causal}, cross)
 
     def answer(change: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -149,7 +196,7 @@ def by_steps(formula: Formula, causal: bool, cross: bool) -> dict[str, Any]:
         "deviations": singles(known, answer),
         "second": lambda: pairs(known, answer, hiding.SAFE),
     }
-    if formula == Formula():
+    if own.formula == Formula() and own.inner is None:
         return found
     rules = conventions(answer)
     return found | {
@@ -157,13 +204,6 @@ def by_steps(formula: Formula, causal: bool, cross: bool) -> dict[str, Any]:
         "mistakes": tuple(m for m in rules["empty_row"].values() if m),
         "conventions": rules,
     }
-
-
-def steps_of(formula: Formula) -> dict[str, Any]:
-    """The steps in which a formula is not the usual one."""
-    made = design(formula)
-    names = ("compare", "scale", "bend")
-    return {name: getattr(made, name) for name in names}
 
 
 def within(asked: tuple[Probe, ...], own: Own) -> tuple[Probe, ...]:

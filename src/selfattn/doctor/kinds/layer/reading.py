@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import Reading, UnclearError
 from selfattn.doctor.kinds.layer import calling
-from selfattn.doctor.kinds.layer.affine import queries_in
+from selfattn.doctor.kinds.layer.affine import Affine, queries_in
+from selfattn.doctor.kinds.layer.between import named_numbers
 from selfattn.doctor.kinds.layer.constructing import instance
 from selfattn.doctor.kinds.layer.inputs import inputs_of
 from selfattn.doctor.kinds.layer.parts import (
@@ -51,7 +52,7 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
         seen["causal"] = False
     if "order" not in told:
         seen["order"] = named_order(module)
-    more = inside(module, told)
+    more = inside(module, told, cross)
     if more.facts.get("formula") == "own":
         lacks["numbers"] = "its projections are not recognised"
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
@@ -78,13 +79,13 @@ def named_order(module: nn.Module) -> str:
     return found[0] if len(found) == 1 else "qkv"
 
 
-def inside(module: nn.Module, told: Facts) -> Reading:
+def inside(module: nn.Module, told: Facts, cross: bool) -> Reading:
     """What its own matrices tell: its formula, and its number of heads."""
     n_heads = told.get("n_heads") or heads_inside(module)
     n_heads = n_heads or heads_of_out(module)
     found = by_word(module, dict(told.get("projections") or {}))
     found |= by_heads(module, n_heads)
-    if not {"q", "qkv"} & found.keys():
+    if not are_of_x(found, cross):
         return Reading({"formula": "own", "packed": "by part", "n_heads": 1})
     seen: dict[str, Any] = {}
     open_: dict[str, Any] = {}
@@ -108,6 +109,21 @@ def inside(module: nn.Module, told: Facts) -> Reading:
     return Reading(seen, candidates={**open_, "n_heads": divisors})
 
 
+def are_of_x(found: dict[str, Affine], cross: bool) -> bool:
+    """Whether there are maps for q, k and v, and all of them take x.
+
+    Keys and values may be made of what another map has made of x, and then
+    they are no projections of it.
+    """
+    if "q" not in found:
+        return "qkv" in found
+    if not ("kv" in found or {"k", "v"} <= found.keys()):
+        return "qkv" in found
+    width = found["q"].W.shape[0]
+    others = [found[part] for part in ("k", "v", "kv") if part in found]
+    return cross or all(one.W.shape[0] == width for one in others)
+
+
 def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     """Ask for properties alone, if there is more to it than projections.
 
@@ -125,7 +141,7 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     more = [x for x in module.parameters() if id(x) not in own]
     if told and not more:
         return None  # who told of it had a word for it
-    more += [x for x in module.buffers() if is_no_mask(x)]
+    more += [x for _, x in named_numbers(module) if is_more(x, own)]
     functions = [
         function
         for function in vars(module).values()
@@ -135,12 +151,13 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
         return None
     why = "its formula seems its own (if it should not be, formula='plain')"
     less = replace(seen, lacks={**seen.lacks, "numbers": why})
-    return less.with_facts(formula="own")
+    return less.with_facts(formula="own", free=True)
 
 
-def is_no_mask(x: Tensor) -> bool:
-    """Whether numbers are more than zeros and ones, or -inf."""
-    return not bool(((x == 0) | (x == 1) | (x == -math.inf)).all())
+def is_more(x: Tensor, own: set[int]) -> bool:
+    """Whether numbers are none of a map's, and no mask of 0, 1 or -inf."""
+    mask = (x == 0) | (x == 1) | (x == -math.inf)
+    return id(x) not in own and not bool(mask.all())
 
 
 def attends(function: Any) -> bool:

@@ -23,7 +23,9 @@ class Layer(Design):
     split_q: Split  # (…, n, d_model) to (…, n_heads, n, d_head)
     split_k: Split
     split_v: Split
-    repeat: Callable[[Tensor, int], Tensor]  # key heads, for their group
+    inner: Callable[..., tuple[Tensor, Tensor]]  # of q and k, by heads
+    repeat_k: Callable[[Tensor, int], Tensor]  # key heads, for their group
+    repeat_v: Callable[[Tensor, int], Tensor]
     padded: Callable[[Tensor], Tensor | None]  # of (batch, 1, 1, n_k)
     merge: Callable[[Tensor, Tensor], Tensor]  # of the heads' output, and x
     out: Callable[[Projections, Tensor], Tensor]
@@ -33,6 +35,11 @@ class Layer(Design):
 def projected(parts: Projections, x: Tensor, context: Tensor) -> Any:
     """Queries of x, keys and values of the context."""
     return parts.q(x), parts.k(context), parts.v(context)
+
+
+def as_split(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Queries and keys, neither normed nor turned."""
+    return q, k
 
 
 def repeated(x: Tensor, times: int) -> Tensor:
@@ -56,7 +63,9 @@ USUAL_LAYER = Layer(
     split_q=split_heads,
     split_k=split_heads,
     split_v=split_heads,
-    repeat=repeated,
+    inner=as_split,
+    repeat_k=repeated,
+    repeat_v=repeated,
     padded=unchanged,
     merge=merged,
     out=mixed,
@@ -75,9 +84,10 @@ def layer_by(
     q = design.split_q(q, parts.n_heads)
     k = design.split_k(k, parts.n_kv_heads)
     v = design.split_v(v, parts.n_kv_heads)
+    q, k = design.inner(q, k)
     group = parts.n_heads // parts.n_kv_heads
     if group > 1:
-        k, v = design.repeat(k, group), design.repeat(v, group)
+        k, v = design.repeat_k(k, group), design.repeat_v(v, group)
     output = attend(
         replace(design, allow=unchanged, always=False),
         q,

@@ -88,12 +88,14 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
         )
         for name in names
     )
-    network = parts.network(block, facts, d_model, third)
-    behind = norms.behind
+    network = parts.network(block, facts, d_model, third, call, 2)
+    to_itself, across, last = parts.finished(
+        block, d_model, norms.behind, attend, cross, network
+    )
     return Parts(
-        parts.normed(attend, behind[0]),
-        parts.normed(cross, behind[1]),
-        parts.normed(network, behind[2]),
+        to_itself,
+        across,
+        last,
         (first, second, third),
         norms.pre,
         d_model,

@@ -4,6 +4,7 @@ from torch import Tensor
 
 from selfattn.doctor.kinds.blocks.probes import (
     of_loud_tokens,
+    of_types,
     round_the_end,
 )
 from selfattn.doctor.probes import Probe, Sizes, in_other_order
@@ -22,19 +23,14 @@ def of_width(d_model: int) -> tuple[Probe, ...]:
     """
     both = {"x": "batch n d", "context": "batch n_k d"}
     sizes = {"d": d_model}
+    one, five = {**sizes, "n": 1}, {**sizes, "n_k": 5}
     return (
         Probe("it is the three sublayers, added and normed", both, sizes),
         Probe(
             "its gradients are those of its parts", both, sizes, gradient=True
         ),
-        Probe(
-            "one token sees itself and the context", both, {**sizes, "n": 1}
-        ),
-        Probe(
-            "a context as long as the text is no harder",
-            both,
-            {**sizes, "n_k": 5},
-        ),
+        Probe("one token sees itself and the context", both, one),
+        Probe("a context as long as the text is no harder", both, five),
         of_loud_tokens(both, sizes),
         Probe(
             "the order in memory does not matter",
@@ -48,4 +44,5 @@ def of_width(d_model: int) -> tuple[Probe, ...]:
             sizes,
             needs=("mask",),
         ),
+        *of_types(both, sizes),
     )

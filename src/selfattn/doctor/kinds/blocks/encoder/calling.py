@@ -29,33 +29,44 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
     """The parts of a block that somebody else wrote."""
     norms = parts.norms(block, facts, 2)
     first, second = norms.each
-    d_model = parts.width(first)
-    found = parts.attentions(block)
-    name = facts.get("attention") or (
-        next(iter(found)) if len(found) == 1 else ""
+    d_model, call = parts.width(first), adapt(block, facts)
+    attention = attention_of(block, facts, d_model)
+    network = parts.network(block, facts, d_model, second, call, 1)
+    to_itself, last = parts.finished(
+        block, d_model, norms.behind, attention, network
     )
-    flat_one = None if name else flat.attention(block, facts)
-    if name:
-        attention = parts.callable_attention(
-            parts.part(block, name), adapt(block, facts), facts, d_model
-        )
-    elif flat_one is not None:
-        attention = flat_one
-    else:
-        raise UnclearError(
-            f"An encoder block has one attention, but I find {len(found)}. "
-            "Say attention=…, its name in the block, or flat_attention=(q, k, "
-            "v, out), if its maps lie in the block."
-        )
-    network = parts.network(block, facts, d_model, second)
     return Parts(
-        parts.normed(attention, norms.behind[0]),
-        parts.normed(network, norms.behind[1]),
+        to_itself,
+        last,
         (first, second),
         norms.pre,
         d_model,
         norms.apart,
     )
+
+
+def attention_of(block: nn.Module, facts: Facts, d_model: int) -> Any:
+    """The attention of a block: a part of it, or maps that lie in it.
+
+    Raises:
+        UnclearError: if it is not told and cannot be found.
+    """
+    found = parts.attentions(block)
+    name = facts.get("attention") or (
+        next(iter(found)) if len(found) == 1 else ""
+    )
+    if name:
+        return parts.callable_attention(
+            parts.part(block, name), adapt(block, facts), facts, d_model
+        )
+    lying = flat.attention(block, facts)
+    if lying is None:
+        raise UnclearError(
+            f"An encoder block has one attention, but I find {len(found)}. "
+            "Say attention=…, its name in the block, or flat_attention=(q, k, "
+            "v, out), if its maps lie in the block."
+        )
+    return lying
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

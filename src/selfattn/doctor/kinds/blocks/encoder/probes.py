@@ -4,6 +4,7 @@ from torch import Tensor
 
 from selfattn.doctor.kinds.blocks.probes import (
     of_loud_tokens,
+    of_types,
     round_the_end,
 )
 from selfattn.doctor.probes import Probe, Sizes, in_other_order
@@ -31,6 +32,7 @@ def of_width(d_model: int) -> tuple[Probe, ...]:
             {**sizes, "batch": 5},
         ),
         of_loud_tokens(x, sizes),
+        *of_types(x, sizes),
         Probe(
             "the order in memory does not matter",
             x,

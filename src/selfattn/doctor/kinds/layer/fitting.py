@@ -1,0 +1,132 @@
+"""Of all formulas of its own that a layer may have, the one that it has.
+
+What is found in a module is a formula, and numbers tell whether it is the
+module's: then it is held to numbers, as plain attention is. If it makes a
+mistake as well, they are those of the formula and of that one deviation.
+"""
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.deviations import scores
+from selfattn.doctor.deviations.design import Deviation
+from selfattn.doctor.kinds.attention.variants import Formula, design
+from selfattn.doctor.kinds.layer import calling, deviations, probes
+from selfattn.doctor.kinds.layer.between import Inner, found
+from selfattn.doctor.kinds.layer.parts import Projections
+from selfattn.doctor.kinds.layer.reference import Masks
+from selfattn.doctor.kinds.layer.steps import USUAL_LAYER, Layer, layer_by
+from selfattn.doctor.patient import Facts
+
+FEW = 4  # formulas beside which a mistake is looked for
+NEAR = 1e-4
+UNSEEN = {*scores.PRECISION, *scores.DETACHED}  # in float32, forwards
+KNOWN: Any = weakref.WeakKeyDictionary()
+
+
+def fitted(
+    module: nn.Module,
+    facts: Facts,
+    parts: Projections,
+    formula: Formula,
+    masks: Masks,
+    cross: bool,
+) -> Inner | None:
+    """What is found in a module, if its numbers are of that; None if not.
+
+    Args:
+        module: the layer, as it is called.
+        facts: how it is called.
+        parts: its projections.
+        formula: what was told of its formula.
+        masks: what it hides by itself.
+        cross: whether it looks at another sequence.
+    """
+    names = ("layout", "causal", "packed", "n_heads", "order", "free")
+    key = repr([facts.get(name) for name in names]), formula, cross
+    known = KNOWN.setdefault(module, {})
+    if key not in known:
+        try:
+            with torch.no_grad():
+                known[key] = look(module, facts, parts, formula, masks, cross)
+        except Exception:  # its own parts fail; so will it where it is asked
+            known[key] = None
+    result: Inner | None = known[key]
+    return result
+
+
+def look(
+    module: nn.Module,
+    facts: Facts,
+    parts: Projections,
+    formula: Formula,
+    masks: Masks,
+    cross: bool,
+) -> Inner | None:
+    """The same, not yet known."""
+    wide = parts.q.W.shape[0], parts.k.W.shape[0], cross
+    given = [*probes.of_widths(*wide)[0].make().values()]
+    said = calling.adapt(module, facts)(*given)
+    x, context = given[0], given[-1]
+    options = [*itertools.islice(found(module, parts), 60)]
+    if facts.get("free"):  # nobody said that it has the usual scale
+        options += [one.with_scale(1.0) for one in options]
+
+    def fits(made: Layer) -> bool:
+        try:
+            value = layer_by(made, parts, x, context, masks)
+        except Exception:
+            return False  # these steps do not go together
+        return is_near(value, said)
+
+    for one in options:
+        if fits(based(formula, one)):
+            return one
+    causal = {"causal": bool(facts.get("causal"))}
+    others = deviations.of(causal, cross)
+    return beside(options[:FEW], others, formula, fits)
+
+
+def beside(
+    options: Iterable[Inner],
+    others: Iterable[Deviation],
+    formula: Formula,
+    fits: Callable[[Layer], bool],
+) -> Inner | None:
+    """The formula of which it does but one thing otherwise."""
+    listed = [one for one in others if one not in UNSEEN]
+    for option in options:
+        base = based(formula, option)
+        if any(fits(other.of(base)) for other in listed):
+            return option
+    return None
+
+
+def is_near(value: Tensor, said: Any) -> bool:
+    """Whether two outputs are one, but for rounding."""
+    return (
+        isinstance(said, Tensor)
+        and value.shape == said.shape
+        and bool(value.isfinite().any())
+        and torch.allclose(
+            value.float(), said.float(), rtol=NEAR, atol=NEAR, equal_nan=True
+        )
+    )
+
+
+def based(formula: Formula, inner: Inner | None) -> Layer:
+    """A layer in the steps of a formula, and of what is found in it."""
+    if inner is not None:
+        formula = inner.of(formula)
+    made = design(formula)
+    names = ("compare", "scale", "bend")
+    steps = {name: getattr(made, name) for name in names}
+    return replace(
+        USUAL_LAYER, **steps, **(inner.steps if inner is not None else {})
+    )
