@@ -117,6 +117,20 @@ def test_spread_of_padded_and_empty_rows():
     assert_close(spread(weights[:2], mask[0]), torch.tensor([1.0, bits]))
 
 
+@pytest.mark.parametrize("default", [torch.float16, torch.float32])
+def test_spread_has_the_digits_of_its_weights(default):
+    """The number of keys is whole, and its logarithm was of the default
+    type: shares of float64 weights had the digits of float32, or of float16.
+    """
+    weights = torch.rand(5, 300).double().softmax(-1)
+    torch.set_default_dtype(default)
+    try:
+        shares = spread(weights)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert_close(shares, entropy(weights) / math.log(300), atol=0, rtol=1e-14)
+
+
 def test_spread_lies_between_nothing_and_all(qkv):
     shares = spread(attention_weights(*qkv[:2]))
     assert ((shares > 0) & (shares < 1)).all()
@@ -406,6 +420,35 @@ def test_a_probe_is_ridge_regression_on_classes():
     far = x + 100.0  # a shift of everything changes nothing
     moved = Probe(far, labels, penalty=0.1)
     assert torch.equal(moved.read(far), probe.read(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_probe_reads_as_well_in_half_precision(dtype):
+    """The mean was rounded to x's own type before it was subtracted: where
+    all representations lie far from zero, chance was all that was read.
+    """
+    torch.manual_seed(0)
+    labels = torch.randint(2, (400,))
+    x = 200.0 + torch.randn(400, 6).round() + 4.0 * labels[:, None]
+    x = x.to(dtype)
+    half, wide = Probe(x, labels), Probe(x.double(), labels)
+    assert_close(half.weight, wide.weight, atol=0, rtol=1e-12)
+    assert_close(half.mean, wide.mean, atol=0, rtol=1e-12)
+    assert torch.equal(half.read(x), wide.read(x.double()))
+    assert half.right(x, labels) > 0.97
+    ends = torch.tensor([[6e4], [-6e4]]).to(dtype)  # their distance is no half
+    assert Probe(ends, torch.tensor([0, 1])).read(ends).tolist() == [0, 1]
+
+
+def test_a_probe_that_cannot_be_solved_says_so():
+    """Squares beyond float64 left weights of NaN, and all was of class 0;
+    two features alike and no penalty to speak of, PyTorch's own error.
+    """
+    labels = torch.tensor([0, 1, 1])
+    x = torch.tensor([[1.0], [2.0], [4.0]]).double()
+    for bad, penalty in ((x * 1e200, 1e-3), (x.expand(3, 2), 1e-300)):
+        with pytest.raises(ValueError, match="x must be numbers whose squ"):
+            Probe(bad, labels, penalty=penalty)
 
 
 def test_weights_are_not_negative_and_bases_are_finite():

@@ -554,3 +554,21 @@ def test_a_translator_attends_with_weights():
     """`nn.Identity()` was taken, and refused the first source."""
     with pytest.raises(TypeError, match="attend must be a module with weigh"):
         Translator(9, 7, 8, attend=torch.nn.Identity())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_luongs_matrix_may_be_used_under_autocast(dtype):
+    """The matrix made the keys half precision, queries and values stayed as
+    they were, and the layer refused what it had made itself.
+    """
+    attend = MultiplicativeAttention(3, 5)
+    q, k, v = torch.randn(2, 4, 3), torch.randn(2, 7, 5), torch.randn(2, 7, 6)
+    model = Translator(9, 8, 10, attend=MultiplicativeAttention(10, 10))
+    source, target = torch.randint(9, (2, 6)), torch.randint(8, (2, 4))
+    wanted = attend(q, k, v), attend.weights(q, k), model(source, target)
+    with torch.autocast("cpu", dtype):
+        found = attend(q, k, v), attend.weights(q, k), model(source, target)
+    for one, other in zip(found, wanted, strict=True):
+        assert_close(one.float(), other, atol=0.05, rtol=0.05)
+    with pytest.raises(ValueError, match="must have one type"):
+        attend(q.double(), k, v)

@@ -10,6 +10,7 @@ import time
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed._functional_collectives import all_reduce
 
 from selfattn.devices import world
 from selfattn.devices.world import Sent, fate, on_ranks
@@ -109,6 +110,58 @@ def test_what_leaves_a_rank_is_counted():
         "_allgather_base_": {"_allgather_base_": 3 * 80},
         "_reduce_scatter_base_": {"_reduce_scatter_base_": 60},
     }
+
+
+def exchanged_by_some(rank, ranks):
+    """What leaves a rank of three, in a group of two; and of three in parts
+    that are not alike.
+    """
+    two, x = dist.new_group([0, 1]), torch.ones(20)
+    parts = [[12, 8, 0], [4, 4, 12], [5, 5, 10]]
+    got = torch.empty(sum(one[rank] for one in parts))
+    coming = [one[rank] for one in parts]
+    found = []
+    for call in (
+        lambda: rank < 2 and dist.all_reduce(x, group=two),
+        lambda: rank < 2 and all_reduce(x, "sum", two).sum(),
+        lambda: dist.all_to_all_single(got, x, coming, parts[rank]),
+        lambda: dist.reduce_scatter(torch.empty(2), [torch.ones(2)] * ranks),
+        dist.barrier,
+    ):
+        with Sent() as sent:
+            call()
+        found.append(sum(sent.bytes.values()))
+    return found
+
+
+def test_what_leaves_is_counted_among_those_that_exchange():
+    """A sum of two ranks was counted as one of all that there are, and of
+    parts of unequal length the same share was said to stay.
+    """
+    assert on_ranks(exchanged_by_some, 3) == [
+        [80, 80, 4 * (8 + 0), 16, 0],
+        [80, 80, 4 * (4 + 12), 16, 0],
+        [0, 0, 4 * (5 + 5), 16, 0],
+    ]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, ranks: dist.broadcast(x, 0),
+        lambda x, ranks: dist.reduce(x, 0),
+        lambda x, ranks: dist.all_to_all([x] * ranks, [x] * ranks),
+    ],
+)
+def test_an_exchange_that_is_not_counted_is_refused(call):
+    """Nothing left whoever made a broadcast, it was said."""
+
+    def work(rank, ranks):
+        with Sent():
+            call(torch.ones(3), ranks)
+
+    with pytest.raises(RuntimeError, match="ValueError: bytes are counted of"):
+        on_ranks(work, 2, timeout=LATE)
 
 
 class Unreadable:

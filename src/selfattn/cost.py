@@ -17,12 +17,9 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import (
-    FlopCounterMode,
-    sdpa_backward_flop_count,
-    sdpa_flop_count,
-)
+from torch.utils.flop_counter import FlopCounterMode
 
+from selfattn.products import PRODUCTS, Countable
 from selfattn.signatures import (
     Within,
     checked,
@@ -224,68 +221,10 @@ def flops(f: Callable[[], object]) -> int:
     >>> flops(lambda: x @ y) == 2 * 7 * 5 * 11
     True
     """
-    # PyTorch's counter knows the fused kernels of CUDA, and not the CPU's.
-    fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    back = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-    known = {fused: fused_flops, back: fused_backward_flops, **OTHERS}
-    with FlopCounterMode(display=False, custom_mapping=known) as counter:
+    counter = FlopCounterMode(display=False, custom_mapping=PRODUCTS)
+    with counter, Countable():
         f()
     return counter.get_total_flops()
-
-
-def of_vectors(a, b, *others, **options) -> int:
-    """Operations of a matrix or a vector times a vector: two a number."""
-    return 2 * math.prod(a)
-
-
-def of_added(x, a, b, *others, **options) -> int:
-    """The same, where something is added."""
-    return of_vectors(a, b)
-
-
-def of_lstm(x, w_in, w_kept, *others, **options) -> int:
-    """Operations of a layer of an LSTM, which has a kernel of its own."""
-    return 2 * math.prod(x[:-1]) * (math.prod(w_in) + math.prod(w_kept))
-
-
-def of_lstm_back(x, w_in, w_kept, *others, **options) -> int:
-    """Of its way back: of each product two."""
-    return 2 * of_lstm(x, w_in, w_kept)
-
-
-def of_multihead(q, k, v, d, n_heads, *others, **options) -> int:
-    """Operations of PyTorch's own layer, where that has a kernel."""
-    of_weights = 2 * d * d * (2 * math.prod(q[:-1]) + 2 * math.prod(k[:-1]))
-    return of_weights + 4 * d * math.prod(q[:-1]) * k[1]
-
-
-def of_encoder_layer(x, d, n_heads, *others, **options) -> int:
-    """The same, and a feed-forward layer behind it."""
-    d_ff = others[11][0]
-    return of_multihead(x, x, x, d, n_heads) + 4 * math.prod(x) * d_ff
-
-
-# Of whose matrix products PyTorch's counter would count none.
-OTHERS = {
-    torch.ops.aten.mv: of_vectors,
-    torch.ops.aten.dot: of_vectors,
-    torch.ops.aten.vdot: of_vectors,
-    torch.ops.aten.addmv: of_added,
-    torch.ops.aten.mkldnn_rnn_layer: of_lstm,
-    torch.ops.aten.mkldnn_rnn_layer_backward: of_lstm_back,
-    torch.ops.aten._native_multi_head_attention: of_multihead,
-    torch.ops.aten._transformer_encoder_layer_fwd: of_encoder_layer,
-}
-
-
-def fused_flops(q, k, v, *others, **options) -> int:
-    """Operations of the fused kernel, by its inputs' shapes: two products."""
-    return sdpa_flop_count(q, k, v)
-
-
-def fused_backward_flops(output, q, k, v, *others, **options) -> int:
-    """Of its backward pass: five products, the scores being made anew."""
-    return sdpa_backward_flop_count(output, q, k, v)
 
 
 @checked

@@ -136,7 +136,10 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
     check_tables(mask, None)
     check_broadcasts("mask", mask, tuple(weights.shape))
     visible = mask.expand(weights.shape).sum(dim=-1)
-    share = entropy(weights) / visible.log()  # float16 counts to 65,504
+    # Counted in whole numbers, as float16 counts to 65,504; their logarithm
+    # would be of the default type, which is not that of the weights.
+    wide = torch.promote_types(weights.dtype, torch.float32)
+    share = entropy(weights) / visible.to(wide).log()
     return share.masked_fill(visible < 2, 0.0).to(weights.dtype)
 
 

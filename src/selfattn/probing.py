@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from selfattn.checks import are_at_hand
-from selfattn.entering import check_width
+from selfattn.entering import check_at_layer, check_width
 from selfattn.signatures import checked, shown
 
 MOST = 2**16  # classes that a probe tells apart: a table for each example
@@ -28,7 +28,8 @@ class Probe:
 
     Raises:
         ValueError: if there is no example, if a number of one is not finite,
-            or if the labels are no classes, from 0 on.
+            or if the labels are no classes, from 0 on; if the numbers are so
+            large, or the penalty so small, that nothing can be solved.
 
     Reference: Alain and Bengio (2016), section 2.
 
@@ -44,21 +45,24 @@ class Probe:
             raise ValueError(
                 f"penalty must be a finite number above 0, but it is {penalty}"
             )
-        self.mean = x.mean(dim=0)
-        centred = (x - self.mean).double()
+        # In float64 from the first: of bfloat16, a mean far from zero would
+        # be rounded by more than the classes are apart.
+        self.mean = x.double().mean(dim=0)
+        centred = x.double() - self.mean
         classes = torch.nn.functional.one_hot(labels.long()).double()
         self.share = classes.mean(dim=0)
         square = centred.mT @ centred / len(x)
-        square += penalty * torch.eye(x.shape[1], dtype=torch.float64)
+        square.diagonal().add_(penalty)
         told = centred.mT @ (classes - self.share) / len(x)
-        self.weight = torch.linalg.solve(square, told)
+        self.weight = solved(square, told, penalty)
 
     @checked
     def read(self, x: Examples) -> Tensor:
         """The class of each representation, (n, d) -> (n,)."""
         check_width("x", x, len(self.mean))
+        check_at_layer("x", x, self.mean)
         check_finite(x)
-        scores = (x - self.mean).double() @ self.weight + self.share
+        scores = (x.double() - self.mean) @ self.weight + self.share
         return scores.argmax(dim=-1)
 
     @checked
@@ -66,6 +70,23 @@ class Probe:
         """The share of classes that it reads right."""
         check_examples(x, labels)
         return (self.read(x) == labels).double().mean().item()
+
+
+def solved(square: Tensor, told: Tensor, penalty: float) -> Tensor:
+    """The weights that answer best.
+
+    Raises:
+        ValueError: if their squares are no numbers, or the penalty is too
+            small to choose between equals.
+    """
+    weight, failed = torch.linalg.solve_ex(square, told)
+    if int(failed) or not (square.isfinite().all() and told.isfinite().all()):
+        raise ValueError(
+            "x must be numbers whose squares can be added, and penalty large "
+            "enough to be seen beside them, but the largest square is "
+            f"{float(square.diagonal().max()):.4g} and penalty={penalty}"
+        )
+    return weight
 
 
 def check_finite(x: Tensor) -> None:

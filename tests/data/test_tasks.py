@@ -376,3 +376,18 @@ def test_a_pattern_that_is_not_there_has_its_letters_in_the_same_order():
     assert ((second - first == 1) == y).all()
     assert (second > first).all()
     assert {*first.tolist()} == {*range(evidence.N - 1)}
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        lambda: series.series_batches(10**9, seed=0),
+        lambda: series.series_batches(2, seed=0, n=10**12),
+        lambda: language.character_batches(10**6, n=10**6, seed=0),
+        lambda: sequences.sequence_batches(sequences.copied, 2**62, seed=0),
+    ],
+)
+def test_a_batch_that_nobody_could_hold_is_not_begun(begun):
+    """PyTorch's allocator fell, or a text was written for hours."""
+    with pytest.raises(ValueError, match=r"at most 16777216 texts, .*size="):
+        next(begun())

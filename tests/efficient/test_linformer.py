@@ -240,3 +240,17 @@ def test_under_autocast_it_is_of_the_type_that_went_in(project):
         output = LinformerAttention(project)(q, k, v)
     assert output.dtype == torch.float32 or output.dtype == torch.bfloat16
     assert_close(output.float(), wanted, atol=0.05, rtol=0.05)
+
+
+def test_its_weights_may_be_asked_for_under_autocast():
+    """The mixtures of the keys were half precision, the queries were not, and
+    both were refused together.
+    """
+    q, k = torch.randn(5, 4), torch.randn(11, 4)
+    project = LearnedProjection(11, 3)
+    wanted = linformer_weights(q, k, project)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = linformer_weights(q, k, project)
+    assert_close(found.float(), wanted, atol=0.05, rtol=0.05)
+    with pytest.raises(ValueError, match="must have one type"):
+        linformer_weights(q.double(), k, project)

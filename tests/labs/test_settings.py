@@ -3,10 +3,16 @@
 import re
 
 import pytest
+import torch
 import traitlets
 
 from selfattn.labs.dot_product import DotProductLab
 from selfattn.labs.machinery.settings import SettingError
+from selfattn.labs.masks import MasksLab
+from selfattn.labs.models import ModelsLab
+from selfattn.labs.multihead import MultiheadLab
+from selfattn.labs.scaling import ScalingLab
+from selfattn.labs.window import WindowLab
 
 START = DotProductLab().values()
 
@@ -91,3 +97,45 @@ def test_traits_go_both_ways():
     assert (some.n, some.query, heard) == (2, 1, [2])
     with pytest.raises(traitlets.TraitError, match="n must lie"):
         some.set_state({"n": 200})
+
+
+ODD = {
+    "True for a number of keys": (ScalingLab, {"query": True}),
+    "True for a window": (WindowLab, {"window": True}),
+    "a tensor for one of a few": (MultiheadLab, {"n_heads": torch.zeros(2)}),
+    "a number beyond all": (ModelsLab, {"top_p": 10**400}),
+    "True for a share": (ModelsLab, {"top_p": True}),
+    "no points": (DotProductLab, {"q": 3}),
+    "words for points": (DotProductLab, {"q": [["a", "b"]] * 3}),
+    "a table of points": (DotProductLab, {"q": [[torch.zeros(2)] * 2] * 3}),
+    "no cells": (MasksLab, {"flipped": 3}),
+    "cells of three": (MasksLab, {"flipped": [[1, 2, 3]]}),
+    "words for cells": (MasksLab, {"flipped": "ab"}),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_whatever_a_setting_is_set_to_is_refused_by_its_name(what):
+    """True was taken for 1, and the picture fell; a tensor, or what is no
+    list of points, was refused by Python, which named no setting.
+    """
+    make, start = ODD[what]
+    [name] = start
+    lab = make()
+    before = lab.values()
+    with pytest.raises(SettingError, match=f"^{name} must be"):
+        lab.set_trait(name, start[name])
+    with pytest.raises(SettingError, match=f"^{name} must be"):
+        make(**start)
+    assert lab.values() == before and lab.describe()
+
+
+def test_of_two_changes_one_of_which_is_refused_none_is_made():
+    """What is set together is looked at together, at the end; an error that
+    was none of the settings' left a position far outside its table.
+    """
+    lab = MasksLab()
+    before = lab.values()
+    with pytest.raises(SettingError), lab.hold_trait_notifications():
+        lab.i, lab.flipped = 10**30, "ab"
+    assert lab.values() == before

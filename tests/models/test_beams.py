@@ -1,6 +1,7 @@
 """Beam search against a search of everything, and against transformers'."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ import transformers
 from selfattn.blocks import EncoderBlock
 from selfattn.models import Decoder, Embedding, complete
 from selfattn.models.beams import beam_search
+from selfattn.positions import LearnedPositions
 
 N_TOKENS, D = 5, 8
 
@@ -68,6 +70,59 @@ def test_a_text_that_has_ended_stays_as_it_is(model):
     ended = [text for text in texts if stop in text]
     assert all(set(t[t.index(stop) :]) == {stop} for t in ended)
     assert any(text.count(stop) > 1 for text in ended)
+    for text, score in zip(found.tokens[0], found.scores[0], strict=True):
+        at = [*text[2:].tolist(), stop].index(stop)  # what comes after is free
+        wanted = score_of(model, text[: 3 + at], 2)
+        assert score.item() == pytest.approx(wanted, abs=1e-5)
+
+
+@torch.no_grad()
+def test_texts_that_have_all_ended_are_not_gone_on_with():
+    """A model with places for eight tokens was asked for a ninth, though
+    every beam had ended at the fourth: an error instead of the texts.
+    """
+    embed = Embedding(N_TOKENS, D, positions=LearnedPositions(8, D))
+    model = Decoder(embed, [EncoderBlock(D, 2, 16, pre=True)]).eval()
+    asked = []
+
+    def step(tokens, cache):
+        asked.append(tokens.shape)
+        logits, cache = model.step(tokens, cache)
+        logits[:, 3] += 40.0 * (len(asked) > 2)
+        return logits, cache
+
+    prompt = torch.tensor([[0, 1], [2, 4]])
+    found = beam_search(step, prompt, 30, n_beams=3, stop=3)
+    assert len(asked) == 3 and found.tokens.shape == (2, 3, 32)
+    assert (found.tokens[..., 4:] == 3).all()
+    assert found.scores.isfinite().all()
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_an_ended_text_is_not_gone_on_with_to_fill_the_beams(cached):
+    """Where a step allows few tokens, the beams were filled with what has
+    no probability: texts that went on behind their end.
+    """
+
+    def step(tokens, cache):
+        logits = torch.full((len(tokens), 4), -math.inf)
+        logits[:, 3] = 1.0
+        logits[tokens[:, -1] == 0, 1] = 2.0
+        return logits, None
+
+    found = beam_search(
+        step, torch.tensor([[0]]), 3, n_beams=4, stop=3, cached=cached
+    )
+    assert found.tokens[0].tolist() == [[0, 1, 3, 3], [0, 3, 3, 3]]
+    wanted = torch.tensor([2.0, 1.0]).log_softmax(-1)
+    assert torch.allclose(found.scores[0], wanted)
+    # The second row has one way on where the first has two.
+    both = beam_search(step, torch.tensor([[0], [2]]), 2, n_beams=4, stop=3)
+    assert both.tokens.tolist() == [
+        [[0, 1, 3], [0, 3, 3]],
+        [[2, 3, 3], [2, 3, 3]],
+    ]
+    assert both.scores[1].tolist() == [0.0, -math.inf]
 
 
 @torch.no_grad()

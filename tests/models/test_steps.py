@@ -103,6 +103,16 @@ def test_no_temperature_spoils_sound_logits(temperature, dtype):
     assert set(drawn) == ({1} if temperature < 1 else {0, 1, 3})
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("few", [{"top_k": 1}, {"top_p": 1e-9}])
+def test_a_large_temperature_leaves_the_likeliest_the_likeliest(few, dtype):
+    """Divided by 1e8, all logits were zero in float16: the "likeliest" one
+    was the first, or any.
+    """
+    logits = torch.tensor([3.0, 60.0, 59.0], dtype=dtype).expand(50, 3)
+    assert (sample(logits, temperature=1e8, **few) == 1).all()
+
+
 def test_more_tokens_than_can_be_drawn_from_are_refused():
     logits = torch.zeros(()).expand(1, MOST + 1)
     with pytest.raises(ValueError, match=f"among {MOST} at most"):

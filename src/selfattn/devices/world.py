@@ -1,4 +1,4 @@
-"""Several ranks on this machine, each a process, and what each one sends."""
+"""Several ranks on this machine, each a process."""
 
 import multiprocessing
 import os
@@ -6,7 +6,6 @@ import pickle
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
@@ -15,32 +14,13 @@ from typing import Annotated, Any, NoReturn
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from selfattn.devices.exchanges import Sent as Sent
 from selfattn.signatures import Within, checked
 
 Ranks = Annotated[int, Within(1, 64)]
 Seconds = Annotated[float, Within(0.1, 600.0)]
 GRACE = 5.0  # seconds beyond the timeout, for others to say what happened
-# Of the bytes handed to each exchange, how many leave a rank of p. What is
-# reduced or gathered goes round in a ring, as gloo and NCCL do it.
-LEAVING: dict[str, Callable[[int], float]] = {
-    "send": lambda p: 1.0,
-    "alltoall_base_": lambda p: (p - 1) / p,
-    "allgather_": lambda p: p - 1.0,
-    "_allgather_base_": lambda p: p - 1.0,
-    "all_gather_into_tensor": lambda p: p - 1.0,
-    "_reduce_scatter_base_": lambda p: (p - 1) / p,
-    "reduce_scatter_tensor": lambda p: (p - 1) / p,
-    "all_reduce": lambda p: 2 * (p - 1) / p,
-    "allreduce_": lambda p: 2 * (p - 1) / p,
-}
-# Those that name the place for what comes before what goes.
-INPUT_SECOND = {
-    *("alltoall_base_", "allgather_"),
-    *("_allgather_base_", "_reduce_scatter_base_"),
-}
 
 
 @checked
@@ -171,28 +151,3 @@ def fate(report: Connection) -> tuple[bool, Any]:
         # It ended within its answer; or that holds what cannot be made here.
         words = f"{type(error).__name__}: {error}"
         return False, f"has not answered so that it can be read: {words}"
-
-
-class Sent(TorchDispatchMode):
-    """Watch a computation, and count the bytes that leave this rank.
-
-    Attributes:
-        bytes: how many left, by the name of the exchange in PyTorch. What is
-            reduced or gathered is counted as it goes round in a ring.
-    """
-
-    def __init__(self) -> None:
-        """Start from nothing."""
-        super().__init__()
-        self.bytes: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        """Run one operation, and look whether it sends something."""
-        name = func.__name__.partition(".")[0]
-        if name in LEAVING:
-            given = args[1] if name in INPUT_SECOND else args[0]
-            while not isinstance(given, Tensor):
-                given = given[0]
-            p = dist.get_world_size()
-            self.bytes[name] += round(given.nbytes * LEAVING[name](p))
-        return func(*args, **(kwargs or {}))

@@ -115,7 +115,8 @@ def as_it_is(thing: Any, facts: Facts) -> Any:
 def by_its_name(thing: Any, facts: Facts) -> tuple[str, ...]:
     """No code: it is there already, under its own name."""
     name = getattr(thing, "__name__", "")
-    return (name if name.isidentifier() else "answer",)
+    usable = isinstance(name, str) and name.isidentifier()
+    return (name if usable else "answer",)
 
 
 def among(value: object, options: Mapping[Any, str]) -> bool:

@@ -60,7 +60,10 @@ def linformer_weights(q: Queries, k: Keys, project: Projection) -> Table:
     """
     identity = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device)
     mixtures = mixed("project", project, identity)  # (m, n_k): E of the paper
-    weights = attention_weights(q, mixtures @ k)
+    keys = mixtures @ k
+    if q.dtype == k.dtype:  # as autocast may have made them others
+        keys = keys.to(q.dtype)
+    weights = attention_weights(q, keys)
     return weights @ mixtures.to(weights)
 
 

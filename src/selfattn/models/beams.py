@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.checks import are_at_hand
 from selfattn.dot_product import widen
 from selfattn.models.steps import answered, check_cache
 from selfattn.signatures import Count, Positive, checked
@@ -45,7 +47,8 @@ def beam_search(
         prompt: token numbers, (batch, n), n at least 1 and the same for all.
         n_new: how many tokens to add.
         n_beams: how many beginnings are kept of each text.
-        stop: a token that ends a text; it is repeated, at no cost.
+        stop: a token that ends a text; it is repeated, at no cost, and of
+            texts that have all ended the step is asked no more.
         cached: whether to keep what was computed for the tokens so far.
 
     Returns:
@@ -73,7 +76,10 @@ def beam_search(
     ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)
     rows = torch.arange(len(prompt), device=prompt.device)[:, None]
     new, cache = prompt, None
-    for _ in range(n_new):
+    for i in range(n_new):
+        if stop is not None and have_ended(ended):
+            tokens = F.pad(tokens, (0, n_new - i), value=stop)
+            break
         logits, cache = answered(step(new, cache), len(new), stop)
         beams = tokens.shape[1]
         [wide] = widen(logits)  # texts differ by less than float16 tells
@@ -81,8 +87,12 @@ def beam_search(
         if stop is not None:
             gained = at_no_cost(gained, ended, stop)
         scores, parents, chosen = likeliest(scores, gained, n_beams)
+        if stop is not None:
+            # What has ended, or has no probability, goes nowhere.
+            over = ended[rows, parents] | scores.isinf()
+            chosen = chosen.masked_fill(over, stop)
+            ended = chosen == stop
         tokens = torch.cat((tokens[rows, parents], chosen[..., None]), -1)
-        ended = ended[rows, parents] | (chosen == stop)
         at = (rows * beams + parents).flatten()
         cache = following(cache, at, len(new)) if cached else None
         flat = tokens.flatten(0, 1)
@@ -104,9 +114,25 @@ def likeliest(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The best of all ways to go on: score, beam it comes from, token."""
     totals = (scores[..., None] + gained).flatten(1)
-    best = totals.topk(min(n_beams, totals.shape[1]), dim=-1)
+    best = totals.topk(min(n_beams, ways_on(totals)), dim=-1)
     n_tokens = gained.shape[-1]
     return best.values, best.indices // n_tokens, best.indices % n_tokens
+
+
+def ways_on(totals: Tensor) -> int:
+    """How many ways there are to go on, in the row that has the most.
+
+    One that is impossible is none, were it only to fill the beams.
+    """
+    if totals.numel() == 0 or not are_at_hand(totals):
+        return totals.shape[1]
+    return int(totals.isfinite().sum(dim=1).max())
+
+
+def have_ended(ended: Tensor) -> bool:
+    """Whether there is no text to go on with."""
+    at_hand = ended.numel() > 0 and are_at_hand(ended)
+    return at_hand and bool(ended.all())
 
 
 def at_no_cost(gained: Tensor, ended: Tensor, stop: int) -> Tensor:

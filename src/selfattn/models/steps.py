@@ -119,10 +119,11 @@ def tempered(logits: Tensor, temperature: float) -> Tensor:
     """Logits, less the largest of their row, divided by a temperature.
 
     Else sound logits would be infinite at a small one; a temperature beyond
-    what their type can hold is the smallest or largest that it can.
+    what their type can hold is the smallest or largest that it can. They are
+    float32 at least: at a large one, all would be alike in half precision.
     """
     wide = torch.promote_types(logits.dtype, torch.float32)
     kept = torch.finfo(wide)
     temperature = min(max(temperature, kept.tiny), kept.max)
     below = logits - logits.amax(dim=-1, keepdim=True)
-    return (below.to(wide) / temperature).to(logits.dtype)
+    return below.to(wide) / temperature

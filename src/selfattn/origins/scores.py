@@ -9,7 +9,7 @@ from functools import partial
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_one_value, check_shapes
+from selfattn.checks import check_one_value, check_shapes, is_autocast
 from selfattn.dot_product import (
     attention,
     attention_weights,
@@ -164,7 +164,7 @@ class MultiplicativeAttention(nn.Module):
         causal: bool = False,
     ) -> Table:
         """The attention weights, (..., n_q, n_k)."""
-        k = self.keys(k)
+        k = as_asked(self.keys(k), q)
         return attention_weights(
             q, k, mask=mask, bias=bias, causal=causal, scale=1.0
         )
@@ -181,7 +181,12 @@ class MultiplicativeAttention(nn.Module):
         causal: bool = False,
     ) -> Output:
         """Attend, (..., n_q, d_v); arguments as for `attention`."""
-        k = self.keys(k)
+        k = as_asked(self.keys(k), q)
         return attention(
             q, k, v, mask=mask, bias=bias, causal=causal, scale=1.0
         )
+
+
+def as_asked(k: Tensor, q: Tensor) -> Tensor:
+    """The keys in the type of the queries, where autocast chose another."""
+    return k.to(q.dtype) if is_autocast(k) else k

@@ -44,6 +44,56 @@ def test_each_thing_of_a_file_is_guessed_in_its_order(surveyed):
     assert found.trouble == ""
 
 
+UNSEEN = {
+    "no hash": """
+@dataclass
+class Settings:
+    width: int = 3
+    def __call__(self, q, k, v):
+        return attend(q, k, v)
+""",
+    "no attribute": """
+class Settings:
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+    def __call__(self, q, k, v):
+        return attend(q, k, v)
+""",
+    "no class": """
+class Settings:
+    def __getattribute__(self, name):
+        raise KeyError(name)
+    def __call__(self, q, k, v):
+        return attend(q, k, v)
+""",
+    "no equal": """
+class Settings:
+    def __eq__(self, other):
+        raise RuntimeError
+    def __hash__(self):
+        raise RuntimeError
+    def __call__(self, q, k, v):
+        return attend(q, k, v)
+""",
+}
+
+
+@pytest.mark.parametrize("why", UNSEEN)
+def test_what_cannot_be_looked_at_hides_nothing_else(why, surveyed):
+    """An instance of a dataclass has no hash, and a lazy object raises at
+    whatever it is asked: of the whole file it was said that it raises
+    `TypeError: unhashable type`, and of its attention nothing.
+    """
+    made = f"from dataclasses import dataclass\n{FILE}{UNSEEN[why]}"
+    found = surveyed(f"{made}\nsettings = Settings()\n")
+    guesses = {g.name: g for g in found.guesses}
+    assert found.trouble == "" and guesses["attend"].kind == "attention"
+    known = why == "no hash"
+    assert (guesses["settings"].kind == "attention") is known
+    if not known:
+        assert ", it raised " in guesses["settings"].why
+
+
 def test_one_thing_of_a_file_is_guessed_alone(surveyed):
     (guess,) = surveyed(FILE, "attend").guesses
     assert (guess.name, guess.kind) == ("attend", "attention")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from selfattn import attention
-from selfattn.doctor import examine
+from selfattn.doctor import check, examine
 from selfattn.doctor.engine.examination import is_positive
 from selfattn.doctor.engine.readings import title
 
@@ -110,3 +110,39 @@ def test_a_thing_has_a_title():
     assert title(Named()) == "mine" and title([].append) == "append"
     assert title(torch.nn.Linear(1, 1)) == "Linear"
     assert title(functools.partial(Shy())) == "Shy" and title(3) == "int"
+
+
+class Lazy:
+    """What raises at whatever it is asked, as a proxy may."""
+
+    def __init__(self, error):
+        vars(self)["error"] = error
+
+    @property
+    def __class__(self):
+        raise vars(self)["error"]
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), RuntimeError("x")])
+def test_an_answer_that_raises_as_it_is_looked_at_is_told(error, capsys):
+    """A KeyError was taken for an exercise that there is not: "Did you mean
+    'dot_product/weights'?", it said of 'dot_product/weights'.
+    """
+    check(Lazy(error), exercise="dot_product/weights")
+    told = " ".join(capsys.readouterr().out.split())
+    assert "no diagnosis" in told and "as it is looked at" in told
+    assert "There is no exercise" not in told
+
+
+def test_a_patient_whose_name_is_a_number_has_none():
+    """It was asked whether it is an identifier, and the doctor fell."""
+
+    class Numbered:
+        def __init__(self):
+            self.__name__ = 3
+
+        def __call__(self, q, k, v):
+            return attention(q, k, v)
+
+    report = examine(Numbered(), **ATTENTION)
+    assert report.passed and report.patient == "Numbered"

@@ -59,9 +59,18 @@ def survey(
 
 def guesses_of(found: Any, name: str) -> list[Guess]:
     """A guess for a thing, or for each of those that a module makes."""
-    if not isinstance(found, ModuleType):
-        return [guess(found, name)]
+    if not issubclass(type(found), ModuleType):
+        return [looked_at(found, name)]
     return [
-        guess(thing, named)._replace(used_by=used_by)
+        looked_at(thing, named)._replace(used_by=used_by)
         for named, thing, used_by in things_in(found)
     ]
+
+
+def looked_at(thing: Any, name: str) -> Guess:
+    """A guess, or why there is none: of one thing, and not of all others."""
+    try:
+        return guess(thing, name)
+    except Exception as error:
+        raised = in_words(error)
+        return Guess(name, "", f"as I looked at it, it raised {raised}")

@@ -78,8 +78,13 @@ def examine(
                 "facts must be those of a kind, and an exercise has none, "
                 f"but here are {', '.join(facts)}"
             )
-        with no_modes():
-            return diagnose(thing, find(exercise))
+        asked = find(exercise)
+        try:
+            with no_modes():
+                return diagnose(thing, asked)
+        except Exception as error:  # to look at it, even, raises one
+            trouble = f"It raises {in_words(error)} as it is looked at."
+            return Report(asked.name, 0, trouble=trouble)
     return examine_made(
         lambda watch: thing,
         title(thing),

@@ -6,7 +6,7 @@ which numbers of a shared link to refuse.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import traitlets
@@ -65,6 +65,14 @@ class Whole(traitlets.Int):
         rule = {"kind": self.kind, "low": self.low, "high": self.high}
         return rule | ({"of": self.of, "plus": self.plus} if self.of else {})
 
+    def validate(self, lab: Any, value: Any) -> int:
+        """The number, or a `SettingError`; True and False are none."""
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise SettingError(
+                f"{self.name} must be a whole number, but it is {value!r:.60}"
+            )
+        return super().validate(lab, value)
+
     def _cross_validate(self, lab: traitlets.HasTraits, value: int) -> int:
         # traitlets calls this when all settings of one change are in, so
         # that a length and a position in it may change together.
@@ -89,13 +97,13 @@ class Number(traitlets.Float):
 
     def validate(self, lab: Any, value: Any) -> float:
         """The value as a float, or a `SettingError`."""
-        number = super().validate(lab, value)
-        if not self.low <= number <= self.high:
+        real = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (real and self.low <= value <= self.high):
             raise SettingError(
-                f"{self.name} must lie between {self.low} and {self.high}, "
-                f"but it is {number}"
+                f"{self.name} must be a number that lies between {self.low} "
+                f"and {self.high}, but it is {value!r:.60}"
             )
-        return number
+        return float(value)
 
     def rule(self) -> dict[str, Any]:
         """What the page must know about the bounds."""
@@ -135,10 +143,13 @@ class Choice(traitlets.TraitType):
 
     def validate(self, lab: Any, value: Any) -> Any:
         """The option that is meant, or a `SettingError`."""
-        if value not in self.options:
+        if not isinstance(value, str | int | float) or (
+            value not in self.options
+        ):
             allowed = ", ".join(repr(option) for option in self.options)
             raise SettingError(
-                f"{self.name} must be one of {allowed}, but it is {value!r}"
+                f"{self.name} must be one of {allowed}, but it is "
+                f"{value!r:.60}"
             )
         return self.options[self.options.index(value)]
 
@@ -196,18 +207,17 @@ class Points(traitlets.List):
 
     def validate(self, lab: Any, value: Any) -> list[list[float]]:
         """The points as floats, or a `SettingError`."""
-        points = [[float(x) for x in point] for point in value]
-        inside = all(
-            len(point) == 2
-            and all(
-                math.isfinite(x) and self.low <= x <= self.high for x in point
-            )
+        points = pairs(value, float)
+        inside = points is not None and all(
+            math.isfinite(x) and self.low <= x <= self.high
             for point in points
+            for x in point
         )
-        if len(points) != self.count or not inside:
+        if points is None or len(points) != self.count or not inside:
             raise SettingError(
                 f"{self.name} must be {self.count} points with coordinates "
-                f"between {self.low} and {self.high}, but it is {value}"
+                f"between {self.low} and {self.high}, but it is "
+                f"{value!r:.200}"
             )
         return points
 
@@ -270,18 +280,29 @@ class Cells(traitlets.List):
 
     def validate(self, lab: Any, value: Any) -> list[list[int]]:
         """The cells, sorted and each once, or a `SettingError`."""
-        cells = sorted({(int(row), int(column)) for row, column in value})
+        found = pairs(value, int)
+        cells = sorted({*map(tuple, found or [])})
         inside = all(0 <= x < self.side for cell in cells for x in cell)
-        if len(cells) > self.most or not inside:
+        if found is None or len(cells) > self.most or not inside:
             raise SettingError(
                 f"{self.name} must be at most {self.most} cells, with rows "
-                f"and columns between 0 and {self.side - 1}, but it is {value}"
+                f"and columns between 0 and {self.side - 1}, but it is "
+                f"{value!r:.200}"
             )
         return [list(cell) for cell in cells]
 
     def rule(self) -> dict[str, Any]:
         """What the page must know about the table."""
         return {"kind": self.kind, "side": self.side, "most": self.most}
+
+
+def pairs(value: Any, number: Callable[[Any], Any]) -> list[list[Any]] | None:
+    """Pairs of numbers, as numbers of one type; None if it is none of them."""
+    try:
+        found = [[number(x) for x in pair] for pair in value]
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return None
+    return found if all(len(pair) == 2 for pair in found) else None
 
 
 def stepped(setting: Number | Points) -> dict[str, Any]:
