@@ -28,7 +28,7 @@ ORDER = [
     {"looking_inside", "devices", "doctor"},
     {"labs"},
 ]
-ALONE = {"plots", "data", "cost", "source", "measurements"}
+ALONE = {"plots", "data", "cost", "products", "source", "measurements"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef

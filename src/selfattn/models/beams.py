@@ -81,19 +81,12 @@ def beam_search(
             tokens = F.pad(tokens, (0, n_new - i), value=stop)
             break
         logits, cache = answered(step(new, cache), len(new), stop)
-        beams = tokens.shape[1]
-        [wide] = widen(logits)  # texts differ by less than float16 tells
-        gained = wide.log_softmax(dim=-1).unflatten(0, scores.shape)
-        if stop is not None:
-            gained = at_no_cost(gained, ended, stop)
+        gained = gains(logits, ended, stop)
         scores, parents, chosen = likeliest(scores, gained, n_beams)
-        if stop is not None:
-            # What has ended, or has no probability, goes nowhere.
-            over = ended[rows, parents] | scores.isinf()
-            chosen = chosen.masked_fill(over, stop)
-            ended = chosen == stop
+        over = ended[rows, parents] | scores.isinf()
+        chosen, ended = stopped(chosen, over, stop)
+        at = (rows * tokens.shape[1] + parents).flatten()
         tokens = torch.cat((tokens[rows, parents], chosen[..., None]), -1)
-        at = (rows * beams + parents).flatten()
         cache = following(cache, at, len(new)) if cached else None
         flat = tokens.flatten(0, 1)
         new = flat[:, -1:] if cached else flat
@@ -107,6 +100,27 @@ def check_prompt(prompt: Tensor) -> None:
             "a prompt must have at least 1 token to go on from, but it is "
             f"{tuple(prompt.shape)}"
         )
+
+
+def gains(logits: Tensor, ended: Tensor, stop: int | None) -> Tensor:
+    """What each token adds to each text: the logarithm of its probability."""
+    [wide] = widen(logits)  # texts differ by less than float16 tells
+    gained = wide.log_softmax(dim=-1).unflatten(0, ended.shape)
+    if stop is not None:
+        gained = at_no_cost(gained, ended, stop)
+    return gained
+
+
+def stopped(
+    chosen: Tensor, over: Tensor, stop: int | None
+) -> tuple[Tensor, Tensor]:
+    """The tokens, and which texts have ended with them. A text that is over,
+    or has no probability, goes nowhere.
+    """
+    if stop is None:
+        return chosen, torch.zeros_like(over)
+    chosen = chosen.masked_fill(over, stop)
+    return chosen, chosen == stop
 
 
 def likeliest(

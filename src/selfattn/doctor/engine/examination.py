@@ -15,7 +15,7 @@ from selfattn.doctor.engine.isolation import (
 from selfattn.doctor.engine.modes import no_modes
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
-from selfattn.doctor.exercise import check_docstrings
+from selfattn.doctor.exercise import Exercise, check_docstrings
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
@@ -78,13 +78,7 @@ def examine(
                 "facts must be those of a kind, and an exercise has none, "
                 f"but here are {', '.join(facts)}"
             )
-        asked = find(exercise)
-        try:
-            with no_modes():
-                return diagnose(thing, asked)
-        except Exception as error:  # to look at it, even, raises one
-            trouble = f"It raises {in_words(error)} as it is looked at."
-            return Report(asked.name, 0, trouble=trouble)
+        return examine_answer(thing, find(exercise))
     return examine_made(
         lambda watch: thing,
         title(thing),
@@ -93,6 +87,16 @@ def examine(
         time_limit,
         memory_limit,
     )
+
+
+def examine_answer(answer: Any, exercise: Exercise) -> Report:
+    """Examine what answers an exercise, in this process."""
+    try:
+        with no_modes():
+            return diagnose(answer, exercise)
+    except Exception as error:  # to look at it, even, raises one
+        trouble = f"It raises {in_words(error)} as it is looked at."
+        return Report(exercise.name, 0, trouble=trouble)
 
 
 def check_one(kind: str | None, exercise: str | None) -> None:
