@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from selfattn.checks import (
     batch_shape,
@@ -27,9 +26,9 @@ from selfattn.checks import (
     check_number,
     check_scores,
     check_shapes,
-    is_beyond_fused_kernels,
 )
 from selfattn.hidden import average, match, unfelt
+from selfattn.kernels import fused
 from selfattn.masks import causal_mask
 
 FLOAT32 = torch.finfo(torch.float32)
@@ -246,15 +245,10 @@ def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
     # features of values, it loses the axes that the others broadcast to.
     batch = batch_shape(q, k, v)
     missing = max(0, 4 - len(batch) - 2)
-    if k.shape[-2] == 0 or v.shape[-1] == 0 or missing:
+    if missing or 0 in (*batch, k.shape[-2], v.shape[-1]):
         q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
         q, k, v = (x[(None,) * missing] for x in (q, k, v))
-    attend = F.scaled_dot_product_attention
-    if is_beyond_fused_kernels():
-        with sdpa_kernel(SDPBackend.MATH):
-            output = attend(q, k, v, **options)
-    else:
-        output = attend(q, k, v, **options)
+    output = fused(q, k, v, **options)
     return output[(0,) * missing] if missing else output
 
 

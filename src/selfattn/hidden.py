@@ -113,7 +113,7 @@ def sees_nothing(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Which queries see no key, (..., n_q, 1): were all alike, and all keys
     marked, they would get nothing.
     """
-    marks = torch.full_like(v[..., :1], MARK)
+    marks = v.new_full((*v.shape[:-1], 1), MARK)
     alike = torch.ones_like(q), torch.ones_like(k)
     return first(attend(*alike, marks)) == 0
 

@@ -7,6 +7,7 @@ which options it agrees with ours, and where it keeps which weights.
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.dot_product import attention, fused_attention
@@ -35,7 +36,7 @@ def options_of(layer: nn.MultiheadAttention) -> dict[str, Any]:
         "d_model": layer.embed_dim,
         "n_heads": layer.num_heads,
         "d_context": layer.kdim,
-        "projection_bias": layer.in_proj_bias is not None,
+        "projection_bias": any(x is not None for x in biases_of(layer)),
         "dropout": layer.dropout,
     }
 
@@ -45,8 +46,9 @@ def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
 
     Raises:
         ValueError: if key heads are shared, if queries and keys are rotated,
-            or if the mechanism is not `attention` itself or
-            `fused_attention`; PyTorch's layer can do none of it.
+            if the mechanism is not `attention` itself or `fused_attention`,
+            or if a projection does more than multiply by its weight, or has
+            a type of its own; PyTorch's layer can do none of it.
     """
     if ours.rotate is not None:
         raise ValueError(
@@ -64,11 +66,12 @@ def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
             f"attend={ours.attend}; if that is the same, set "
             "layer.attend = attention first"
         )
+    check_plain(ours)
     layer = nn.MultiheadAttention(
         ours.W_q.in_features,
         ours.n_heads,
         dropout=ours.dropout,
-        bias=ours.W_q.bias is not None,
+        bias=any(layer.bias is not None for layer in projections_of(ours)),
         kdim=ours.W_k.in_features,
         vdim=ours.W_v.in_features,
         batch_first=True,
@@ -85,16 +88,54 @@ def pair_up(
 
     PyTorch keeps the three input projections in one matrix when they have
     one width, and in three otherwise; their biases always in one vector.
+    Where only one of two layers has a bias, it stands beside zeros.
     """
-    projections = ours.W_q, ours.W_k, ours.W_v
+    *projections, outward = projections_of(ours)
     if torchs.in_proj_weight is not None:
         inward = torchs.in_proj_weight.chunk(3)
     else:
         inward = [getattr(torchs, f"{x}_proj_weight") for x in "qkv"]
     pairs = [(p.weight, w) for p, w in zip(projections, inward, strict=True)]
-    pairs.append((ours.W_o.weight, torchs.out_proj.weight))
-    if ours.W_q.bias is not None:
-        own = (p.bias for p in projections)
-        pairs += zip(own, torchs.in_proj_bias.chunk(3), strict=True)
-        pairs.append((ours.W_o.bias, torchs.out_proj.bias))
+    pairs.append((outward.weight, torchs.out_proj.weight))
+    theirs = biases_of(torchs)
+    for projection, bias in zip(projections_of(ours), theirs, strict=True):
+        one = projection.bias if bias is None else bias
+        if one is not None:
+            zeros = torch.zeros_like(one)
+            both = (projection.bias, bias)
+            mine, its = (zeros if x is None else x for x in both)
+            pairs.append((mine, its))
     return pairs
+
+
+def projections_of(ours: Any) -> tuple[nn.Linear, ...]:
+    """The four, in the order of PyTorch's weights."""
+    return ours.W_q, ours.W_k, ours.W_v, ours.W_o
+
+
+def biases_of(layer: nn.MultiheadAttention) -> list[Tensor | None]:
+    """Those of PyTorch's four projections; None where there is none."""
+    inward = layer.in_proj_bias
+    three = [None] * 3 if inward is None else [*inward.chunk(3)]
+    return [*three, layer.out_proj.bias]
+
+
+def check_plain(ours: Any) -> None:
+    """Raise unless each projection is a product with its weight, as it stands
+    there, and all are of one type: a copy of it would be another layer.
+    """
+    for name in ("W_q", "W_k", "W_v", "W_o"):
+        layer = getattr(ours, name)
+        plain = getattr(type(layer), "forward", None) is nn.Linear.forward
+        hooked = plain and (layer._forward_pre_hooks or layer._forward_hooks)
+        if not plain or hooked:
+            raise ValueError(
+                "nn.MultiheadAttention takes the weights of nn.Linear, but "
+                f"{name} is {layer}{' with hooks' if hooked else ''}"
+            )
+        if layer.weight.dtype != ours.W_q.weight.dtype:
+            raise ValueError(
+                "nn.MultiheadAttention has weights of one type, but those of "
+                f"W_q are {ours.W_q.weight.dtype} and those of {name} are "
+                f"{layer.weight.dtype}"
+            )

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "selfattn.signatures": "likewise",
     "selfattn.pieces": "what mechanisms are made of",
     "selfattn.hidden": "likewise",
+    "selfattn.kernels": "likewise",
     "selfattn.bound": "what layers make of functions that they are given",
     "selfattn.data.drawing": "what every task wears, which are tried",
     "selfattn.devices.world": "starts processes; its tests end and delay them",

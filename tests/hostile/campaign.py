@@ -14,6 +14,7 @@ import torch
 
 from hostile import (
     of_caches,
+    of_combinations,
     of_files,
     of_functions,
     of_keeping,
@@ -41,6 +42,7 @@ KINDS = (
     *(of_types.trials, of_shapes.trials, of_layouts.trials),
     *(of_numbers.trials, of_tables.trials, of_modes.trials),
     *(of_transforms.trials, of_keeping.trials, of_functions.trials),
+    of_combinations.trials,
 )
 SCENES = {"of files": of_files.trials, "of caches": of_caches.trials}
 ROUNDS = 2  # with other sizes and other hostile things each time

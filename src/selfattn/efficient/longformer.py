@@ -8,10 +8,10 @@ Reference: Beltagy et al. (2020), section 3.1
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool
 from torch import Tensor
 
@@ -33,6 +33,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.hidden import unfelt
+from selfattn.kernels import Kernel, keeping_nan
 from selfattn.masks import indices, window_mask
 from selfattn.pieces import blocks, one_batch_axis, without_autocast
 from selfattn.signatures import checked
@@ -219,16 +220,8 @@ class Longformer(torch.autograd.Function):
     @without_autocast
     def forward(ctx: Any, q, k, v, where, window, causal):
         """Attend band by band, writing into one output."""
-        output = q.new_empty(*q.shape[:-1], v.shape[-1])
-        at = rows_of(where, q)
-        for rows, keys, seen in bands(q, k, where, window, causal):
-            # PyTorch's fused kernel wants four axes.
-            output[:, rows] = F.scaled_dot_product_attention(
-                q[None, :, rows],
-                with_global(k, at, keys)[None],
-                with_global(v, at, keys)[None],
-                attn_mask=unless(seen, q),
-            )[0]
+        attend = partial(band_by_band, q, k, v, where, window, causal)
+        output = keeping_nan(attend, q, k)
         ctx.save_for_backward(q, k, v, output)
         ctx.where, ctx.window, ctx.causal = where, window, causal
         return output
@@ -261,6 +254,29 @@ class Longformer(torch.autograd.Function):
             add_global(grad_k, at, keys, grad_scores.mT @ queries)
         grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
         return *grads, None, None, None
+
+
+def band_by_band(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    where: list[int],
+    window: int,
+    causal: bool,
+    kernel: Kernel,
+) -> Tensor:
+    """What the kernel gives, band by band, in one output."""
+    output = q.new_empty(*q.shape[:-1], v.shape[-1])
+    at = rows_of(where, q)
+    for rows, keys, seen in bands(q, k, where, window, causal):
+        # PyTorch's fused kernel wants four axes.
+        output[:, rows] = kernel(
+            q[None, :, rows],
+            with_global(k, at, keys)[None],
+            with_global(v, at, keys)[None],
+            attn_mask=unless(seen, q),
+        )[0]
+    return output
 
 
 def unless(seen: Tensor, like: Tensor) -> Tensor:

@@ -9,10 +9,10 @@ Reference: Liu et al. (2021), section 3.2
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -28,6 +28,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.hidden import can_look, unfelt
+from selfattn.kernels import Kernel, keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import without_autocast
 from selfattn.signatures import checked
@@ -353,14 +354,8 @@ class Swin(torch.autograd.Function):
     @without_autocast
     def forward(ctx: Any, q, k, v, table, groups):
         """Attend piece by piece, writing into one output."""
-        output = torch.empty_like(v)  # its heads lie as those of v do
-        for group in groups:
-            added = group.added(table)
-            for piece in group.pieces(q):
-                near = F.scaled_dot_product_attention(
-                    piece.take(q), piece.take(k), piece.take(v), added
-                )
-                piece.put(near, output)
+        attend = partial(piece_by_piece, q, k, v, table, groups)
+        output = keeping_nan(attend, q, k, table)
         ctx.save_for_backward(q, k, v, table)
         ctx.groups = groups
         return output
@@ -385,6 +380,24 @@ class Swin(torch.autograd.Function):
                     here = group.corner(grad_table)
                     here += grad_scores.sum(0, True).view(here.shape)
         return *grads, grad_table, None
+
+
+def piece_by_piece(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    table: Tensor | None,
+    groups: list[Windows],
+    kernel: Kernel,
+) -> Tensor:
+    """What the kernel gives, some windows at a time, in one output."""
+    output = torch.empty_like(v)  # its heads lie as those of v do
+    for group in groups:
+        added = group.added(table)
+        for piece in group.pieces(q):
+            near = kernel(piece.take(q), piece.take(k), piece.take(v), added)
+            piece.put(near, output)
+    return output
 
 
 def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:

@@ -8,10 +8,10 @@ Reference: Beltagy et al. (2020), section 3.1
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn.checks import batch_shape, check_call, check_once, check_window
@@ -26,6 +26,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.hidden import unfelt
+from selfattn.kernels import Kernel, keeping_nan
 from selfattn.pieces import add_product, one_batch_axis, without_autocast
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
@@ -136,17 +137,8 @@ class SlidingWindow(torch.autograd.Function):
     @without_autocast
     def forward(ctx: Any, q, k, v, window, causal):
         """Attend block by block, writing into one output."""
-        n_q, n_k = q.shape[-2], k.shape[-2]
-        output = q.new_empty(*q.shape[:-1], v.shape[-1])
-        output[:, : first_seeing(n_q, n_k, window, causal)] = 0
-        for rows, keys, hidden in bands(q, k, window, causal):
-            # PyTorch's fused kernel wants four axes.
-            output[:, rows] = F.scaled_dot_product_attention(
-                q[None, :, rows],
-                k[None, :, keys],
-                v[None, :, keys],
-                attn_mask=hidden,
-            )[0]
+        attend = partial(block_by_block, q, k, v, window, causal)
+        output = keeping_nan(attend, q, k)
         ctx.save_for_backward(q, k, v, output)
         ctx.window, ctx.causal = window, causal
         return output
@@ -173,3 +165,21 @@ class SlidingWindow(torch.autograd.Function):
             add_product(grad_k[:, keys], grad_scores.mT, queries)
         grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
         return *grads, None, None
+
+
+def block_by_block(
+    q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool, kernel: Kernel
+) -> Tensor:
+    """What the kernel gives, block by block, in one output."""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    output = q.new_empty(*q.shape[:-1], v.shape[-1])
+    output[:, : first_seeing(n_q, n_k, window, causal)] = 0
+    for rows, keys, hidden in bands(q, k, window, causal):
+        # PyTorch's fused kernel wants four axes.
+        output[:, rows] = kernel(
+            q[None, :, rows],
+            k[None, :, keys],
+            v[None, :, keys],
+            attn_mask=hidden,
+        )[0]
+    return output

@@ -1,0 +1,121 @@
+"""PyTorch's fused kernels; and its attention in steps, where they fall short.
+
+They have no derivative that is carried along forwards, and none of another
+by `torch.func`; and on a processor they lose a NaN.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from selfattn.checks import is_autocast, is_beyond_fused_kernels
+from selfattn.hidden import can_look, largest
+
+Kernel = Callable[..., Tensor]
+LANES = 16  # numbers that a processor takes at a time, at most
+
+
+def fused(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+    **options: Any,
+) -> Tensor:
+    """`F.scaled_dot_product_attention`, with all derivatives and every NaN.
+
+    >>> q = torch.full((1, 1, 2, 3), torch.nan)
+    >>> fused(q, q, q).isnan().all()
+    tensor(True)
+    """
+    options |= {"attn_mask": attn_mask, "scale": scale}
+    if is_beyond_fused_kernels():
+        return in_steps(q, k, v, **options)
+    output = F.scaled_dot_product_attention(q, k, v, **options)
+    safe = q.element_size() >= 4 and k.shape[-2] >= LANES
+    if safe and attn_mask is None and not options.get("is_causal"):
+        return output
+    if loses_nan(output, q, k, attn_mask, scale):
+        return in_steps(q, k, v, **options).to(output.dtype)
+    return output
+
+
+def keeping_nan(
+    attend: Callable[[Kernel], Tensor],
+    q: Tensor,
+    k: Tensor,
+    table: Tensor | None = None,
+) -> Tensor:
+    """What is made by the fused kernel; or, if that loses a NaN, in steps.
+
+    Args:
+        attend: makes an output of q and k, (..., n_q, d_v), by calls of this
+            kernel; each adds parts of the table, or minus infinity.
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        table: what is added to scores.
+    """
+    output = attend(F.scaled_dot_product_attention)
+    return attend(in_steps) if loses_nan(output, q, k, table) else output
+
+
+def in_steps(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    **options: Any,
+) -> Tensor:
+    """The same by PyTorch's products and softmax, with the table of weights.
+
+    Not within `torch.nn.attention.sdpa_kernel`, which is for all threads: it
+    left another's attention without its kernels for good.
+    """
+    if is_autocast(q) and q.dtype != torch.float64:
+        dtype = torch.get_autocast_dtype(q.device.type)
+        q, k, v = (x.to(dtype) for x in (q, k, v))
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        hidden = q.new_zeros(attn_mask.shape)
+        attn_mask = hidden.masked_fill(~attn_mask, -math.inf)
+    attend = torch.ops.aten._scaled_dot_product_attention_math
+    return attend(q, k, v, attn_mask, **options)[0]
+
+
+def loses_nan(
+    output: Tensor,
+    q: Tensor,
+    k: Tensor,
+    table: Tensor | None = None,
+    scale: float | None = None,
+) -> bool:
+    """Whether a query got zeros from a kernel that should have got NaN.
+
+    A query whose scores are all NaN, of fewer keys than a processor takes at
+    a time, is taken for one that sees no key; in half precision, one with an
+    infinite score is.
+
+    Args:
+        output: of the kernel, (..., n_q, d_v).
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        table: what was added to the scores, or who may attend.
+        scale: what scores were multiplied by.
+    """
+    if not can_look(output) or 0 in output.shape or not k.numel():
+        return False
+    if not (output[..., 0] == 0).any():  # as nearly always
+        return False
+    if not (output == 0).all(dim=-1).any():
+        return False
+    # How far a score may be from zero: NaN, or too far, if one is spoilt.
+    reach = largest(q) * largest(k) * q.shape[-1] * max(1.0, abs(scale or 1.0))
+    if table is not None and table.is_floating_point():
+        most = table.detach().amax().item()
+        reach += 0.0 if most < 0 else most  # -inf hides; NaN is not below 0
+    wide = torch.promote_types(q.dtype, torch.float32)
+    return not reach < torch.finfo(wide).max

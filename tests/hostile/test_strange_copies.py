@@ -1,0 +1,83 @@
+"""What strangers found of copies: a layer made of another one, of PyTorch's.
+
+It computes the same, or there is none.
+"""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations, prune
+from torch.testing import assert_close
+
+from selfattn.multihead import MultiHeadAttention
+
+X = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("names", ["W_o", "W_q", "W_k", "W_v", "W_k W_o"])
+@pytest.mark.parametrize("projection_bias", [False, True])
+def test_a_bias_that_one_projection_has_is_copied(names, projection_bias):
+    """W_q was asked for all four: what it had not, was dropped in silence."""
+    layer = MultiHeadAttention(8, 2, projection_bias=projection_bias)
+    for name in names.split():
+        own = nn.Linear(8, 8, bias=not projection_bias)
+        setattr(layer, name, own)
+    copied = layer.to_torch()
+    assert_close(copied(X, X, X)[0], layer(X))
+    assert_close(MultiHeadAttention.from_torch(copied)(X), layer(X))
+
+
+@pytest.mark.parametrize("inward", [False, True])
+def test_a_bias_that_pytorchs_layer_has_is_copied(inward):
+    """Of the bias on the way in alone, or of that on the way out."""
+    theirs = nn.MultiheadAttention(8, 2, bias=inward, batch_first=True)
+    if inward:
+        nn.init.normal_(theirs.in_proj_bias)
+        theirs.out_proj.bias = None
+    else:
+        theirs.out_proj.bias = nn.Parameter(torch.randn(8))
+    ours = MultiHeadAttention.from_torch(theirs)
+    assert_close(ours(X), theirs(X, X, X)[0])
+
+
+class Adapted(nn.Linear):
+    """Beside its weight it has another one, as fine-tuning adds."""
+
+    def forward(self, x):
+        return super().forward(x) + x
+
+
+def adapted(layer):
+    layer.W_q = Adapted(8, 8)
+
+
+def pruned(layer):
+    """The weight that counts is made anew in the call."""
+    prune.random_unstructured(layer.W_k, "weight", 0.5)
+
+
+def hooked(layer):
+    layer.W_v.register_forward_hook(lambda module, given, made: 2 * made)
+
+
+def widened(layer):
+    layer.W_o.double()
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [(adapted, "W_q"), (pruned, "W_k"), (hooked, "W_v"), (widened, "W_o")],
+)
+def test_a_projection_that_is_more_than_its_weight_is_not_copied(change, name):
+    layer = MultiHeadAttention(8, 2)
+    change(layer)
+    with pytest.raises(ValueError, match=rf"nn\.Linear|one type.*{name}"):
+        layer.to_torch()
+
+
+def test_a_weight_that_is_computed_is_copied_as_it_is():
+    layer = MultiHeadAttention(8, 2)
+    parametrizations.weight_norm(layer.W_q)
+    layer.W_o = nn.MultiheadAttention(8, 2).out_proj  # a class of PyTorch's
+    nn.init.normal_(layer.W_o.bias)
+    assert_close(layer.to_torch()(X, X, X)[0], layer(X))

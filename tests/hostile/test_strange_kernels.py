@@ -1,0 +1,207 @@
+"""What strangers found of PyTorch's fused kernels: what they lose.
+
+A NaN that is seen must be heard of. On a processor, PyTorch's kernel gave
+zeros to a query whose scores are all NaN, of fewer than 16 keys, and in half
+precision to one with an infinite score: a model trained on with numbers.
+"""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from hostile.test_strangers import CAUSAL, MASKED, D
+from selfattn.dot_product import attention, fused_attention
+from selfattn.efficient.linformer import LinformerAttention, MeanPooling
+from selfattn.efficient.longformer import (
+    longformer_attention,
+    longformer_mask,
+)
+from selfattn.efficient.swin import swin_attention, swin_bias, swin_mask
+from selfattn.efficient.window import sliding_window_attention
+from selfattn.masks import window_mask
+
+FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
+in_each_type = pytest.mark.parametrize("dtype", FLOATS)
+
+
+@pytest.fixture(autouse=True)
+def by_strangers(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+def fused(n):
+    return fused_attention, attention
+
+
+def hiding(n):
+    mask = torch.ones(n, n, dtype=torch.bool)
+    mask[: n // 2, n // 2 :] = False
+    return tuple(partial(f, mask=mask) for f in (fused_attention, attention))
+
+
+def window(n):
+    near = partial(sliding_window_attention, window=3)
+    return near, partial(attention, mask=window_mask(n, n, 3))
+
+
+def longformer(n):
+    near = partial(longformer_attention, window=2)
+    return near, partial(attention, mask=longformer_mask(n, n, 2))
+
+
+def swin(n):
+    where = {"grid": (1, n), "window": (1, 5)}
+    near = partial(swin_attention, **where)
+    return near, partial(attention, mask=swin_mask(**where))
+
+
+def linformer(n):
+    mix = MeanPooling(4)
+
+    def definition(q, k, v, causal):
+        return attention(q, mix(k), mix(v))
+
+    attend = LinformerAttention(mix)
+    return lambda q, k, v, causal: attend(q, k, v), definition
+
+
+KERNELS = [fused, hiding, window, longformer, swin, linformer]
+
+
+@in_each_type
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_nan_that_is_seen_is_heard_of(kernel, causal, dtype):
+    """Of a query, or of all keys; the other sequence does not feel it."""
+    for n in (1, 15, 20):
+        attend, definition = kernel(n)
+        for spoil in ("q", "k"):
+            q, k, v = torch.randn(3, 2, n, D).to(dtype)
+            {"q": q[0, n // 2 :], "k": k[0]}[spoil].fill_(math.nan)
+            found = attend(q, k, v, causal=causal)
+            wanted = definition(q, k, v, causal=causal)
+            assert found[0, -1].isnan().all()
+            assert torch.equal(found.isnan(), wanted.isnan())
+            room = {"atol": 4 * torch.finfo(dtype).eps, "rtol": 0.0}
+            assert_close(found[1], wanted[1], **room)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("n", [16, 20, 33, 64])
+def test_an_infinite_score_in_half_precision_is_heard_of(n, dtype):
+    q, k, v = torch.randn(3, 2, n, D).to(dtype)
+    bias = torch.zeros(n, n, dtype=dtype)
+    bias[3, 5] = math.inf
+    found = fused_attention(q, k, v, bias=bias)
+    assert found[:, 3].isnan().all()
+    assert found[:, 4:].isfinite().all()
+    q[0, 2], k[0, 7] = 1.0, math.inf
+    for kernel in (fused, window, longformer, swin):
+        attend, definition = kernel(n)
+        wanted = definition(q, k, v)
+        assert torch.equal(attend(q, k, v).isnan(), wanted.isnan())
+
+
+@in_each_type
+def test_an_offset_that_is_nan_is_heard_of(dtype):
+    q, k, v = torch.randn(3, 2, 10, D).to(dtype)
+    offsets = torch.full((1, 9), math.nan, dtype=dtype)
+    where = {"grid": (1, 10), "window": (1, 5)}
+    found = swin_attention(q, k, v, relative_bias=offsets, **where)
+    assert found.isnan().all()
+    offsets[0, 1:] = 0.0  # but for the furthest key
+    bias = swin_bias(offsets, (1, 10))
+    found = swin_attention(q, k, v, relative_bias=offsets, **where)
+    wanted = attention(q, k, v, mask=swin_mask(**where), bias=bias)
+    assert torch.equal(found.isnan(), wanted.isnan())
+    assert 0 < found.isnan().sum() < found.numel()
+
+
+@in_each_type
+@pytest.mark.parametrize("table", ["mask", "bias"])
+def test_who_sees_nothing_beside_a_nan_gets_zeros(table, dtype):
+    """Where the NaN was lost, all is made in steps; there, a mask is no bias,
+    and gave who sees nothing the average of all.
+    """
+    q, k, v = torch.randn(3, 2, 7, D).to(dtype)
+    q[0, 2] = math.nan
+    mask = torch.ones(7, 7, dtype=torch.bool)
+    mask[4] = False
+    hidden = torch.zeros(7, 7, dtype=dtype).masked_fill(~mask, -math.inf)
+    tables = {"mask": mask, "bias": hidden}
+    found = fused_attention(q, k, v, **{table: tables[table]})
+    assert not found[:, 4].any()
+    assert found[0, 2].isnan().all()
+    wanted, most = attention(q, k, v, mask=mask), 4 * torch.finfo(dtype).eps
+    assert_close(found, wanted, atol=most, rtol=0.0, equal_nan=True)
+
+
+def test_values_of_zeros_are_no_lost_nan(monkeypatch):
+    """They give zeros by right, and nothing is made twice."""
+    monkeypatch.setattr("selfattn.kernels.in_steps", None)
+    q, k = torch.randn(2, 2, 7, D)
+    assert not fused_attention(q, k, torch.zeros(2, 7, 3)).any()
+    early = fused_attention(q, k[:, :3], k[:, :3], causal=True)
+    assert not early[:, :4].any()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_no_sequences_are_none_whoever_has_none(causal):
+    """Keys of no sequence, one a query: PyTorch's kernel gave the query's
+    own, one, and in it what was in memory.
+    """
+    for of_q, of_k in [((2, 1), (2, 0)), ((2, 0), (2, 1)), ((3, 1, 1), (0,))]:
+        q, k = torch.randn(*of_q, 5, D), torch.randn(*of_k, 5, D)
+        q.requires_grad_()
+        found = fused_attention(q, k, k, causal=causal)
+        assert found.shape == attention(q, k, k, causal=causal).shape
+        found.sum().backward()
+        assert not q.grad.any()
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # PyTorch's own
+def test_no_switch_is_turned_that_is_for_all_threads(monkeypatch):
+    """Two threads with derivatives left PyTorch's kernels off for good."""
+
+    def turn(*args):
+        raise AssertionError("a switch was turned")
+
+    monkeypatch.setattr(torch._C, "_set_sdp_use_flash", turn)
+    q, k, v = torch.randn(3, 2, 7, D)
+    for attend in (attention, fused_attention):
+        ahead = partial(attend, causal=True)
+        one, _ = torch.func.jvp(ahead, (q, k, v), (q, k, v))
+        assert_close(one, attention(q, k, v, causal=True))
+
+
+@pytest.mark.parametrize("autocast", [torch.bfloat16, torch.float16])
+def test_a_nan_under_autocast_has_the_type_of_the_numbers(autocast):
+    q, k, v = torch.randn(3, 2, 7, D)
+    with torch.autocast("cpu", autocast):
+        clean = fused_attention(q, k, v)
+        q[0, 2] = math.nan
+        found = fused_attention(q, k, v)
+    assert found.dtype == clean.dtype
+    assert found[0, 2].isnan().all()
+    assert_close(found[1], clean[1], atol=2e-2, rtol=2e-2)
+
+
+NO_FEATURES = {**MASKED, **CAUSAL}
+del NO_FEATURES["shaw"]  # its values have a width of its own
+
+
+@pytest.mark.parametrize("name", NO_FEATURES)
+def test_values_of_no_features_beside_a_spoilt_key_are_none(name):
+    """They have no mark to tell who sees it, and there was an error."""
+    q, k = torch.randn(2, 2, 7, D)
+    k[:, -1] = math.nan
+    q.requires_grad_()
+    hidden = {"causal": True}
+    if name in MASKED:
+        mask = torch.ones(7, dtype=torch.bool)
+        mask[-1] = False
+        hidden = {"mask": mask}
+    assert NO_FEATURES[name](q, k, k[..., :0], **hidden).shape == (2, 7, 0)
