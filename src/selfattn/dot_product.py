@@ -241,11 +241,12 @@ def sees_nothing(table: Tensor) -> Tensor:
 def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
     """PyTorch's kernel, on any number of axes."""
     # Its fused kernels want four. With fewer, the same call quietly builds
-    # the n_q × n_k table that it exists to avoid; and without keys, or
-    # features of values, it loses the axes that the others broadcast to.
+    # the n_q × n_k table that it exists to avoid; and without queries,
+    # keys, features or sequences it loses axes that others broadcast to.
     batch = batch_shape(q, k, v)
     missing = max(0, 4 - len(batch) - 2)
-    if missing or 0 in (*batch, k.shape[-2], v.shape[-1]):
+    sizes = *batch, q.shape[-2], k.shape[-2], v.shape[-1]
+    if missing or 0 in sizes:
         q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
         q, k, v = (x[(None,) * missing] for x in (q, k, v))
     output = fused(q, k, v, **options)

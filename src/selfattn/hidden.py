@@ -16,9 +16,11 @@ from torch import Tensor
 from selfattn.checks import is_transformed
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
-# A value that shows who sees it: times the smallest weight that counts in
-# float16, it is not yet zero.
-MARK = 256.0
+# A value that shows who sees it, half as large as float16 has them: times a
+# small weight, it is not yet zero there.
+MARK = 2.0**15
+# Of a trace by `torch.fx`, which has numbers, and shows them to nobody.
+TRACING = torch._C._TorchDispatchModeKey.PROXY
 
 
 def unfelt(
@@ -272,7 +274,7 @@ def can_look(x: Tensor) -> bool:
     """Whether numbers are at hand: not traced, nor transformed, nor on a GPU,
     which one would have to wait for.
     """
-    if x.device.type != "cpu":
+    if x.device.type != "cpu" or torch._C._get_dispatch_mode(TRACING):
         return False
     # Of somebody's own class, whose numbers may be anywhere.
     if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:

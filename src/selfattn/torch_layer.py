@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from selfattn.dot_product import attention, fused_attention
 
@@ -18,9 +19,11 @@ def options_of(layer: nn.MultiheadAttention) -> dict[str, Any]:
 
     Raises:
         ValueError: if PyTorch's has what ours does not: a key or value made
-            up (``add_bias_kv``, ``add_zero_attn``), or keys and values of
-            different widths.
+            up (``add_bias_kv``, ``add_zero_attn``), keys and values of
+            different widths, a way of its own to compute, or weights of
+            different types.
     """
+    check_theirs(layer)
     if layer.bias_k is not None or layer.add_zero_attn:
         raise ValueError(
             "keys that come from nowhere cannot be copied, but "
@@ -120,6 +123,26 @@ def biases_of(layer: nn.MultiheadAttention) -> list[Tensor | None]:
     return [*three, layer.out_proj.bias]
 
 
+def check_theirs(layer: nn.MultiheadAttention) -> None:
+    """Raise unless PyTorch's layer computes by its weights as they stand
+    there, and all are of one type. One that is to be quantised has others.
+    """
+    own = getattr(type(layer), "forward", None)
+    names = ("in_proj_weight", *(f"{x}_proj_weight" for x in "qkv"))
+    anew = [name for name in names if is_made_anew(layer, name)]
+    if own is not nn.MultiheadAttention.forward or anew:
+        raise ValueError(
+            "the weights of nn.MultiheadAttention can be copied, but layer is "
+            f"{type(layer).__name__} of {type(layer).__module__}"
+            f"{', pruned or normed' if anew else ''}"
+        )
+    types = {x.dtype for x in layer.parameters()}
+    if len(types) > 1:
+        raise ValueError(
+            f"layer must have weights of one type, but it has {types}"
+        )
+
+
 def check_plain(ours: Any) -> None:
     """Raise unless each projection is a product with its weight, as it stands
     there, and all are of one type: a copy of it would be another layer.
@@ -127,11 +150,10 @@ def check_plain(ours: Any) -> None:
     for name in ("W_q", "W_k", "W_v", "W_o"):
         layer = getattr(ours, name)
         plain = getattr(type(layer), "forward", None) is nn.Linear.forward
-        hooked = plain and (layer._forward_pre_hooks or layer._forward_hooks)
-        if not plain or hooked:
+        if not plain or is_made_anew(layer, "weight"):
             raise ValueError(
                 "nn.MultiheadAttention takes the weights of nn.Linear, but "
-                f"{name} is {layer}{' with hooks' if hooked else ''}"
+                f"{name} is {layer}{', pruned or normed' if plain else ''}"
             )
         if layer.weight.dtype != ours.W_q.weight.dtype:
             raise ValueError(
@@ -139,3 +161,10 @@ def check_plain(ours: Any) -> None:
                 f"W_q are {ours.W_q.weight.dtype} and those of {name} are "
                 f"{layer.weight.dtype}"
             )
+
+
+def is_made_anew(layer: nn.Module, name: str) -> bool:
+    """Whether a weight is made in each call, as by pruning: what stands there
+    may be of before the last step of training.
+    """
+    return not (name in layer._parameters or is_parametrized(layer, name))

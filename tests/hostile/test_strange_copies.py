@@ -6,7 +6,8 @@ It computes the same, or there is none.
 import pytest
 import torch
 from torch import nn
-from torch.nn.utils import parametrizations, prune
+from torch.ao.nn.quantizable import MultiheadAttention as Quantizable
+from torch.nn.utils import parametrizations, prune, spectral_norm
 from torch.testing import assert_close
 
 from selfattn.multihead import MultiHeadAttention
@@ -56,8 +57,9 @@ def pruned(layer):
     prune.random_unstructured(layer.W_k, "weight", 0.5)
 
 
-def hooked(layer):
-    layer.W_v.register_forward_hook(lambda module, given, made: 2 * made)
+def normed(layer):
+    """So it is with this, the old one of two in PyTorch."""
+    spectral_norm(layer.W_v)
 
 
 def widened(layer):
@@ -66,7 +68,7 @@ def widened(layer):
 
 @pytest.mark.parametrize(
     ("change", "name"),
-    [(adapted, "W_q"), (pruned, "W_k"), (hooked, "W_v"), (widened, "W_o")],
+    [(adapted, "W_q"), (pruned, "W_k"), (normed, "W_v"), (widened, "W_o")],
 )
 def test_a_projection_that_is_more_than_its_weight_is_not_copied(change, name):
     layer = MultiHeadAttention(8, 2)
@@ -81,3 +83,51 @@ def test_a_weight_that_is_computed_is_copied_as_it_is():
     layer.W_o = nn.MultiheadAttention(8, 2).out_proj  # a class of PyTorch's
     nn.init.normal_(layer.W_o.bias)
     assert_close(layer.to_torch()(X, X, X)[0], layer(X))
+
+
+def test_a_weight_that_is_watched_is_copied():
+    layer = MultiHeadAttention(8, 2)
+    layer.W_q.register_forward_hook(lambda module, given, made: None)
+    assert_close(layer.to_torch()(X, X, X)[0], layer(X))
+
+
+def quantizable():
+    """It computes by other weights than those that it inherits."""
+    return Quantizable(8, 2, batch_first=True)
+
+
+def pruned_of_pytorch():
+    """What was pruned is of before the last step."""
+    layer = nn.MultiheadAttention(8, 2, batch_first=True)
+    prune.random_unstructured(layer, "in_proj_weight", 0.5)
+    with torch.no_grad():
+        layer.in_proj_weight_orig.mul_(2)
+    return layer
+
+
+def half_widened():
+    """Its numbers of float64 were rounded, and nothing said."""
+    layer = nn.MultiheadAttention(8, 2, batch_first=True).double()
+    layer.out_proj.float()
+    return layer
+
+
+@pytest.mark.parametrize(
+    "make", [quantizable, pruned_of_pytorch, half_widened]
+)
+def test_what_pytorchs_layer_does_not_compute_by_is_not_copied(make):
+    """All of these became a layer with other numbers, without a word."""
+    with pytest.raises(ValueError, match="layer"):
+        MultiHeadAttention.from_torch(make())
+
+
+@pytest.mark.parametrize("width", [8, 6])
+def test_a_normed_weight_of_pytorchs_layer_is_copied(width):
+    theirs = nn.MultiheadAttention(
+        8, 2, kdim=width, vdim=width, batch_first=True
+    )
+    name = "in_proj_weight" if width == 8 else "q_proj_weight"
+    parametrizations.weight_norm(theirs, name)
+    context = torch.randn(2, 4, width)
+    ours = MultiHeadAttention.from_torch(theirs)
+    assert_close(ours(X, context), theirs(X, context, context)[0])

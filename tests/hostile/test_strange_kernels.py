@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from hostile.test_strange_gradients import formulas
 from hostile.test_strangers import CAUSAL, MASKED, D
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.linformer import LinformerAttention, MeanPooling
@@ -53,7 +54,7 @@ def longformer(n):
 
 
 def swin(n):
-    where = {"grid": (1, n), "window": (1, 5)}
+    where = {"grid": (1, n), "window": (1, 5 if n < 16 else 16)}
     near = partial(swin_attention, **where)
     return near, partial(attention, mask=swin_mask(**where))
 
@@ -105,6 +106,30 @@ def test_an_infinite_score_in_half_precision_is_heard_of(n, dtype):
         assert torch.equal(attend(q, k, v).isnan(), wanted.isnan())
 
 
+def test_an_infinite_offset_in_half_precision_is_heard_of():
+    q, k, v = torch.randn(3, 2, 20, D).half()
+    offsets = torch.zeros(1, 33).half()
+    offsets[0, 20] = math.inf
+    where = {"grid": (1, 20), "window": (1, 17)}
+    found = swin_attention(q, k, v, relative_bias=offsets, **where)
+    bias = swin_bias(offsets, (1, 20))
+    wanted = attention(q, k, v, mask=swin_mask(**where), bias=bias)
+    assert wanted.isnan().any()
+    assert torch.equal(found.isnan(), wanted.isnan())
+
+
+@pytest.mark.parametrize("name", ["fused", "flash", "tiles"])
+def test_a_nan_of_little_weight_is_heard_of(name):
+    """What marked who sees it came out as zero in float16; so nobody did."""
+    q, k, v = torch.randn(3, 2, 7, D).half()
+    q[:], k[:, 3] = 0.0, math.nan
+    bias = torch.zeros(7, 7).half()
+    bias[:, 3], bias[2, 3] = -24.0, -math.inf
+    found = MASKED[name](q, k, v, bias=bias)
+    assert found[:, [0, 1, 3, 4, 5, 6]].isnan().all()
+    assert found[:, 2].isfinite().all()
+
+
 @in_each_type
 def test_an_offset_that_is_nan_is_heard_of(dtype):
     q, k, v = torch.randn(3, 2, 10, D).to(dtype)
@@ -150,8 +175,8 @@ def test_values_of_zeros_are_no_lost_nan(monkeypatch):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_no_sequences_are_none_whoever_has_none(causal):
-    """Keys of no sequence, one a query: PyTorch's kernel gave the query's
-    own, one, and in it what was in memory.
+    """Keys of no sequence, for a query of one: PyTorch's kernel gave one, and
+    in it what was in memory.
     """
     for of_q, of_k in [((2, 1), (2, 0)), ((2, 0), (2, 1)), ((3, 1, 1), (0,))]:
         q, k = torch.randn(*of_q, 5, D), torch.randn(*of_k, 5, D)
@@ -162,7 +187,27 @@ def test_no_sequences_are_none_whoever_has_none(causal):
         assert not q.grad.any()
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # PyTorch's own
+@pytest.mark.parametrize("causal", [False, True])
+def test_no_queries_have_the_axes_of_their_keys(causal):
+    q, k = torch.randn(2, 0, D), torch.randn(3, 2, 5, D)
+    found = fused_attention(q, k, k, causal=causal)
+    assert found.shape == (3, 2, 0, D)
+    apart = fused_attention(q[:, None], k[:2], k[:2], causal=causal)
+    assert apart.shape == (2, 2, 0, D)
+
+
+@formulas
+@pytest.mark.parametrize("autocast", [torch.bfloat16, torch.float16])
+def test_derivatives_carried_along_have_the_type_of_autocast(autocast):
+    q, k, v = torch.randn(3, 2, 7, D)
+    with torch.autocast("cpu", autocast):
+        plain = fused_attention(q, k, v)
+        found, ahead = torch.func.jvp(fused_attention, (q, k, v), (q, k, v))
+    assert found.dtype == ahead.dtype == plain.dtype
+    assert_close(found, plain, atol=2e-2, rtol=2e-2)
+
+
+@formulas
 def test_no_switch_is_turned_that_is_for_all_threads(monkeypatch):
     """Two threads with derivatives left PyTorch's kernels off for good."""
 

@@ -242,16 +242,20 @@ class Longformer(torch.autograd.Function):
                 with_global(v, at, keys),
                 grad_output[:, rows],
             )
-            queries = queries * scale
-            scores = (queries @ near.mT).add_(unless(seen, queries))
+            # Scaled after the product: alike keys must have alike scores.
+            scores = torch.baddbmm(
+                unless(seen, queries), queries, near.mT, alpha=scale
+            )
             # A row of -inf is NaN to softmax; and it must pass nothing back.
             empty = ~seen.any(dim=-1, keepdim=True)
             weights = scores.softmax(dim=-1).masked_fill_(empty, 0.0)
             add_global(grad_v, at, keys, weights.mT @ grad)
             dots = (grad * output[:, rows]).sum(dim=-1, keepdim=True)
             grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
-            grad_q[:, rows] += grad_scores @ near * scale
+            grad_q[:, rows] += grad_scores @ near
             add_global(grad_k, at, keys, grad_scores.mT @ queries)
+        for grad in (grad_q, grad_k):
+            grad *= scale
         grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
         return *grads, None, None, None
 

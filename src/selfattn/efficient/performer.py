@@ -164,7 +164,7 @@ def performer_attention(
         n_features, q.shape[-1], seed=seed, orthogonal=orthogonal
     )
     dtype = q.dtype
-    if not overflows(k, v):
+    if not overflows(q, k, v):
         output = by_features(q, k, v, omega, causal)
         if not loses_a_row(output, causal, k, v):
             return output

@@ -155,14 +155,18 @@ class SlidingWindow(torch.autograd.Function):
             queries, near, values, grad = widen(
                 q[:, rows], k[:, keys], v[:, keys], grad_output[:, rows]
             )
-            queries = queries * scale
-            scores = (queries @ near.mT).add_(hidden)
+            # Scaled after the product: alike keys must have alike scores.
+            scores = torch.baddbmm(
+                hidden.to(queries), queries, near.mT, alpha=scale
+            )
             weights = scores.softmax(dim=-1)
             add_product(grad_v[:, keys], weights.mT, grad)
             dots = (grad * output[:, rows]).sum(dim=-1, keepdim=True)
             grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
-            grad_q[:, rows] = grad_scores @ near * scale
+            grad_q[:, rows] = grad_scores @ near
             add_product(grad_k[:, keys], grad_scores.mT, queries)
+        for grad in (grad_q, grad_k):
+            grad *= scale
         grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
         return *grads, None, None
 

@@ -23,7 +23,7 @@ from selfattn.dot_product import (
 from selfattn.entering import check_at_layer, check_enters, check_width
 from selfattn.hidden import average, match
 from selfattn.masks import indices
-from selfattn.positions.absolute import sinusoidal
+from selfattn.positions.absolute import frequencies
 from selfattn.signatures import Count, Positive, checked
 
 
@@ -333,7 +333,7 @@ class TransformerXLAttention(nn.Module):
         q, k, bias, u, w, W_r = widen(q, k, bias, self.u, self.w, self.W_r)
         # Distances i - j run from -(n_q - 1) to n_k - 1; one row for each.
         n = max(0, n_q + n_k - 1)
-        table = sinusoidal(n, d, offset=1 - n_q, device=q.device).to(q)
+        table = waves(n, d, 1 - n_q, q.device).to(q)
         by_distance = match(q + w, table @ W_r.mT)
         row = (i - j + n_q - 1).expand(*by_distance.shape[:-1], n_k)
         scores = match(q + u, k) + by_distance.gather(-1, row)
@@ -356,3 +356,13 @@ class TransformerXLAttention(nn.Module):
         check_shapes(q, k, v, mask, bias)
         weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
         return average(weights, widen(v)[0]).to(v.dtype)
+
+
+def waves(
+    n: int, d: int, first: int, device: torch.device
+) -> Float[Tensor, "n d"]:
+    """The rows of `sinusoidal` from a distance on, in float64, (n, d)."""
+    distance = torch.arange(first, first + n, device=device)
+    angle = distance[:, None] * frequencies(d, 10_000.0, device)
+    both = torch.stack((angle.sin(), angle.cos()), dim=-1)
+    return both.flatten(-2)[:, :d]
