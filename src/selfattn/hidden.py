@@ -30,7 +30,7 @@ def unfelt(
     v: Tensor,
     *,
     rows: int | None = 1,
-    keys: bool = False,
+    keys: bool = True,
     idle: Callable[[], Tensor] | None = None,
     surely: Attention | None = None,
 ) -> Any:
@@ -50,7 +50,8 @@ def unfelt(
             all. One will do where the last query's sum is over all keys,
             those with a weight of zero among them.
         keys: whether a spoilt key can leave the output sound and spoil what
-            is passed back, as where a mask takes its score away.
+            is passed back, as where a mask takes its score away, or where
+            it is infinite, and each query's score minus infinity.
         idle: which queries see no key, (..., n_q, 1), which are spoilt by
             nothing, not even by themselves; the mechanism shows it if None.
         surely: the mechanism without dropout, if it has any.
@@ -94,7 +95,8 @@ def unfelt_sums(
     if n_k and not causal:  # all see all
         return attend(q, k, v)
     # The last query sees all keys, and the first ones none if they are more.
-    return unfelt(attend, q, k, v, rows=None if n_q > n_k else 1)
+    rows = None if n_q > n_k else 1
+    return unfelt(attend, q, k, v, rows=rows, keys=False)
 
 
 def sees(

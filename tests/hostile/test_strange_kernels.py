@@ -250,3 +250,25 @@ def test_values_of_no_features_beside_a_spoilt_key_are_none(name):
         mask[-1] = False
         hidden = {"mask": mask}
     assert NO_FEATURES[name](q, k, k[..., :0], **hidden).shape == (2, 7, 0)
+
+
+HIDING = {**MASKED, **{n: f for n, f in CAUSAL.items() if n != "linear"}}
+del HIDING["performer"]  # an infinite key has no features
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_a_hidden_key_of_minus_infinity_passes_nothing_back(name):
+    """All scores with it are minus infinity, and the output is sound; but
+    the gradient of queries was 0 times infinity.
+    """
+    hidden = {"causal": True}
+    if name in MASKED:
+        hidden = {"mask": torch.arange(7) != 6}
+    q, k, v = torch.rand(3, 2, 7, D) + 0.1
+    q.requires_grad_()
+    found = []
+    for bad in (0.5, -math.inf):
+        k[:, 6, 0] = bad
+        output = HIDING[name](q, k, v, **hidden)[:, :6]
+        found += torch.autograd.grad(output.sum(), q)
+    assert_close(found[1][:, :6], found[0][:, :6])

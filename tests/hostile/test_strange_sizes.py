@@ -9,14 +9,11 @@ from torch.testing import assert_close
 
 from hostile.test_strangers import D
 from selfattn.dot_product import attention, fused_attention
-from selfattn.efficient.longformer import (
-    longformer_attention,
-    longformer_mask,
-)
+from selfattn.efficient.longformer import longformer_attention
 from selfattn.efficient.performer import performer_attention
 from selfattn.efficient.swin import swin_attention
 from selfattn.efficient.window import sliding_window_attention
-from selfattn.masks import causal_mask, window_mask
+from selfattn.masks import causal_mask
 from selfattn.positions import TransformerXLAttention
 from selfattn.probing import Probe
 
@@ -110,20 +107,15 @@ def test_a_trace_of_numbers_is_taken(name):
     assert_close(traced(*others), TRACED[name](*others))
 
 
+@pytest.mark.parametrize("n", [5, 13])
 @pytest.mark.parametrize("size", [1e4, 1e6, 1e8])
-def test_alike_keys_of_a_window_get_alike_gradients(size):
+def test_alike_keys_of_a_window_get_alike_gradients(size, n):
     """Of scaled queries each score was rounded by itself: they were off by
-    half a per cent at 1e4, and said nothing at 1e8.
+    half a per cent at 1e4, and said nothing at 1e6.
     """
-    d = 33
-    q, k = torch.ones(2, 7, d), torch.full((2, 7, d), size)
-    v = torch.randn(2, 7, D, requires_grad=True)
-    near = {
-        window_mask(7, 7, 8): partial(sliding_window_attention, window=8),
-        longformer_mask(7, 7, 3): partial(longformer_attention, window=3),
-    }
-    grad = torch.randn(2, 7, D)
-    for mask, attend in near.items():
-        (found,) = torch.autograd.grad(attend(q, k, v), v, grad)
-        seen = mask.double() / mask.sum(-1, keepdim=True)
-        assert_close(found, (seen.mT @ grad.double()).float())
+    q, k = torch.ones(n, 33), torch.full((n, 33), size)
+    v, grad = torch.randn(n, D, requires_grad=True), torch.randn(n, D)
+    for attend in (sliding_window_attention, longformer_attention):
+        output = attend(q, k, v, window=n)
+        (found,) = torch.autograd.grad(output, v, grad)
+        assert_close(found, grad.mean(0).expand(n, D))

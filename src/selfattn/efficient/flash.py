@@ -150,7 +150,7 @@ def tiled(
 
     if mask is None and bias is None and not causal:  # all see all
         return attend(q, k, v)
-    return Parts(*unfelt(attend, q, k, v, keys=True))
+    return Parts(*unfelt(attend, q, k, v))
 
 
 class Flash(torch.autograd.Function):
