@@ -19,6 +19,7 @@ ORDER = [
     {"signatures", "bound"},
     {"checks"},
     {"masks", "pieces", "hidden", "random_features", "entering"},
+    {"kernels"},
     {"dot_product"},
     {"tiles", "torch_layer", "probing"},
     {"origins", "multihead", "positions", "efficient"},

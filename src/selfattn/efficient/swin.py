@@ -354,11 +354,10 @@ class Swin(torch.autograd.Function):
     @without_autocast
     def forward(ctx: Any, q, k, v, table, groups):
         """Attend piece by piece, writing into one output."""
-        attend = partial(piece_by_piece, q, k, v, table, groups)
-        output = keeping_nan(attend, q, k, table)
         ctx.save_for_backward(q, k, v, table)
         ctx.groups = groups
-        return output
+        attend = partial(piece_by_piece, q, k, v, table, groups)
+        return keeping_nan(attend, q, k, table)
 
     @staticmethod
     @without_autocast
@@ -382,21 +381,13 @@ class Swin(torch.autograd.Function):
         return *grads, grad_table, None
 
 
-def piece_by_piece(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    table: Tensor | None,
-    groups: list[Windows],
-    kernel: Kernel,
-) -> Tensor:
+def piece_by_piece(q, k, v, table, groups, kernel: Kernel) -> Tensor:
     """What the kernel gives, some windows at a time, in one output."""
     output = torch.empty_like(v)  # its heads lie as those of v do
     for group in groups:
         added = group.added(table)
         for piece in group.pieces(q):
-            near = kernel(piece.take(q), piece.take(k), piece.take(v), added)
-            piece.put(near, output)
+            piece.put(kernel(*map(piece.take, (q, k, v)), added), output)
     return output
 
 

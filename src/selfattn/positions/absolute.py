@@ -55,6 +55,16 @@ def frequencies(
     return base ** (-pair / d)
 
 
+def waves(
+    n: int, d: int, first: int, device: torch.device
+) -> Float[Tensor, "n d"]:
+    """The rows of `sinusoidal` from a distance on, in float64, (n, d)."""
+    distance = torch.arange(first, first + n, device=device)
+    angle = distance[:, None] * frequencies(d, 10_000.0, device)
+    both = torch.stack((angle.sin(), angle.cos()), dim=-1)
+    return both.flatten(-2)[:, :d]
+
+
 class LearnedPositions(nn.Module):
     """A vector to learn for each position, up to a length fixed in advance.
 

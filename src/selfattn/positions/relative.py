@@ -23,7 +23,7 @@ from selfattn.dot_product import (
 from selfattn.entering import check_at_layer, check_enters, check_width
 from selfattn.hidden import average, match
 from selfattn.masks import indices
-from selfattn.positions.absolute import frequencies
+from selfattn.positions.absolute import waves
 from selfattn.signatures import Count, Positive, checked
 
 
@@ -356,13 +356,3 @@ class TransformerXLAttention(nn.Module):
         check_shapes(q, k, v, mask, bias)
         weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
         return average(weights, widen(v)[0]).to(v.dtype)
-
-
-def waves(
-    n: int, d: int, first: int, device: torch.device
-) -> Float[Tensor, "n d"]:
-    """The rows of `sinusoidal` from a distance on, in float64, (n, d)."""
-    distance = torch.arange(first, first + n, device=device)
-    angle = distance[:, None] * frequencies(d, 10_000.0, device)
-    both = torch.stack((angle.sin(), angle.cos()), dim=-1)
-    return both.flatten(-2)[:, :d]
