@@ -12,6 +12,8 @@
     [/\bflashattention\b/g, " flash attention "],
     [/dₖ/g, "d_k"],
     [/^(?:get|download)\b/g, " install "],
+    [/\bposition(?:al)? (?:en|em)[cb]\w+/g, " telling things position "],
+    [/\bonline softmax\b/g, " flash attention softmax "],
   ];
   // Where a thing is asked, repeated or argued about is not where it is told.
   const ASIDE = new RegExp("^(predict|fix|build|summary|exercises|try it"
@@ -29,7 +31,7 @@
   // "debug".
   const stem = (word) => word.length > 4
     ? word.replace(/([bgmnprt])\1(?=ing$)/, "$1")
-      .replace(/(?<=[^s])s$|(?<=[^e])ed$|ing$/, "") : word;
+      .replace(/(?<=[^s])s$/, "").replace(/(?<=[^e])ed$|ing$/, "") : word;
 
   function wordsOf(text) {
     const plain = SAME.reduce((changed, [from, to]) =>
@@ -47,7 +49,10 @@
     const title = wordsOf(name);
     const [first, second] = title;
     const called = number ? ["chapter", number] : [];
+    const file = /([^/]*)\.html/.exec(section.address)[1].replace("_", " ");
     return { ...section, place, count, length: words.length,
+      fileWords: new Set(section.title === section.chapter
+        ? wordsOf(file) : []),
       titleWords: new Set([...called, ...title]),
       // "The softmax, and how it breaks"; "Turn instead of add: RoPE".
       subjects: new Set([/^(the|a|an)$/.test(first) ? second : first,
@@ -64,6 +69,7 @@
     const length = 1.5 * (0.4 + 0.6 * section.length / 120);
     return rare * (4 * often / (often + length || 1)
       + 3 * section.titleWords.has(word) + 1.6 * section.subjects.has(word)
+      + 2 * section.fileWords.has(word) // what a chapter is for short
       + 0.6 * section.strongWords.has(word)
       + 0.5 * section.chapterWords.has(word));
   }
@@ -87,7 +93,7 @@
       const worths = words.map((word, i) => worth(section, word, rare[i]));
       const score = worths.reduce((sum, x) => sum + x, 0)
         + 5 * worths.every(Boolean) + 9 * explains(section, words)
-        - 5 * ASIDE.test(section.title)
+        - 7 * ASIDE.test(section.title)
         - 8 * LAST.test(`/${section.address}`)
         - 0.01 * section.place; // what comes first is told first
       return { section, score, some: worths.some(Boolean) };

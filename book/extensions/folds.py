@@ -1,14 +1,15 @@
 """What a first reading leaves out, folded: one line until it is opened.
 
-Five things fold by themselves, and stay plain in Jupyter: a box, or a table,
+Six things fold by themselves, and stay plain in Jupyter: a box, or a table,
 that begins with "Claims settled"; a section whose title ends in "(second
 reading)"; an admonition of a class in `FOLDED`; what a section with the
-title "Solution" says, between its cells, which have folds of their own; and
-what the cell of an exercise "Fix: ..." prints, which is the remedy.
+title "Solution" says, between its cells, which have folds of their own;
+what the cell of an exercise "Fix: ..." prints, which is the remedy; and the
+first cells of a page, as long as they import or seed, and print nothing.
 """
 
 import re
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -17,6 +18,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 SETTLED = re.compile(r"Claims? settled")
 SECOND = re.compile(r"\s*\(second reading\)$")
 FIX = "Fix: "
+BEGINS = re.compile(r"import |from |torch\.manual_seed\(")
 FOLDED = {"second-reading", "answer"}
 
 
@@ -56,6 +58,7 @@ class Folds(SphinxPostTransform):
                 fold_solution(section)
             if section[0].astext().startswith(FIX):
                 fold_remedy(section)
+        fold_imports(self.document)
 
 
 def begins_with_claims(paragraph: nodes.paragraph) -> bool:
@@ -132,6 +135,34 @@ def fold_remedy(section: nodes.section) -> None:
                 folded = fold("", part, classes=["hide", "remedy"])
                 folded["line"] = "Show what is wrong with it"
                 cell[place] = folded
+
+
+def fold_imports(document: nodes.document) -> None:
+    """Fold the cells with which a page begins, one after the other."""
+    first = next(document.findall(is_cell), None)
+    if first is None or not begins(first):
+        return
+    parent, place = first.parent, first.parent.index(first)
+    cells = [*takewhile(begins, parent[place:])]
+    folded = fold("", *cells, classes=["hide", "imports"])
+    folded["line"] = "Imports and settings"
+    parent[place : place + len(cells)] = [folded]
+
+
+def is_cell(node: nodes.Node) -> bool:
+    """Whether it is a cell of code with its outputs."""
+    return isinstance(node, nodes.container) and "cell" in node["classes"]
+
+
+def begins(node: nodes.Node) -> bool:
+    """Whether it is a cell that imports or seeds, and prints nothing."""
+    hidden = {"tag_hide-cell", "tag_hide-input"}
+    return (
+        is_cell(node)
+        and not hidden & set(node["classes"])
+        and len(node.children) == 1
+        and bool(BEGINS.match(node.astext()))
+    )
 
 
 def is_said(node: nodes.Node) -> bool:

@@ -20,7 +20,7 @@ import imagesize
 from docutils import nodes
 
 DRAWING = 'class="drawing"'
-WIDE = 440  # pixels of the page: more, and a phone makes its labels too small
+WIDE = 370  # pixels of the page: more, and a phone makes its labels too small
 DOTS = 100  # an inch of the page; a picture may have more
 METRE = 0.0254  # an inch
 HIDDEN = ' aria-hidden="true"'

@@ -62,7 +62,7 @@ def test_a_named_mistake_is_told_with_cause_cure_and_chapter(named):
     text = str(named)
     assert text.startswith("✗ unscaled (attention): no scale\n")
     assert "\n  Cause: " in text and "\n  Cure: " in text
-    assert "The chapter “scaling” explains it." in text
+    assert "Explained in chapter 3, “Why divide by √dₖ”." in text
     assert max(map(len, text.splitlines())) < 80
 
 

@@ -160,6 +160,42 @@ def test_the_remedy_of_what_is_to_be_mended_is_folded():
     assert last.children == [told] and "open" not in last
 
 
+def cell(source, *printed):
+    """A cell of a page, with what it printed."""
+    parts = [("cell_input", source), *(("cell_output", p) for p in printed)]
+    return nodes.container(
+        "",
+        *(
+            nodes.container("", nodes.Text(text), classes=[name])
+            for name, text in parts
+        ),
+        classes=["cell"],
+    )
+
+
+def test_what_a_page_imports_is_one_line_before_its_first_idea():
+    """A screen of imports stood there, and of seeds."""
+    first, second = cell("import torch"), cell("torch.manual_seed(0)")
+    third, later = cell("from math import pi\npi", "3.14"), cell("import ast")
+    document = new_document("chapter")
+    title = nodes.title("", "Chapter")
+    document += nodes.section("", title, first, second, third, later)
+    Folds(document).run()
+    section = document[0]
+    folded = section[1]
+    assert isinstance(folded, fold) and folded["line"].startswith("Imports")
+    assert folded.children == [first, second]
+    assert section.children == [title, folded, third, later]
+
+
+def test_what_a_page_begins_with_is_seen_if_it_imports_nothing():
+    only = cell("x = 1")
+    document = new_document("chapter")
+    document += nodes.section("", nodes.title("", "Chapter"), only)
+    Folds(document).run()
+    assert only.parent is document[0]
+
+
 def test_a_term_says_what_it_means_and_leads_to_its_entry(pages):
     term = pages[0].select_one("a.term")
     assert term["href"] == "glossary.html#causal-mask"

@@ -48,6 +48,21 @@ CUT_OFF = """() => [...document.querySelectorAll(".katex-display")]
   .map((e) => e.querySelector(".katex-html").textContent.slice(0, 40))
 """
 
+# Pictures that are shown so small that their letters, of nine points or more,
+# cannot be read: with what is folded unfolded for as long as that takes.
+SHRUNK = """(least) => {
+  const folded = [...document.querySelectorAll("details:not([open])")];
+  for (const fold of folded) fold.open = true;
+  const found = [...document.querySelectorAll("article img[width]")]
+    .filter((e) => e.clientWidth && !e.matches(".lab-still"))
+    .map((e) => [e.clientWidth / e.getAttribute("width"), e.alt])
+    .filter(([size]) => size < least - 0.005)
+    .map(([size, alt]) => `${size.toFixed(2)}: ${alt.slice(0, 40)}`);
+  for (const fold of folded) fold.open = false;
+  return found;
+}"""
+LEAST = {"phone": 0.86, "wide": 0.8}  # of a picture's own size
+
 # Two elements with text of their own for each look that is not known yet:
 # colours, size, weight, and how see-through they and all behind them are.
 MARK_SPECIMENS = """([within, known]) => {
@@ -257,9 +272,17 @@ def stray_glyphs(page: Page) -> list[str]:
     return [f"a missing glyph: {at}" for at in page.evaluate(STRAY_GLYPHS)]
 
 
+def shrunk(page: Page) -> list[str]:
+    """No picture is so small that nobody can read its letters."""
+    wide = page.viewport_size["width"] > PHONE
+    found = page.evaluate(SHRUNK, LEAST["wide" if wide else "phone"])
+    return [f"a picture at {one}" for one in dict.fromkeys(found)]
+
+
 OPEN_PAGE: list[Callable[[Page], list[str]]] = [
     overweight,
     overflowing,
     cut_off,
     stray_glyphs,
+    shrunk,
 ]

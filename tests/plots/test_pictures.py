@@ -138,5 +138,5 @@ def test_hands_stand_at_their_angles():
 def test_the_cache_grows_by_one_and_tiles_say_what_is_kept():
     boxes = parts("cache", "rect")
     assert len(boxes) == 5 + 2 * (1 + 2 + 3 + 4 + 5)
-    assert "m = 2.12   l = 2.00" in words("tiles")
-    assert f"l and output × {math.exp(1.41 - 2.12):.2f}" in words("tiles")
+    assert "m = 2.12, ℓ = 2.00" in words("tiles")
+    assert f"ℓ and output × {math.exp(1.41 - 2.12):.2f}" in words("tiles")

@@ -145,6 +145,13 @@ def test_a_fault_on_a_visit_is_found(tmp_path, page, serving, body, says):
             "<span>def</span> <span><b>pale</b></span></span></pre></div>",
             "color-contrast",
         ),
+        (  # in a fold, too
+            site_pages.shrunk,
+            "<article><details><img src='data:,' alt='a curve' width='900' "
+            "style='display: block; width: 600px; height: 9px'></details>"
+            "</article>",
+            "a picture at 0.67: a curve",
+        ),
         (
             site_pages.overflowing,
             "<div class='wide' style='width: 4000px'>wide</div>",

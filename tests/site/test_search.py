@@ -29,6 +29,11 @@ EXPLAINED = {
     "pdf": "intro.html#how-to-use-it",
     "chapter 3": "scaling.html#",
     "second head": "multihead.html#",
+    # As the field says it, where a chapter's title says it otherwise.
+    "positional encoding": "positions.html#telling-attention",
+    "position embeddings": "positions.html#telling-attention",
+    "online softmax": "efficient/flash.html#",
+    "encodings": "positions.html#",
 }
 
 

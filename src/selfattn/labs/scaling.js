@@ -13,7 +13,7 @@ const LIMIT = 10; // the histogram's end; its bars are one wide
 const DIVIDED = {
   none: () => 1, root: (d_k) => 1 / Math.sqrt(d_k), whole: (d_k) => 1 / d_k,
 };
-const WORDS = { none: "nothing", root: "√d_k", whole: "d_k" };
+const WORDS = { none: "nothing", root: "√dₖ", whole: "dₖ" };
 const EVERYONE = Array(N_KEYS).fill(true);
 
 // Eight queries, then 64 keys.

@@ -22,7 +22,7 @@ N_QUERIES, N_KEYS, WIDEST = 8, 64, 1024
 LIMIT, BIN = 10, 1  # the histogram's end, and the width of a bar
 
 EXPONENTS = {"none": 0.0, "root": -0.5, "whole": -1.0}
-WORDS = {"none": "nothing", "root": "√d_k", "whole": "d_k"}
+WORDS = {"none": "nothing", "root": "√dₖ", "whole": "dₖ"}
 
 
 class Row(NamedTuple):

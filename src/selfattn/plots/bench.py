@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.transforms import ScaledTranslation
 
 from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
 
@@ -44,8 +45,14 @@ def speeds(ax: Axes, runs: Sequence[dict]) -> Axes:
     ax.set_yscale("log")
     ax.set_xticks(ns, [f"{n:,}" for n in ns], rotation=30)
     ax.set(xlabel="tokens", ylabel="times as fast")
-    below = {"loc": "upper left", "bbox_to_anchor": (-0.05, -0.4)}
-    ax.legend(frameon=False, fontsize="small", **below)
+    under = ScaledTranslation(0, -0.8, ax.figure.dpi_scale_trans)
+    ax.legend(
+        frameon=False,
+        fontsize=9,
+        loc="upper left",
+        bbox_to_anchor=(-0.05, 0),
+        bbox_transform=ax.transAxes + under,  # below the axis's name
+    )
     return ax
 
 

@@ -26,7 +26,7 @@ def flow(
     boxes: Mapping[str, Place],
     arrows: Sequence[Arrow],
     *,
-    fontsize: float = 9.0,
+    fontsize: float = 10.0,
 ) -> Axes:
     """Boxes at their places, and arrows with the shapes that flow there.
 

@@ -161,5 +161,5 @@ def found_by_cycle(ax: Axes, runs: Sequence[Mapping]) -> Axes:
         ylabel="share of queries that find their key",
         ylim=(-0.05, 1.05),
     )
-    ax.legend(frameon=False, loc="lower right", fontsize="small")
+    ax.legend(frameon=False, loc="lower right", fontsize=9)
     return ax

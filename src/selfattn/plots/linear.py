@@ -118,5 +118,5 @@ def recall(
         ax.set_xticks(pairs, [str(p) for p in pairs])
         ax.set(title=f"{d} features", xlabel="pairs", ylim=(0, 1.05))
     axes[0].set_ylabel("values that are right")
-    axes[0].legend(frameon=False, fontsize=8)
+    axes[0].legend(frameon=False, fontsize=9)
     return axes

@@ -77,7 +77,7 @@ def spectra(
     ax.axvline(0.25, color=NEUTRAL, lw=0.8, ls=":")
     ax.set(xlabel="share of all singular values, largest first", ylim=(0, 1))
     ax.set_ylabel("share of their sum")
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=9)
     return drawn
 
 

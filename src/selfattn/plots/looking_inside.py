@@ -39,10 +39,10 @@ def heads(
         ax.set_xticks([])
         ax.set_yticks([])
     for row in axes:
-        row[0].set_yticks(places, words, fontsize=7)
+        row[0].set_yticks(places, words, fontsize=9)
         row[0].set_ylabel("query")
     for ax in axes[-1]:
-        ax.set_xticks(places, words, rotation=90, fontsize=7)
+        ax.set_xticks(places, words, rotation=90, fontsize=9)
         ax.set_xlabel("key")
     return axes
 
@@ -73,11 +73,12 @@ def needs(
             weight - x < 0.08 and abs(loss - y) < 0.3 for x, y in placed
         )
         placed.append((weight, loss))
-        beside = (5, 3 + 9 * crowd)
+        beside = (-7, 6 + 11 * crowd)
         ax.annotate(
-            name, (weight, loss), beside, textcoords="offset points", size=8
+            name, (weight, loss), beside, textcoords="offset points", size=9
         )
     ax.axhline(whole, color=NEUTRAL, lw=1, ls="--")
+    ax.margins(y=0.1)  # room for the highest name
     ax.set(
         xlabel="weight on what has to be looked up",
         ylabel="loss without the head",

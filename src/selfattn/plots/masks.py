@@ -39,7 +39,7 @@ def mask_grid(ax: Axes, mask: Bool[Tensor, "n_q n_k"], *, title: str) -> Axes:
     ax.tick_params(which="both", length=0)
     ax.set_xticks(range(n_k))
     ax.set_yticks(range(n_q))
-    ax.tick_params(labelsize=7)
+    ax.tick_params(labelsize=9)
     ax.set_title(title, fontsize=10)
     ax.set_xlabel("key", color=K)
     ax.set_ylabel("query", color=Q)
@@ -73,5 +73,5 @@ def losses(ax: Axes, runs: Sequence[Mapping]) -> Axes:
     )
     ax.set_xticks(range(len(ARMS)), [arm.replace(", ", ",\n") for arm in ARMS])
     ax.set(xlabel="mask", ylabel="loss per token")
-    ax.legend(frameon=False, loc="lower left", fontsize="small")
+    ax.legend(frameon=False, loc="lower left", fontsize=9)
     return ax

@@ -32,7 +32,7 @@ def owners(
                 text,
                 ha="center",
                 va="center",
-                fontsize="small",
+                fontsize=9,
                 bbox=box | {"ec": "none"},
             )
     ax.set(xlim=(-0.6, len(rows[0]) - 0.4), ylim=(len(rows) - 0.4, -0.6))

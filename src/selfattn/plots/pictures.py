@@ -12,6 +12,7 @@ from selfattn.plots.drawing import CELL, SIZE, WIDTH, Drawing, Real
 
 Table = Sequence[Sequence[Real]]
 WIDE, HIGH = CELL
+TILE = 46  # as wide as a score with its sign
 MIDDLE = WIDTH / 2
 SIDES = ("q", "k", "v", "faint")  # colours to tell heads apart
 
@@ -217,18 +218,18 @@ def tiles(
     for place, tile in enumerate(scores):
         y = 24 + 58 * place
         for j, score in enumerate(tile):
-            x = 80 + WIDE * (j - len(tile) / 2)
-            picture.box(x, y, WIDE, HIGH, colour="k", shade=0.25)
+            x = 80 + TILE * (j - len(tile) / 2)
+            picture.box(x, y, TILE, HIGH, colour="k", shade=0.25)
             words = f"{score:.2f}".replace("-", "−")
-            picture.text(x + WIDE / 2, y + HIGH / 2, words)
+            picture.text(x + TILE / 2, y + HIGH / 2, words)
         picture.line((144, y + 11), (178, y + 11), arrow=True)
         most = f"{largest[place]:.2f}".replace("-", "−")
-        kept = f"m = {most}   l = {sums[place]:.2f}"
+        kept = f"m = {most}, ℓ = {sums[place]:.2f}"
         picture.box(184, y, 152, HIGH, colour="ink")
         picture.text(260, y + HIGH / 2, kept)
         if place + 1 < len(scores):
             picture.line((260, y + HIGH), (260, y + 58), arrow=True)
             again = math.exp(largest[place] - largest[place + 1])
-            told = f"l and output × {again:.2f}"
+            told = f"ℓ and output × {again:.2f}"
             picture.text(254, y + 40, told, anchor="end")
     return picture

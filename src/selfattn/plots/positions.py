@@ -74,7 +74,7 @@ def by_distance(
     ax.axvline(0, color=Q, lw=1)
     ax.set(xlabel="key position − query position", ylabel=ylabel)
     if len(curves) > 1:
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend(frameon=False, fontsize=9)
     return ax
 
 

@@ -72,7 +72,7 @@ def by_width(
     for arm, numbers in (dashed or {}).items():
         ax.plot(widths, numbers, "--", color=ARM_STYLES[arm][0], lw=1)
     ax.set_xscale("log", base=2)
-    ax.set(xlabel="d_k", title=title)
+    ax.set(xlabel="$d_k$", title=title)
     ax.set_xticks(widths[::2], [str(d) for d in widths[::2]])
     return ax
 
@@ -112,5 +112,5 @@ def right_by_rate(
     ax.set_xscale("log")
     ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
     ax.minorticks_off()
-    ax.set(xlabel="learning rate", title=f"d_k = {d_k}", ylim=(0, 1.05))
+    ax.set(xlabel="learning rate", title=f"$d_k$ = {d_k}", ylim=(0, 1.05))
     return ax

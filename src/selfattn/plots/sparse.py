@@ -43,7 +43,7 @@ def curves(
             ax.plot(at, seeds, mark, ms=3.5, color=colour, alpha=0.6)
     ax.set(xlabel=xlabel, ylabel=ylabel)
     ax.set_xticks(xs, [str(x) for x in xs])
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=9)
     return drawn
 
 

@@ -99,7 +99,7 @@ def losses(
     ax.axhline(median(every), color=NEUTRAL, lw=0.9, ls="--")
     ax.set(xlabel="tokens in a window", ylabel="loss per pixel, nats")
     ax.set_xticks([*WINDOWS.values()])
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=9)
     return drawn
 
 
@@ -135,6 +135,6 @@ def neighbours(
             ax.plot([place] * len(many), many, "o", color=colour, ms=3)
             labels.append(f"{name}\n{arm}")
     ax.axhline(1 / 8, color=NEUTRAL, lw=0.8, ls="--")
-    ax.set_xticks(range(len(labels)), labels, fontsize=8)
+    ax.set_xticks(range(len(labels)), labels, fontsize=9)
     ax.set(ylim=(0, 1.05), ylabel="share right")
     return drawn

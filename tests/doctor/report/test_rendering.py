@@ -11,7 +11,6 @@ from selfattn.doctor.report.rendering import (
     as_html,
     as_json,
     as_text,
-    in_the_book,
     mark,
 )
 
@@ -47,10 +46,10 @@ def test_a_report_in_words():
     assert "This does not hold: it is so.\n" in text and "It is not." in text
     like = as_text(ill.with_(likeness=KNOWN, alike_on=1))
     assert "On 1 of them it looks like “no luck”." in " ".join(like.split())
-    named = ill.with_(mistake=dataclasses.replace(KNOWN, chapter="a#b-c"))
-    assert "The chapter “a” (“b c”) explains it." in as_text(named)
+    named = ill.with_(mistake=dataclasses.replace(KNOWN, chapter="cost#a-b"))
+    told = "Explained in chapter 11, “Counting and measuring”, under “a b”."
+    assert told in as_text(named)
     assert "Cause: Chance." in as_text(named)
-    assert in_the_book("masks") == "The chapter “masks”"
     met = dataclasses.replace(KNOWN, thread="https://a.b/c-d" + "-e" * 24)
     assert met.thread in as_text(ill.with_(mistake=met))  # in one piece
     noted = Report("x", 2, not_asked={"a": "no", "b": "no"}, facts={"c": 1})

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from selfattn.doctor.exercise import Mistake
+from selfattn.doctor.report.chapters import in_the_book
 from selfattn.doctor.report.record import NUMERIC, Difference, Record
 
 WIDTH = 78
@@ -106,22 +107,11 @@ def mistake_in_words(mistake: Mistake, at_length: bool) -> list[Block]:
         if text
     ]
     if mistake.chapter:
-        text = f"{in_the_book(mistake.chapter)} explains it."
+        text = f"Explained in {in_the_book(mistake.chapter)}."
         found.append(Block("note", text))
     if mistake.thread:
         found.append(Block("note", f"It was met in {mistake.thread}"))
     return found
-
-
-def in_the_book(chapter: str) -> str:
-    """A chapter of the book and, if it is named, a section of it, in words.
-
-    >>> in_the_book("masks"), in_the_book("masks#zero-is-a-vote")
-    ('The chapter “masks”', 'The chapter “masks” (“zero is a vote”)')
-    """
-    page, _, section = chapter.partition("#")
-    words = section.replace("-", " ")
-    return f"The chapter “{page}”" + (f" (“{words}”)" if words else "")
 
 
 def what_fails(report: Record) -> list[Block]:
