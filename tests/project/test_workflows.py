@@ -142,7 +142,8 @@ def test_each_job_takes_these_steps_and_no_others():
     assert (first, last) == (BEGIN, audit) and said.startswith(install)
     assert done("weekly", "offline") == [*BEGIN, "make offline"]
     everything = ".venv/bin/python -m tools.verify.looks --all"
-    assert done("weekly", "looks") == [*BEGIN, prepare, everything]
+    painted = ".venv/bin/python -m tools.measure.paint --first --within 2"
+    assert done("weekly", "looks") == [*BEGIN, prepare, everything, painted]
     others = {"newest", "plain", "twice", "audit", "offline", "looks"}
     assert set(read("weekly")["jobs"]) == {*campaigns, *others}
 

@@ -26,6 +26,9 @@ def test_a_page_that_jumps_is_told_from_one_that_does_not(chromium, tmp_path):
         assert 0 < one["bytes"] < len(words)
     line = paint.told("still.html", "wide", [still])
     assert line.split()[3] == "0.000" and "still.html" in line
+    assert paint.too_late([jumps], within=99)
+    assert paint.too_late([still], within=0.1)
+    assert not paint.too_late([still], within=99)
 
 
 def test_the_heaviest_pages_are_those_with_most_text(tmp_path):

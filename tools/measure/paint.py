@@ -2,13 +2,15 @@
 
     python -m tools.measure.paint                        the heaviest pages
     python -m tools.measure.paint book/intro.html --runs 9
+    python -m tools.measure.paint --first --within 2     weekly
 
 The built site is served as hosts on the web serve it, compressed, and a
 browser with nothing kept asks for it at 1.6 Mb/s, with 150 ms to an answer,
 on a processor slowed to a quarter. Printed are, of each page, the bytes that
 came, the median of the largest contentful paint over the runs with its
 extremes, in seconds, what was painted last and largest, and the most that its
-layout shifted. Times mean something only where nothing else runs.
+layout shifted. Times mean something only where nothing else runs. With
+``--within`` a page that is seen later, or jumps by more than 0.02, fails.
 """
 
 import argparse
@@ -38,6 +40,8 @@ LINE = {
 }
 SLOWED = 4
 HEAVIEST = 5  # pages
+FIRST = ["book/intro.html", "book/dot_product.html", "book/masks.html"]
+JUMP = 0.02  # the most that a page may shift
 SETTLED = 700  # ms: after the last answer
 COMPRESSED = {".html", ".js", ".css", ".svg", ".json"}
 
@@ -131,29 +135,53 @@ def told(address: str, window: str, looks: Sequence[dict]) -> str:
     )
 
 
+def too_late(looks: Sequence[dict], within: float) -> bool:
+    """Whether a page is seen too late, in the median, or jumps too far."""
+    painted = statistics.median(one["painted"] for one in looks)
+    return painted > within or max(one["shifted"] for one in looks) > JUMP
+
+
+def chosen(options: argparse.Namespace) -> list[str]:
+    """The pages to look at."""
+    if options.first:
+        return [*FIRST, *heaviest(SITE, 1)]
+    return options.pages or heaviest(SITE, HEAVIEST)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line and run it; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pages", nargs="*", help="such as book/intro.html")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument(
+        "--first",
+        action="store_true",
+        help="what is read first, and the heaviest",
+    )
+    parser.add_argument("--within", type=float, help="seconds, at most")
     options = parser.parse_args(arguments)
     server = serve(SITE)
     home = f"http://127.0.0.1:{server.server_port}/"
+    late = []
     print("  LCP  least   most    CLS      bytes  where")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_browser(), args=["--no-sandbox"]
         )
-        for address in options.pages or heaviest(SITE, HEAVIEST):
+        for address in chosen(options):
             for window in WINDOWS:
                 looks = [
                     look(browser, home + address, window)
                     for _ in range(options.runs)
                 ]
                 print(told(address, window, looks), flush=True)
+                if options.within and too_late(looks, options.within):
+                    late.append(f"{address} ({window})")
         browser.close()
     server.shutdown()
-    return 0
+    if late:
+        print("too late, or jumping:", ", ".join(late))
+    return int(bool(late))
 
 
 if __name__ == "__main__":
