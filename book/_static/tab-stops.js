@@ -3,7 +3,7 @@
 // those.
 (() => {
   const wide = ".math, .katex-display, .pst-scrollable-table-container, "
-    + ".cell_output, .printed-table";
+    + ".cell_output, .printed-table, .panels";
   const update = () => {
     for (const box of document.querySelectorAll(wide)) {
       const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX);

@@ -129,7 +129,7 @@ def chapter_of(app: Sphinx, here: str, page: str, which: str) -> list:
     if not mine:
         return []
     address = app.builder.get_relative_uri(here, page)
-    chapter = app.env.titles[page].astext()
+    chapter = name_of(app, page)
     lines = nodes.bullet_list()
     for _, words, more, where in mine:
         link = nodes.reference(
@@ -142,6 +142,13 @@ def chapter_of(app: Sphinx, here: str, page: str, which: str) -> list:
     if which == "Labs":
         return [*lines]
     return [nodes.paragraph("", "", nodes.strong(text=chapter)), lines]
+
+
+def name_of(app: Sphinx, page: str) -> str:
+    """A chapter's title with its number, as it stands over the chapter."""
+    title = app.env.titles[page].astext()
+    number = app.env.toc_secnumbers.get(page, {}).get("", ())
+    return f"{'.'.join(map(str, number))}. {title}" if number else title
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -26,6 +26,22 @@ def test_a_chapter_is_called_the_same_wherever_it_is_named(site):
         assert link.get_text() == titles[link["href"]]
 
 
+def test_parts_and_chapters_are_called_so_in_the_lists_of_things(site):
+    """The menu had "Back matter" where home had "To look things up"."""
+    home = parse(site / "book" / "intro.html")
+    way = home.select("#the-way-through-the-book > section > :is(h2, h3)")
+    parts = [title.find(string=True, recursive=False) for title in way]
+    menu = home.select("nav.bd-links .caption-text")
+    assert parts == [caption.get_text() for caption in menu] and len(parts) > 3
+    titles = {link.get_text() for link in home.select("nav.bd-links .nav a")}
+    index = parse(site / "book" / "whereabouts.html")
+    named = index.select("#exercises > p > strong, #labs a")
+    assert len(named) > 30
+    assert {name.get_text() for name in named} <= {
+        title.strip() for title in titles
+    }
+
+
 def test_every_chapter_has_a_number_and_a_card_in_the_order_of_the_book(site):
     """The one on several devices had no card."""
     home = parse(site / "book" / "intro.html")
