@@ -35,7 +35,7 @@ def test_parts_and_chapters_are_called_so_in_the_lists_of_things(site):
     assert parts == [caption.get_text() for caption in menu] and len(parts) > 3
     titles = {link.get_text() for link in home.select("nav.bd-links .nav a")}
     index = parse(site / "book" / "whereabouts.html")
-    named = index.select("#exercises > p > strong, #labs a")
+    named = index.select("#exercises > p > strong, #labs li a")
     assert len(named) > 30
     assert {name.get_text() for name in named} <= {
         title.strip() for title in titles

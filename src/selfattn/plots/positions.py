@@ -141,7 +141,6 @@ def reach(ax: Axes, runs: Sequence[Mapping[str, Any]]) -> Axes:
     ax.set(xlabel="share of right answers", xlim=(-0.03, 1.03))
     ax.set_ylim(borders[-1], borders[0])
     ax.grid(axis="y", color="0.85")
-    ax.legend(
-        frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.09), ncols=2
-    )
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.09)}
+    ax.legend(frameon=False, fontsize=9, ncols=2, columnspacing=1, **below)
     return ax
