@@ -48,7 +48,9 @@ def test_a_report_in_words():
     assert "On 1 of them it looks like “no luck”." in " ".join(like.split())
     named = ill.with_(mistake=dataclasses.replace(KNOWN, chapter="cost#a-b"))
     told = "Explained in chapter 11, “Counting and measuring”, under “a b”."
-    assert told in as_text(named)
+    assert told in " ".join(as_text(named).split())
+    whole = as_text(ill.with_(mistake=dataclasses.replace(KNOWN, chapter="x")))
+    assert "Explained in the chapter “x”." in whole
     assert "Cause: Chance." in as_text(named)
     met = dataclasses.replace(KNOWN, thread="https://a.b/c-d" + "-e" * 24)
     assert met.thread in as_text(ill.with_(mistake=met))  # in one piece

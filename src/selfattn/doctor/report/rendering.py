@@ -50,6 +50,9 @@ def mark(report: Record) -> str:
     """One sign for a verdict: ✓ if it passed; ○ if somebody is to say more.
 
     Else ✗, also where there is no diagnosis: what hangs has not passed.
+
+    >>> mark(Record("softmax", 9, patient="mine"))
+    '✓'
     """
     if report.unanswered or report.question or report.different:
         return "○"
