@@ -148,6 +148,29 @@ def chosen(options: argparse.Namespace) -> list[str]:
     return options.pages or heaviest(SITE, HEAVIEST)
 
 
+def all_told(pages: Sequence[str], options: argparse.Namespace) -> list[str]:
+    """Look at every page and tell of it; those that are too late."""
+    server = serve(SITE)
+    home = f"http://127.0.0.1:{server.server_port}/"
+    late = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox"]
+        )
+        for address in pages:
+            for window in WINDOWS:
+                looks = [
+                    look(browser, home + address, window)
+                    for _ in range(options.runs)
+                ]
+                print(told(address, window, looks), flush=True)
+                if options.within and too_late(looks, options.within):
+                    late.append(f"{address} ({window})")
+        browser.close()
+    server.shutdown()
+    return late
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line and run it; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -160,25 +183,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--within", type=float, help="seconds, at most")
     options = parser.parse_args(arguments)
-    server = serve(SITE)
-    home = f"http://127.0.0.1:{server.server_port}/"
-    late = []
     print("  LCP  least   most    CLS      bytes  where")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=find_browser(), args=["--no-sandbox"]
-        )
-        for address in chosen(options):
-            for window in WINDOWS:
-                looks = [
-                    look(browser, home + address, window)
-                    for _ in range(options.runs)
-                ]
-                print(told(address, window, looks), flush=True)
-                if options.within and too_late(looks, options.within):
-                    late.append(f"{address} ({window})")
-        browser.close()
-    server.shutdown()
+    late = all_told(chosen(options), options)
     if late:
         print("too late, or jumping:", ", ".join(late))
     return int(bool(late))
