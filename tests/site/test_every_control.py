@@ -68,8 +68,8 @@ WORDS = {
         "divisor": {
             "Divide the scores by": "",
             "none": "nothing",
-            "root": "√d_k",
-            "whole": "d_k",
+            "root": "√dₖ",
+            "whole": "dₖ",
         },
         "query": "Query",
     },
@@ -638,8 +638,8 @@ def test_link_keys_and_mouse_lead_to_one_picture(opened, stem):
     ("was", "becomes", "red"),
     [
         (
-            'root: "√d_k", whole: "d_k"',
-            'root: "d_k", whole: "√d_k"',
+            'root: "√dₖ", whole: "dₖ"',
+            'root: "dₖ", whole: "√dₖ"',
             "divisor",
         ),
         ("stops ? stops[moved] : moved", "stops ? stops[moved] : 0", "query"),
