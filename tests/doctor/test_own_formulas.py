@@ -174,3 +174,24 @@ def test_whoever_raises_gives_no_projection_away():
 
     report = here(Raising(), kind="self-attention", layout="BND")
     assert report.mistake is None, report
+
+
+def test_keys_alike_at_other_places_are_not_alike_once_they_turn():
+    """Llama's attention, whose mask is added, was ill without a name."""
+
+    class Masked(Rotated):
+        def forward(self, x, mask=None):
+            self.added = 0 if mask is None else mask
+            return super().forward(x)
+
+        def scored(self, q, k):
+            self.scores = super().scored(q, k)
+            return self.scores
+
+        def weighed(self, scores):  # nothing is hidden but by the mask
+            return (self.scores + self.added).softmax(-1)
+
+    told = {**TOLD, "causal": False, "mask": "add", "empty_row": "nan"}
+    report = here(Masked(), kind="self-attention", **told)
+    assert report.passed, report
+    assert "its numbers" not in report.not_asked

@@ -6,6 +6,8 @@ import torch
 from torch import nn
 
 from selfattn.doctor import examine
+from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.self_test import bank
 from selfattn.positions import rope, rope_halves, sinusoidal
 
 
@@ -107,3 +109,12 @@ def test_a_table_that_cannot_be_found_is_asked_for():
         lambda x: x + table[range(x.shape[1])], "positions", table=table
     )
     assert report.passed, report
+
+
+def test_probes_of_a_module_claim_what_they_ask():
+    """A text of five, a table of seven: "a table too short is refused"."""
+    asked = bank(find_kind("positions")).probes
+    assert [p.sizes["n"] for p in asked if p.refused] == [8]
+    assert [p.claim for p in asked if "refused" in p.claim] == [
+        p.claim for p in asked if p.refused
+    ]

@@ -159,7 +159,7 @@ def t5_with_bias(draw: Random) -> Made:
     } | path(draw)
     chosen = config("T5Config", **setting)
     made = OutputAlone(T5Attention(chosen, True, layer_idx=0))
-    facts = of_bert(setting) | {"formula": "own"}
+    facts = of_bert(setting) | {"formula": "own", "scale": 1.0}
     facts |= {"d_model": size["d_model"], "n_heads": size["n_heads"]}
     return made, facts, setting
 

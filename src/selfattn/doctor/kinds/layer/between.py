@@ -30,6 +30,7 @@ class Inner:
 
     steps: dict[str, Any] = field(default_factory=dict)
     bias: Callable[[int, int, int], Tensor] | None = None
+    turned: bool = False  # whether queries and keys turn by their places
 
     def __bool__(self) -> bool:
         """Whether there is anything."""
@@ -38,7 +39,7 @@ class Inner:
     def with_scale(self, scale: float) -> "Inner":
         """The same, with another scale."""
         step = {"scale": lambda width: scale}
-        return Inner({**self.steps, **step}, self.bias)
+        return Inner({**self.steps, **step}, self.bias, self.turned)
 
     def of(self, formula: Formula) -> Formula:
         """The formula, with this bias if it was told none."""
@@ -60,7 +61,7 @@ def found(module: nn.Module, parts: Projections) -> Iterator[Inner]:
         inner = dict(steps)
         if both or turn:
             inner["inner"] = with_inner(both, turn)
-        yield Inner(inner, bias)
+        yield Inner(inner, bias, turn is not None)
 
 
 def with_inner(both: Any, turn: Any) -> Callable[..., tuple[Tensor, Tensor]]:

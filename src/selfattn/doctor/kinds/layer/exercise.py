@@ -51,7 +51,8 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
     )
     if facts.get("formula", "plain") == "own":
         inner = inside(thing, facts, cross, own, table)
-        if inner is None:
+        # Who told of a formula in which nothing is found has another word.
+        if inner is None or not (inner or facts.get("free")):
             return with_dropout(by_sight(thing, facts, cross), dropout)
         own = own._replace(inner=inner)
     made = of_module(
@@ -172,12 +173,15 @@ def asked_of(
 ) -> tuple[Probe, ...]:
     """The probes; where a formula is its own, in float32 alone by numbers.
 
-    A table of its own may have a type of its own.
+    A table of its own may have a type of its own. Where places count, keys
+    that are alike are not, and what a mask adds is not asked by such.
     """
     usual = probes.of_widths(d_model, d_context, cross)
     if inner is None:
         return usual
     forms = properties.of_widths(d_model, d_context, cross)
+    if inner.turned or inner.bias is not None:
+        usual = tuple(p for p in usual if p.experiment is not probes.added)
     return (
         *(p for p in usual if p.dtype == torch.float32),
         *(p for p in forms if p.dtype != torch.float32),

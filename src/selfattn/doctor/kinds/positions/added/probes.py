@@ -9,7 +9,7 @@ from selfattn.doctor.exercises.positions.batch_axis import (
 )
 from selfattn.doctor.probes import Probe
 
-ELSEWHERE = {"float64", "short table"}  # the table has a type and a length
+ELSEWHERE = {"float64"}  # the table has a type, and a length of its own
 KEPT = ("batch", "n")  # the sizes that a probe has for a reason
 
 
@@ -29,7 +29,7 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
             refused=probe.sizes.get("n", 0) > rows,
         )
         for probe in BATCH_AXIS.probes
-        if not ELSEWHERE & {*probe.needs}
+        if not ELSEWHERE & {*probe.needs} and probe.experiment is None
     ]
     return (*kept, *at_the_end(table))
 

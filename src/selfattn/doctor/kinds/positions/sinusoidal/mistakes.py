@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.exercise import mistake
-from selfattn.doctor.exercises.positions.sinusoidal import SINUSOIDAL
+from selfattn.doctor.exercises.positions import sinusoidal as tables
 
 
 def waves(angle: Tensor) -> Tensor:
@@ -115,8 +115,14 @@ def position_divided_as_a_whole_number(n, d_model):
 
 
 DEVIATIONS = (sines_alone, cosines_alone)
+# The same tables have names of their own here and in `steps`.
+OTHERWISE_NAMED = {
+    tables.exponent_doubled,
+    tables.one_speed_for_all,
+    tables.in_degrees,
+}
 MISTAKES = (
-    *SINUSOIDAL.mistakes,
+    *(x for x in tables.SINUSOIDAL.mistakes if x not in OTHERWISE_NAMED),
     exponent_and_base_exchanged,
     divided_before_it_is_halved,
     cosines_one_step_on,
