@@ -108,11 +108,21 @@ def loses_nan(
     """
     if not can_look(output) or 0 in output.shape or not k.numel():
         return False
-    if not (output[..., 0] == 0).any():  # as nearly always
+    # By numbers alone: a table of what is zero would take memory that grows.
+    column = output[..., 0]
+    if column.count_nonzero() == column.numel():  # as nearly always
         return False
-    if not (output == 0).all(dim=-1).any():
+    if not is_out_of_reach(q, k, table, scale):
         return False
-    # How far a score may be from zero: NaN, or too far, if one is spoilt.
+    return bool((output == 0).all(dim=-1).any())
+
+
+def is_out_of_reach(
+    q: Tensor, k: Tensor, table: Tensor | None, scale: float | None
+) -> bool:
+    """Whether a score may be NaN or infinite: for all that is known of how
+    far from zero the numbers are.
+    """
     reach = largest(q) * largest(k) * q.shape[-1] * max(1.0, abs(scale or 1.0))
     if table is not None and table.is_floating_point():
         most = table.detach().amax().item()

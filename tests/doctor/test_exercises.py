@@ -673,6 +673,12 @@ HOSTILE = [
         lambda q, k, v, mask=None: attention(q, k, v).to_sparse(),
         "It returns layout torch.sparse_coo, but torch.strided is asked for.",
     ),
+    (
+        lambda q, k, v, mask=None: torch.quantize_per_tensor(
+            attention(q, k, v).float(), 1.0, 0, torch.qint8
+        ),
+        "It returns dtype torch.qint8, but torch.float32 is asked for.",
+    ),
     (shrinks, "It changes q, which belongs to the caller."),
     (turns_the_mask, "It changes mask, which belongs to the caller."),
     (only_if_it_learns, "When gradients are asked for, it raises Runtime"),

@@ -14,6 +14,7 @@ from torch.testing import assert_close
 
 from hostile.test_strange_gradients import formulas
 from hostile.test_strangers import CAUSAL, MASKED, D
+from selfattn.cost import peak_bytes
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.linformer import LinformerAttention, MeanPooling
 from selfattn.efficient.longformer import (
@@ -171,6 +172,21 @@ def test_values_of_zeros_are_no_lost_nan(monkeypatch):
     assert not fused_attention(q, k, torch.zeros(2, 7, 3)).any()
     early = fused_attention(q, k[:, :3], k[:, :3], causal=True)
     assert not early[:, :4].any()
+
+
+@pytest.mark.parametrize("kernel", [fused, window])
+def test_to_look_for_a_lost_nan_takes_no_memory_that_grows(kernel):
+    """It took half as much again as the output, in half precision."""
+    beyond = set()
+    for n in (2048, 4096):
+        q, k, v = torch.zeros(3, 2, n, 64).half()
+        attend, _ = kernel(n)
+        peak = peak_bytes(lambda q=q, k=k, v=v, f=attend: f(q, k, v))
+        # Of each query, the kernel keeps a float32: what its weights sum to.
+        kept = 4 * 2 * n if kernel is fused else 0
+        beyond.add(peak - v.nbytes - kept)
+    (constant,) = beyond
+    assert 0 <= constant < 2**20
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -1,5 +1,6 @@
 """Settings keep their bounds: in Python, in a link, and in both at once."""
 
+import math
 import re
 
 import pytest
@@ -105,6 +106,7 @@ ODD = {
     "a tensor for one of a few": (MultiheadLab, {"n_heads": torch.zeros(2)}),
     "a number beyond all": (ModelsLab, {"top_p": 10**400}),
     "True for a share": (ModelsLab, {"top_p": True}),
+    "NaN for a share": (ModelsLab, {"top_p": math.nan}),
     "no points": (DotProductLab, {"q": 3}),
     "words for points": (DotProductLab, {"q": [["a", "b"]] * 3}),
     "a table of points": (DotProductLab, {"q": [[torch.zeros(2)] * 2] * 3}),

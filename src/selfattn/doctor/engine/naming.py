@@ -166,8 +166,18 @@ def alike(exercise: Exercise, values: Sequence[Seen]) -> list[Mistake]:
 
 
 def tells_something(value: Any) -> bool:
-    """Whether a value has a number in it: NaN alone has any cause."""
-    return bool(value.isfinite().any())
+    """Whether a value has a number in it: NaN alone has any cause.
+
+    One whose numbers are not at hand is told by its kind alone.
+    """
+    return at_hand(value) and bool(value.isfinite().any())
+
+
+def at_hand(value: Any) -> bool:
+    """Whether a tensor has numbers to look at, in one dense table."""
+    if value.is_meta or value.is_nested or value.is_quantized:
+        return False
+    return bool(value.layout == torch.strided)
 
 
 def size_of(value: Any) -> int:
@@ -215,9 +225,11 @@ def near(
     except Exception:
         return False
     mine: Any = one.outcome.value
-    if not isinstance(value, torch.Tensor) or value.shape != mine.shape:
+    if not (isinstance(value, torch.Tensor) and at_hand(mine)):
         return False
-    if value.dtype != mine.dtype or value.layout != mine.layout:
+    if value.shape != mine.shape or value.dtype != mine.dtype:
+        return False
+    if value.device != mine.device or value.layout != mine.layout:
         return False
     return torch.allclose(value, mine, rtol=1e-3, atol=1e-4, equal_nan=True)
 

@@ -6,6 +6,7 @@ which numbers of a shared link to refuse.
 """
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -99,9 +100,12 @@ class Number(traitlets.Float):
         """The value as a float, or a `SettingError`."""
         real = isinstance(value, int | float) and not isinstance(value, bool)
         if not (real and self.low <= value <= self.high):
+            # 10**400 is beyond a float, and NaN no number.
+            known = real and abs(value) <= sys.float_info.max
+            rule = "lie" if known else "be a number that lies"
             raise SettingError(
-                f"{self.name} must be a number that lies between {self.low} "
-                f"and {self.high}, but it is {value!r:.60}"
+                f"{self.name} must {rule} between {self.low} and "
+                f"{self.high}, but it is {value!r:.60}"
             )
         return float(value)
 
