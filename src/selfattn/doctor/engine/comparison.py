@@ -133,6 +133,13 @@ def is_finite(value: object) -> bool:
     return not isinstance(value, Tensor) or bool(value.isfinite().all())
 
 
+def at_hand(value: Tensor) -> bool:
+    """Whether a tensor has numbers to look at, in one dense table."""
+    if value.is_meta or value.is_nested or value.is_quantized:
+        return False
+    return value.layout == torch.strided
+
+
 def close(a: Tensor, b: Tensor, tolerance: float | None) -> bool:
     """Whether two tensors of one shape and type are equal up to rounding.
 

@@ -16,7 +16,11 @@ from typing import Any
 import torch
 
 from selfattn.doctor.engine.by_itself import fault, is_value, seen_alone
-from selfattn.doctor.engine.comparison import TOLERANCE, difference
+from selfattn.doctor.engine.comparison import (
+    TOLERANCE,
+    at_hand,
+    difference,
+)
 from selfattn.doctor.engine.matching import (
     Seen,
     agrees,
@@ -173,13 +177,6 @@ def tells_something(value: Any) -> bool:
     return at_hand(value) and bool(value.isfinite().any())
 
 
-def at_hand(value: Any) -> bool:
-    """Whether a tensor has numbers to look at, in one dense table."""
-    if value.is_meta or value.is_nested or value.is_quantized:
-        return False
-    return bool(value.layout == torch.strided)
-
-
 def size_of(value: Any) -> int:
     """How many numbers a value has."""
     return int(value.numel())
@@ -227,9 +224,9 @@ def near(
     mine: Any = one.outcome.value
     if not (isinstance(value, torch.Tensor) and at_hand(mine)):
         return False
-    if value.shape != mine.shape or value.dtype != mine.dtype:
+    if not at_hand(value) or value.device != mine.device:
         return False
-    if value.device != mine.device or value.layout != mine.layout:
+    if value.shape != mine.shape or value.dtype != mine.dtype:
         return False
     return torch.allclose(value, mine, rtol=1e-3, atol=1e-4, equal_nan=True)
 
