@@ -133,6 +133,23 @@ def is_finite(value: object) -> bool:
     return not isinstance(value, Tensor) or bool(value.isfinite().all())
 
 
+def tells_something(value: Tensor) -> bool:
+    """Whether a value has a number in it: NaN alone has any cause.
+
+    One whose numbers are not at hand is told by its kind alone.
+    """
+    return at_hand(value) and bool(value.isfinite().any())
+
+
+def comparable(a: object, b: object) -> bool:
+    """Whether two things are tensors at hand, of one shape, type and place."""
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        return False
+    if not (at_hand(a) and at_hand(b)):
+        return False
+    return (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device)
+
+
 def at_hand(value: Tensor) -> bool:
     """Whether a tensor has numbers to look at, in one dense table."""
     if value.is_meta or value.is_nested or value.is_quantized:

@@ -18,8 +18,9 @@ import torch
 from selfattn.doctor.engine.by_itself import fault, is_value, seen_alone
 from selfattn.doctor.engine.comparison import (
     TOLERANCE,
-    at_hand,
+    comparable,
     difference,
+    tells_something,
 )
 from selfattn.doctor.engine.matching import (
     Seen,
@@ -169,14 +170,6 @@ def alike(exercise: Exercise, values: Sequence[Seen]) -> list[Mistake]:
     ]
 
 
-def tells_something(value: Any) -> bool:
-    """Whether a value has a number in it: NaN alone has any cause.
-
-    One whose numbers are not at hand is told by its kind alone.
-    """
-    return at_hand(value) and bool(value.isfinite().any())
-
-
 def size_of(value: Any) -> int:
     """How many numbers a value has."""
     return int(value.numel())
@@ -222,11 +215,7 @@ def near(
     except Exception:
         return False
     mine: Any = one.outcome.value
-    if not (isinstance(value, torch.Tensor) and at_hand(mine)):
-        return False
-    if not at_hand(value) or value.device != mine.device:
-        return False
-    if value.shape != mine.shape or value.dtype != mine.dtype:
+    if not comparable(value, mine):
         return False
     return torch.allclose(value, mine, rtol=1e-3, atol=1e-4, equal_nan=True)
 
