@@ -81,7 +81,7 @@ def test_tables_of_positions_go_wrong_in_two_steps():
 
 def test_far_out_a_mistake_in_float32_is_nobodys_twin():
     """At position 5000 its angles were off by 4e-4, and it had no name."""
-    name = {"the two is there twice"}
+    name = {"exponent doubled"}
     assert found(two_twice, "sinusoidal", layout="pairs") == name
 
 

@@ -158,7 +158,7 @@ def test_keys_alone_may_meet_another_group():
             return k.repeat(1, 3, 1, 1), v.repeat_interleave(3, 1)
 
     report = here(Tiled(), kind="self-attention", n_heads=6, **BND)
-    assert report.mistake.name == "key heads in another order"
+    assert report.mistake.name == "groups in another order"
 
 
 class Latent(nn.Module):

@@ -1,5 +1,7 @@
 """Where the conclusions of the page on FlashAttention hold."""
 
+from functools import cache
+
 import torch
 from torch.testing import assert_close
 
@@ -112,15 +114,17 @@ def by_tiles(q, k, v, tile):
     return torch.cat(outputs)
 
 
+@cache  # the plain form is asked for once, not once for every tile
+def training(n, d, f, **options):
+    """Bytes alive at the most, there and back: the numbers do not matter."""
+    x = torch.zeros(3, n, d, requires_grad=True)
+    return peak_bytes(lambda: f(*x, **options).sum().backward())
+
+
 def test_tiles_through_autograd_are_all_kept(setting, runs):
     n, d = setting["n"], setting["d"]
     tile = n // setting["tiles_on_a_side"]
-    x = torch.zeros(3, n, d, requires_grad=True)
-
-    def training(f, **options):
-        return peak_bytes(lambda: f(*x, **options).sum().backward())
-
-    kept = training(by_tiles, tile=tile)
-    assert kept > 2 / 3 * training(naive)
-    anew = training(flash_attention, block_q=tile, block_k=tile)
+    kept = training(n, d, by_tiles, tile=tile)
+    assert kept > 2 / 3 * training(n, d, naive)
+    anew = training(n, d, flash_attention, block_q=tile, block_k=tile)
     assert anew < 0.75 * kept

@@ -11,6 +11,7 @@ from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.multihead import attention as whole
 from selfattn.doctor.exercises.multihead import split
+from selfattn.doctor.kinds.attention.own import groups_in_another_order
 from selfattn.doctor.kinds.layer.mistakes import heads, masks
 from selfattn.doctor.kinds.layer.steps import mixed
 from selfattn.doctor.patient import Facts
@@ -44,17 +45,6 @@ def projection_not_used():
     Cause: It is made, and not called: another stands in its place, or what
         it should project is taken as it is.
     Cure: q, k and v, each of its own projection.
-    Chapter: multihead
-    """
-
-
-@mistake
-def key_heads_in_another_order():
-    """Each head of queries meets the keys of another group.
-
-    Cause: The heads of keys are repeated one after the other, as `repeat`
-        does, where neighbours should share one.
-    Cure: k.repeat_interleave(group, dim=1).
     Chapter: multihead
     """
 
@@ -346,7 +336,7 @@ AXES = (
     ),
 )
 GROUPS = tuple(
-    Deviation(dict.fromkeys(steps, tiled), key_heads_in_another_order)
+    Deviation(dict.fromkeys(steps, tiled), groups_in_another_order)
     for steps in (("repeat_k", "repeat_v"), ("repeat_k",), ("repeat_v",))
 )
 EXITS = (

@@ -48,16 +48,6 @@ def pairs_in_reverse():
     """
 
 
-@mistake
-def the_two_is_there_twice():
-    """Your waves get longer twice as fast as they should.
-
-    Cause: The exponent is 4i/d: of features 0, 2, 4 … twice the number.
-    Cure: 2i/d, which is f/d for the even feature f.
-    Chapter: positions
-    """
-
-
 def exponent(f: Tensor, d: int) -> Tensor:
     """2i/d for pair i, whose first feature is f."""
     return f / d

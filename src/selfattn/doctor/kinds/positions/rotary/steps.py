@@ -143,7 +143,7 @@ NAMES = {
     "reaching": names.the_two_is_missing,
     "faster": names.faster_and_faster,
     "one speed": names.one_speed_for_all,
-    "two twice": waves.the_two_is_there_twice,
+    "two twice": names.exponent_doubled,
     "one on": waves.one_pair_on,
     "reverse": waves.pairs_in_reverse,
 }

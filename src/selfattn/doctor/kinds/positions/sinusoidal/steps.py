@@ -91,7 +91,7 @@ NAMES = {
     "reaching": names.reaching_the_base,
     "faster": names.faster_and_faster,
     "one speed": mistakes.position_divided_as_a_whole_number,
-    "two twice": waves.the_two_is_there_twice,
+    "two twice": names.exponent_doubled,
     "one on": waves.one_pair_on,
     "reverse": waves.pairs_in_reverse,
 }
