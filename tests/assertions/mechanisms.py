@@ -4,20 +4,6 @@ import pytest
 import torch
 from same import assert_same
 
-TABLES = [  # every way to broadcast to (2, 3, 7, 11)
-    (),
-    (1,),
-    (11,),
-    (7, 1),
-    (1, 11),
-    (7, 11),
-    (3, 1, 1),
-    (3, 7, 11),
-    (2, 1, 1, 11),
-    (2, 1, 7, 1),
-    (2, 3, 7, 11),
-]
-
 
 def assert_heads_broadcast(near, oracle):
     """The leading axes of q, k and v broadcast, and gradients sum back."""
