@@ -8,7 +8,7 @@ import torch
 from torch.autograd.functional import jacobian
 from torch.testing import assert_close
 
-from selfattn import attention
+from selfattn import attention, attention_weights
 from selfattn.layers import AddNorm
 
 DEAD = -14  # as a power of ten: nothing but rounding
@@ -21,12 +21,19 @@ def draw(*shape):
     return torch.randn(*shape, dtype=torch.float64)
 
 
-def test_the_path_adds_the_identity():
-    for f in (torch.tanh, lambda x: attention(x, x, x)):
-        x = draw(N, D)
-        whole = jacobian(lambda x, f=f: x + f(x), x).reshape(N * D, -1)
-        alone = jacobian(f, x).reshape(N * D, -1)
-        assert_close(whole, torch.eye(N * D).double() + alone)
+def test_weights_of_other_tokens_leave_far_more(setting, runs):
+    n, d = setting["tokens"], setting["features"]
+    torch.manual_seed(setting["seed"])
+    x = y = draw(n, d)
+    for _ in range(6):
+        W_q, W_k, W_v, W_o = draw(4, d, d) / d**0.5
+        others = draw(n, d)
+        x = attention(x @ W_q, x @ W_k, x @ W_v) @ W_o
+        weights = attention_weights(others @ W_q, others @ W_k)
+        y = weights @ y @ W_v @ W_o
+    own, by_others = ((z - z.mean(0)).norm() / z.norm() for z in (x, y))
+    assert own < 1e-13
+    assert by_others > 1e-6
 
 
 def test_a_silent_block_is_the_identity_in_pre_norm_alone():
