@@ -2,6 +2,7 @@
 
 They lie in ``book/measurements``, one JSON file a chapter, each with the
 command that made it, the hardware, the versions, the seeds and the commit.
+Runs that were added, the last ones, have a provenance of their own: `later`.
 """
 
 import json

@@ -6,11 +6,16 @@ asked for.
 """
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from selfattn.doctor import examine
+from selfattn.doctor.exercises.positions import rope as wrong
+from selfattn.doctor.kinds.positions.rotary import steps
+from selfattn.positions import rope
 
 EXPONENTIAL = "exponential"
 
@@ -111,3 +116,32 @@ def test_a_short_table_is_refused_by_a_value_error(raised, name):
     report = examine(add_positions, exercise="positions/batch_axis")
     assert (report.mistake and report.mistake.name) == name
     assert report.passed == (name is None)
+
+
+def test_clockwise_scores_know_the_distance_with_the_other_sign():
+    """They were said to come out the same."""
+    clockwise = wrong.turned_the_other_way.answer
+    one, two = (torch.randn(6).double().expand(5, 6) for _ in range(2))
+    scores = clockwise(one, 0) @ clockwise(two, 0).T
+    assert_close(clockwise(one, 100) @ clockwise(two, 100).T, scores)
+    right = rope(one) @ rope(two).T
+    assert_close(scores, right.T)
+    assert not torch.allclose(scores, right)
+
+
+def test_what_is_mirrored_changes_every_other_sign_and_may_change_lengths():
+    """It was said to change every sign, and to be a reflection."""
+    x = torch.randn(5, 6).double()
+    forms = [made for name, made in steps.FORMS if name is wrong.mirrored]
+    kept = []
+    for form in forms:
+        made = steps.turned(replace(steps.USUAL, **form), x, 0)
+        assert_close(made[0, 0::2], x[0, 0::2])
+        assert_close(made[0, 1::2], -x[0, 1::2])
+        kept.append(torch.allclose(made.norm(dim=-1), x.norm(dim=-1)))
+    assert kept == [False, True]
+    assert_close(
+        wrong.mirrored.answer(x, 0),
+        steps.turned(replace(steps.USUAL, **forms[0]), x, 0),
+    )
+    assert "every other sign" in wrong.mirrored.symptom

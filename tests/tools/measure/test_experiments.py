@@ -57,8 +57,25 @@ def test_a_measurement_says_where_it_comes_from(chapter, experiment):
     assert (
         result["command"] == f"python -m tools.measure.experiments {chapter}"
     )
-    assert re.fullmatch("[0-9a-f]{40}", result["provenance"]["commit"])
-    assert {"torch", "python", "threads"} <= result["provenance"].keys()
+    later = result.get("later", [])
+    for where in (result, *later):
+        assert re.fullmatch("[0-9a-f]{40}", where["provenance"]["commit"])
+        assert {"torch", "python", "threads"} <= where["provenance"].keys()
+    assert sum(added["runs"] for added in later) < len(result["runs"])
+
+
+def test_runs_that_were_added_say_where_they_were_made():
+    """Fifteen runs stood under a commit and a processor of earlier ones."""
+    [later] = measured("origins")["later"]
+    runs, new = measured("origins")["runs"], later["runs"]
+    experiment = experiments.load("origins")
+    added = [
+        {"seed": seed, **setting}
+        for setting in experiment.SETTINGS[-new // len(experiment.SEEDS) :]
+        for seed in experiment.SEEDS
+    ]
+    for setting, run in zip(added, runs[-new:], strict=True):
+        assert setting.items() <= run.items()
 
 
 @pytest.mark.usefixtures("unchecked")

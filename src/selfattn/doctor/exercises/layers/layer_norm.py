@@ -207,7 +207,7 @@ def divided_by_the_variance(x, gain, shift, eps):
 
 @mistake
 def no_gain(x, gain, shift, eps):
-    """Every feature has the same size.
+    """What comes out does not depend on the gain.
 
     Cause: The gain is not used.
     Cure: Multiply by it after dividing, before adding the shift.
@@ -218,7 +218,7 @@ def no_gain(x, gain, shift, eps):
 
 @mistake
 def no_shift(x, gain, shift, eps):
-    """Every feature is centred at zero.
+    """Every token comes out less the shift.
 
     Cause: The shift is not added.
     Cure: Add it last.

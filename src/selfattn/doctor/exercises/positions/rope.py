@@ -82,9 +82,9 @@ def sorted_into_halves(x, offset):
 def turned_the_other_way(x, offset):
     """It turns clockwise.
 
-    Cause: The signs of the sines are exchanged. Scores come out the same if
-        queries and keys are both turned so; but not in a model whose weights
-        know the other way.
+    Cause: The signs of the sines are exchanged. If queries and keys are both
+        turned so, the distance alone counts, but with the other sign: before
+        and behind have changed places.
     Cure: a cos - b sin, and a sin + b cos.
     """
     return turned(x, -angles(x, offset))
@@ -92,10 +92,10 @@ def turned_the_other_way(x, offset):
 
 @mistake
 def mirrored(x, offset):
-    """Position 0 should change nothing, and yours changes every sign.
+    """Position 0 should change nothing, and yours changes every other sign.
 
-    Cause: The second feature is a sin - b cos: a reflection. The product of
-        two reflected vectors still depends on the distance alone.
+    Cause: The second feature is a sin - b cos. That is no rotation: beside
+        a cos + b sin it is a reflection, beside a cos - b sin lengths change.
     Cure: a sin + b cos.
     """
     angle = angles(x, offset)

@@ -23,8 +23,8 @@ def nothing_turned(x, offset):
 def only_half_of_the_features(x, offset):
     """The second half of the features is not turned.
 
-    Cause: The angles are made for half of the width, rotary_dim = d / 2, as
-        GPT-J and GPT-NeoX do on purpose.
+    Cause: The angles are made for half of the width, rotary_dim = d / 2. Some
+        models turn a part on purpose: GPT-J and GPT-NeoX a quarter.
     Cure: All pairs turn, unless the weights were trained otherwise.
     Chapter: positions
     """
