@@ -98,6 +98,17 @@ def shifted_the_wrong_way(n_q, n_k):
 
 
 @mistake
+def shifted_by_the_difference(n_q, n_k):
+    """With more queries than keys, all of them see everything.
+
+    Cause: The queries are moved along by the difference, without its sign.
+    Cure: By n_k - n_q, which is negative here: the first queries come before
+        every key and see none.
+    """
+    return triangle(n_q, n_k, abs(n_k - n_q))
+
+
+@mistake
 def numbers_not_booleans(n_q, n_k):
     """The pattern is right, but it is made of ones and zeros.
 
@@ -159,6 +170,7 @@ CAUSAL = Exercise(
         on_its_side,
         from_the_other_side,
         shifted_the_wrong_way,
+        shifted_by_the_difference,
         numbers_not_booleans,
         whole_numbers,
         numbers_to_add,

@@ -50,6 +50,17 @@ def a_billion(keep, dtype):
 
 
 @mistake
+def a_billion_multiplied(keep, dtype):
+    """Your numbers are finite; minus infinity is asked for.
+
+    Cause: (1 - keep) * -1e9, as much code has it. It hides a key as long as
+        no score and no second mask comes near a billion.
+    Cure: torch.zeros(keep.shape, dtype=dtype).masked_fill(~keep, -torch.inf).
+    """
+    return (1 - keep.to(dtype)) * -1e9
+
+
+@mistake
 def the_lowest_number(keep, dtype):
     """Your numbers are finite; minus infinity is asked for.
 
@@ -134,6 +145,7 @@ CONVERT = Exercise(
         turned_round,
         zero_times_infinity,
         a_billion,
+        a_billion_multiplied,
         the_lowest_number,
         ones_and_zeros,
         one_where_allowed,

@@ -4,7 +4,8 @@ import math
 
 import torch
 
-from selfattn.doctor.exercise import Exercise, mistake
+from selfattn.doctor.exercise import Exercise, mistake, mistake_as
+from selfattn.doctor.exercises.multihead import split
 from selfattn.doctor.probes import Probe, in_other_order, louder
 from selfattn.dot_product import attention_weights
 from selfattn.multihead import split_heads
@@ -171,6 +172,23 @@ def softmax_over_queries(q, k, n_heads):
     return (scores / math.sqrt(d)).softmax(dim=-2)
 
 
+@mistake_as(split.cut_without_transpose)
+def cut_without_transpose(q, k, n_heads):
+    """The same of queries and keys."""
+    q, k = (split.cut_without_transpose.answer(x, n_heads) for x in (q, k))
+    return attention_weights(q, k)
+
+
+@mistake
+def keys_first(q, k, n_heads):
+    """Your tables lie on their side: a column sums to one, and no row does.
+
+    Cause: They are returned as (…, n_heads, n_k, n_q).
+    Cure: Queries first: q @ k.mT, whose rows are queries.
+    """
+    return weights_of(q, k, n_heads).mT
+
+
 SCALE = Exercise(
     "scaling/scale",
     asks="the weights of each head, (…, n_heads, n_q, n_k)",
@@ -209,5 +227,7 @@ SCALE = Exercise(
         standardised,
         lengths_taken_out,
         softmax_over_queries,
+        cut_without_transpose,
+        keys_first,
     ),
 )

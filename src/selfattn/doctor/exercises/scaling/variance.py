@@ -31,6 +31,17 @@ def one_third_only():
 
 
 @mistaken_value
+def one_third_and_divided_once():
+    """Both variances are too large.
+
+    Cause: Each product was given the variance 1/3, that of one factor; and
+        dividing by 9 was taken to divide the variance by 9.
+    Cure: 1/3 times 1/3 for each product; then the variance is divided by 81.
+    """
+    return [0, 27, 3]
+
+
+@mistaken_value
 def variances_added():
     """The variance is too large.
 
@@ -100,6 +111,7 @@ VARIANCE = prediction(
     mistakes=(
         unit_variance,
         one_third_only,
+        one_third_and_divided_once,
         variances_added,
         deviations,
         divided_once,
