@@ -1,5 +1,6 @@
 """The map in CONTRIBUTING.md is that of the tree, and of its imports."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -63,3 +64,22 @@ def test_a_newcomer_finds_the_room(word, line):
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     rows = [row for row in text.splitlines() if row.startswith("| `")]
     assert next(r for r in rows if word in r).startswith(f"| `{line}`")
+
+
+ROOMS = ("engine", "deviations", "report", "door", "whole", "command")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_the_doctor_tells_all_that_is_in_it(room):
+    """One told of a module that was gone, and of three that were not."""
+    folder = ROOT / "src" / "selfattn" / "doctor" / room
+    words = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    there = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert set(re.findall(r"`(\w+)`", words)) == there
+
+
+def test_the_tasks_import_no_more_than_is_said():
+    allowed = re.compile(r"src/selfattn/(data/|signatures\.py)")
+    for start, end in house.arrows(ROOT):
+        if start.startswith("src/selfattn/data/"):
+            assert allowed.match(end), (start, end)

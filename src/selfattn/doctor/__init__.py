@@ -38,8 +38,9 @@ stand beside this file. What is known of mistakes is in `exercises`, `kinds`
 and `museum`; `engine` finds out, `report` tells, and `self_test` asks whether
 every mistake that is known is caught.
 
-How to add an exercise. Write `exercises/<chapter>.py`; nothing else needs to
-know. Every `Exercise` in it is found under its name, "<chapter>/<name>":
+How to add an exercise. Write `exercises/<chapter>/<name>.py`; nothing else
+needs to know. Every `Exercise` in it is found under its own name,
+"<chapter>/<name>":
 
     from selfattn.doctor.exercise import Exercise, mistake
     from selfattn.doctor.probes import Probe

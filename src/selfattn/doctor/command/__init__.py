@@ -1,1 +1,6 @@
-"""The doctor's command: its arguments, the thing they name, and its lists."""
+"""The doctor's command.
+
+Its `arguments`, the thing that they name (`loading`), the things of a file
+one by one (`visiting`), its lists (`listing`), and what it weighs when it is
+installed (`weighing`).
+"""

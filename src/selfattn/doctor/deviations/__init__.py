@@ -1,7 +1,8 @@
 """Attention in steps, of which each may be done otherwise.
 
-`design` has the steps; `scores`, `hiding` and `heads` have what people do in
-their place, one axis a table: by mistake, or because they mean it. Two of
-different steps go together, so that a mistake beside a convention has its
-name, and two mistakes have theirs.
+`design` has the steps; `scores`, `hiding`, `turned` and `sight` have what
+people do in their place, one axis a table: by mistake, or because they mean
+it. Two of different steps go together, so that a mistake beside a convention
+has its name, and two mistakes have theirs. `training` asks whether a module
+drops weights when it should, which no step shows.
 """

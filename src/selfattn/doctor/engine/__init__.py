@@ -2,9 +2,12 @@
 
 `outcome` is what an answer did on a probe, and `comparison` in what it
 differs from the solution. `matching` looks for the mistake that does the
-same, `allowances` sets aside what a right answer may do otherwise,
-`shrinking` finds the smallest input, and `diagnosis` puts them together. For
-a thing of some kind, `readings` does so in every way that it may be called,
-`choice` keeps the one that makes sense, and `examination` is the door; its
-work is done in a process of its own, by `isolation`.
+same, `naming` and `likeness` for what comes near where none does, and
+`by_itself` for what needs none to be seen; `allowances` sets aside what a
+right answer may do otherwise, `shrinking` finds the smallest input, and
+`diagnosis` puts them together. For a thing of some kind, `readings` lists the
+ways in which it may be called, `visits` examines it in one, `choice` keeps
+the one that makes sense, and `promises` asks whose promise was broken.
+`examination` is the door; its work is done in a process of its own, by
+`isolation`, which `processes` ends, and in no mode of PyTorch's, by `modes`.
 """

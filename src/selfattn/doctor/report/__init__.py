@@ -1,7 +1,9 @@
 """The report: what was found of an answer, and how it reads.
 
-`record` holds what was found, `rendering` puts it into words, and `snippets`
-writes the code that shows it.
+`record` holds what was found, `rendering` puts it into words, `snippets`
+writes the code that shows it, and `chapters` says which page explains it.
+`output` writes all of that to wherever it goes, and `progress` what happens
+until then.
 """
 
 from selfattn.doctor.report import rendering
