@@ -1,13 +1,14 @@
 """A question that asks for a prediction, and its answer folded up.
 
 In a notebook a question stands in a quotation that begins with **Predict.**,
-and its answer follows: a cell with an output, and a paragraph. On the page
-both are folded, so that they are not in sight; ``predict.js`` puts a place
-for the reader's guess above them, and keeps the guess beside what came out.
+and its answer follows: a cell with an output, and a paragraph, or a paragraph
+alone. On the page it is folded, so that it is not in sight; ``predict.js`` puts a place
+for the reader's guess above it, and keeps the guess beside what came out.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -19,7 +20,9 @@ NUMBER = re.compile(
     re.IGNORECASE,
 )
 YES_OR_NO = re.compile(
-    r"^(?:is|are|does|do|did|can|will|has|have)\b(?!.* or )", re.IGNORECASE
+    r"^(?:[^?]*: )?(?:is|are|was|were|does|do|did|can|will|must|has|have)\b"
+    r"(?!.* or )",
+    re.IGNORECASE,
 )
 SKETCH = re.compile(r"\b(?:Draw|Sketch) the curve\b")
 OPTIONS = re.compile(r": ((?:[^,:?]{1,20}, )+)or ([^,:?]{1,20})\?$")
@@ -57,7 +60,7 @@ def kind_of(question: str) -> tuple[str, list[str]]:
         return "sketch", []
     if found := OPTIONS.search(question):
         return "choice", [*found[1].rstrip(", ").split(", "), found[2]]
-    sentences = re.split(r"(?<=[.?!]) (?=[A-Z])", question)
+    sentences = re.split(r"(?<=[.?!]) (?=[A-Z(])", question)
     asked = [text for text in sentences if text.endswith("?")]
     if len(asked) == 1 and YES_OR_NO.match(asked[0]):
         return "choice", ["yes", "no"]
@@ -84,14 +87,23 @@ def fold_answers(app: Sphinx, document: nodes.document, name: str) -> None:
 
 
 def answer_of(quote: nodes.block_quote) -> Iterator[nodes.Node]:
-    """Up to the first cell that shows something, and the paragraph after."""
+    """Up to the first cell that shows something, and the paragraph after.
+
+    Where no cell shows anything, as one that only asserts, up to the first
+    paragraph.
+    """
     place = quote.parent.index(quote) + 1
-    following = quote.parent.children[place:]
-    shown = [place for place, node in enumerate(following) if shows(node)]
     ends = (nodes.section, nodes.block_quote)
-    if not shown or any(
-        isinstance(node, ends) for node in following[: shown[0]]
-    ):
+    following = list(
+        takewhile(
+            lambda node: not isinstance(node, ends),
+            quote.parent.children[place:],
+        )
+    )
+    shown = [place for place, node in enumerate(following) if shows(node)]
+    if not shown:
+        kinds = [isinstance(node, nodes.paragraph) for node in following]
+        yield from following[: kinds.index(True) + 1 if any(kinds) else 0]
         return
     last = shown[0]
     while last + 1 < len(following) and shows(following[last + 1]):

@@ -27,6 +27,7 @@ SMALL = 8  # rows and columns of what can be shaded
 WIDEST = 16  # columns of a tensor that fit
 LEAST = 3  # lines of what is called a table
 LINE, LONG = 82, 96  # letters in a line of the page; and in one of small ones
+NARROW = 38  # and in one of a phone's page
 Rows = list[list[str]]
 
 
@@ -132,12 +133,28 @@ def body(rows: Rows) -> Iterator[str]:
         yield "</tr>"
 
 
+def named(rows: Rows, head: list[str]) -> list[str]:
+    """What marks a table too wide for a phone, of rows that have a name.
+
+    There the name, in words before or behind the numbers, stands above them.
+    """
+    known = numbers_in(rows)
+    every = [*rows, [f"{word} ↕" for word in head]] if head else rows
+    widths = [max(map(len, column)) + 1 for column in zip(*every, strict=True)]
+    words = [place for place in (0, -1) if not known[place]]
+    if len(known) < 3 or sum(widths) <= NARROW or not words:
+        return []
+    return ["named", "first" if words[0] == 0 else "last"]
+
+
 def table(rows: Rows, kind: str, head: list[str], said: str = "") -> str:
     """A table, within what scrolls if it is wide."""
     label = f"{len(rows)} rows of {len(rows[0])}"
     small = max(len(rows), len(rows[0])) <= SMALL and len(rows) > 1
     kinds = ["printed", kind, *(["small"] if small else [])]
-    html = [f'<table class="{" ".join(kinds)}" aria-label="{label}">']
+    kinds += named(rows, head)
+    many = f' style="--numbers:{len(rows[0]) - 1}"' if "named" in kinds else ""
+    html = [f'<table class="{" ".join(kinds)}" aria-label="{label}"{many}>']
     if said:
         html.append(f"<caption>{escape(said)}</caption>")
     if head:
@@ -171,6 +188,14 @@ def drawn(text: str) -> list[str | Markup]:
     return found
 
 
+def looks(lines: list[str]) -> list[str]:
+    """Marks of lines that go on in the next, or stand in smaller letters."""
+    in_columns = any(GAP.search(line.strip()) for line in lines)
+    longest = max(map(len, lines), default=0)
+    marks = [] if in_columns or longest <= NARROW else ["prose-lines"]
+    return [*marks, *(["long-lines"] if LINE < longest <= LONG else [])]
+
+
 def draw(app: Sphinx, document: nodes.document, name: str) -> None:
     """Put tables in the place of texts that are tables."""
     if app.builder.format != "html":
@@ -188,12 +213,11 @@ def draw(app: Sphinx, document: nodes.document, name: str) -> None:
                 new.append(text.copy())
                 new[-1] += nodes.Text(part)
                 new[-1].rawsource = part
+        for part in new or [text]:
+            if isinstance(part, nodes.literal_block):
+                part["classes"] += looks(part.astext().splitlines())
         if new:
             text.parent.replace(text, new)
-        elif (
-            LINE < max(map(len, text.astext().splitlines()), default=0) <= LONG
-        ):
-            text["classes"].append("long-lines")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -18,7 +18,6 @@ FOLDED = " (second reading)"
 LAB = re.compile(r"\blab: (.+)$")
 LISTS = ("Exercises", "Labs", "Famous bugs", "Figures")
 WHOLE = re.compile(r"^.*?(?:[.?!](?=\s|$)|$)", re.DOTALL)
-SENTENCE = re.compile(r"^.*?[.:](?=\s|$)", re.DOTALL)
 # Which list, the words of the link, those after it, the section's id.
 Found = tuple[str, str, str, str]
 
@@ -52,7 +51,16 @@ def things(document: nodes.document) -> Iterator[Found]:
             called = LAB.search(title_of(section))
             yield "Labs", "", f" ({called[1]})" if called else "", where
         elif words:
-            yield "Figures", SENTENCE.search(words + ".")[0], "", where
+            yield "Figures", called_by(words), "", where
+
+
+def called_by(words: str) -> str:
+    """What a figure shows, in short: its description's first sentence.
+
+    >>> called_by("A roofline: a rising line of bandwidth. Below it, dots.")
+    'A roofline.'
+    """
+    return re.split(r"[.:](?=\s|$)", words)[0] + "."
 
 
 def title_of(section: nodes.section) -> str:
@@ -72,7 +80,8 @@ def first_sentence(section: nodes.section) -> str:
             found = WHOLE.search(paragraph.astext())[0]
             formulas = [one.astext() for one in paragraph.findall(nodes.math)]
             if not any(formula in found for formula in formulas):
-                return ": " + re.sub(":$", " …", " ".join(found.split()))
+                words = " ".join(found.split()).replace("?.", "?")
+                return ": " + re.sub(":$", " …", words)
     return ""
 
 

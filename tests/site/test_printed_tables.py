@@ -185,3 +185,33 @@ def test_a_line_that_is_little_too_long_is_not_broken(site_url, page, name):
     page.goto(f"{site_url}book/{name}.html")
     assert page.locator(".cell_output .long-lines pre").count() > 0
     assert page.evaluate(BROKEN) == []
+
+
+def test_on_a_phone_a_rows_name_stands_above_its_numbers(site_url, new_page):
+    """Three letters of it were to be seen, in twelve lines a row."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/bench.html")
+    tables = page.locator("table.printed.named")
+    assert tables.count() > 10
+    row = tables.nth(2).locator("tbody tr").first
+    first, *numbers, name = (
+        one.bounding_box() for one in row.locator("td").all()
+    )
+    assert name["y"] + name["height"] <= first["y"] + 1
+    assert {round(one["y"]) for one in numbers} == {round(first["y"])}
+    assert name["x"] + name["width"] < 350
+    page.set_viewport_size({"width": 1280, "height": 900})
+    boxes = [one.bounding_box() for one in row.locator("td").all()]
+    assert len({round(one["y"]) for one in boxes}) == 1
+
+
+def test_on_a_phone_sentences_go_on_in_the_next_line(site_url, new_page):
+    """Of a diagnosis each line was cut off in the middle."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/intro.html")
+    told = page.locator(".cell_output .prose-lines pre")
+    assert told.count() == 2
+    wide = "(all) => all.map((e) => e.scrollWidth - e.clientWidth)"
+    assert max(told.evaluate_all(wide)) <= 1
+    page.goto(f"{site_url}book/cost.html")
+    assert page.locator(".output:not(.prose-lines) pre").count() > 5

@@ -219,7 +219,8 @@ class LabView {
   typing(name, label, typed) {
     const rule = this.rules[name];
     const input = element("input", { type: "text", "data-setting": name,
-      autocomplete: "off", autocapitalize: "off", spellcheck: "false" });
+      autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+      style: `--words: ${rule.most}` });
     input.addEventListener("input", () => {
       const words = wordsTyped(input.value, rule);
       if (words) typed(words);
