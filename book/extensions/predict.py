@@ -2,8 +2,9 @@
 
 In a notebook a question stands in a quotation that begins with **Predict.**,
 and its answer follows: a cell with an output, and a paragraph, or a paragraph
-alone. On the page it is folded, so that it is not in sight; ``predict.js`` puts a place
-for the reader's guess above it, and keeps the guess beside what came out.
+alone. On the page it is folded, so that it is not in sight; ``predict.js``
+puts a place for the reader's guess above it, and keeps the guess beside what
+came out.
 """
 
 import re
