@@ -30,7 +30,8 @@ def assert_shows(lab, **changed):
         assert error == ("–" if row.error is None else f"{row.error:.2f}")
         assert (operations == "–") == (row.operations is None)
         assert (held == "–") == (row.bytes is None)
-    told = f"{now.remain} of {len(MECHANISMS)} remain at {mine.n:,} tokens"
+    verb = "remains" if now.remain == 1 else "remain"
+    told = f"{now.remain} of {len(MECHANISMS)} {verb} at {mine.n:,} tokens"
     assert shown["caption"] == told
 
 
@@ -60,3 +61,26 @@ def test_the_tasks_and_the_rows_answer_to_the_mouse(open_lab):
     assert_shows(lab, **state)
     lab.locator("tbody tr").nth(1).hover()
     expect(lab.locator(".lab-detail")).to_contain_text("flash remains. 53.1 %")
+
+
+def test_at_the_start_nothing_is_asked(open_lab):
+    """A question, and the answer to it, stood beside a lab put back."""
+    lab = open_lab()
+    lab.get_by_role("button", name="1. nothing may change").click()
+    expect(lab.locator(".lab-insight")).to_contain_text("1 of 11 remains.")
+    expect(lab.locator(".lab-asked")).to_be_visible()
+    lab.get_by_role("button", name="Back to the start").click()
+    expect(lab.locator(".lab-asked")).to_be_hidden()
+
+
+def test_on_a_phone_why_one_drops_out_is_in_sight(open_lab):
+    """The column of bytes was cut off there, and the last one out of sight."""
+    lab = open_lab(viewport={"width": 360, "height": 740})
+    scrolls = lab.locator(".lab-scroll").first
+    assert scrolls.evaluate("(e) => e.scrollWidth - e.clientWidth") <= 1
+    for row in lab.locator("tbody tr").all():
+        cells = row.locator("th, td").all()
+        name, *numbers, why = (one.bounding_box() for one in cells)
+        assert why["x"] + why["width"] <= 340
+        assert why["y"] + why["height"] <= numbers[0]["y"] + 1
+        assert len({round(one["y"]) for one in numbers}) == 1

@@ -11,7 +11,8 @@ export function sees({ mistake }, { seen, probes }) {
     return `This probe sees “${mistake}”; of the ${probes.length} others `
       + `${others} ${others === 1 ? "does" : "do"}.`;
   return `On these sizes “${mistake}” cannot be told from the right function: `
-    + `${others} of the ${probes.length} other probes see it.`;
+    + `${others} of the ${probes.length} other probes `
+    + `${others === 1 ? "sees" : "see"} it.`;
 }
 
 export const tasks = [

@@ -83,7 +83,8 @@ function build(lab) {
     element("tbody", {}, ...rows))));
   lab.hint(() => "Point at a mechanism, or ask for more.");
   return (values, now) => {
-    write(caption, `${now.remain} of ${NAMES.length} remain at `
+    write(caption, `${now.remain} of ${NAMES.length} `
+      + `${now.remain === 1 ? "remains" : "remain"} at `
       + `${grouped(values.n)} tokens`);
     now.rows.forEach((row, i) => show(rows[i], row));
     lab.say(sees(values, now));

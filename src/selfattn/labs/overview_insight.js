@@ -22,8 +22,8 @@ export function sees({ n }, { remain, cheapest, nearest, average, rows }) {
     : `To average all values is ${average.toFixed(2)} off.`;
   const near = nearest ? ` The nearest is ${inWords(nearest)}.` : "";
   const many = `${remain} of ${rows.length}`;
-  return `${here} ${many} remain. Fewest operations: ${inWords(cheapest)}.`
-    + `${near} ${none}`;
+  return `${here} ${many} ${remain === 1 ? "remains" : "remain"}. `
+    + `Fewest operations: ${inWords(cheapest)}.${near} ${none}`;
 }
 
 const whole = { n: 8192, causal: true, error: "none", mask: false,

@@ -65,11 +65,12 @@ class LabView {
     this.changed = () => this.quiet || this.update();
     for (const name of Object.keys(this.rules))
       this.model.on(`change:${name}`, this.changed);
-    const reset = element("button", { type: "button" }, "Back to the start");
-    reset.addEventListener("click", () => this.set(startOf(this.rules)));
+    this.reset = element("button", { type: "button" }, "Back to the start");
+    this.reset.addEventListener("click", () =>
+      this.set(startOf(this.rules)));
     this.root.append(
       this.detailLine, this.complaint,
-      element("div", { class: "lab-foot" }, reset), this.spoken);
+      element("div", { class: "lab-foot" }, this.reset), this.spoken);
     this.tellInsight = addInsight(this);
     this.letters = legible(this.root, () => {
       this.update();

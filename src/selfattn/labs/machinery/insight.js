@@ -9,7 +9,8 @@ export function addInsight(lab) {
   const insight = element("p", { class: "lab-insight" });
   lab.root.querySelector(".lab-controls").after(insight);
   if (lab.tasks.length) lab.root.prepend(...taskButtons(lab));
-  return (values, result) => write(insight, lab.sees(values, result));
+  return (values, result) => write(insight,
+    lab.sees(values, result).replace(/ %/g, "\u00a0%")); // stays with it
 }
 
 // A button for each setting to try, and room for its question and its answer,
@@ -21,6 +22,10 @@ function taskButtons(lab) {
     element("summary", {}, "Answer"), told);
   const asked = element("div", { class: "lab-asked", hidden: "" },
     question, answer);
+  // At the start nothing has been asked.
+  lab.reset.addEventListener("click", () => {
+    asked.hidden = true;
+  });
   const buttons = lab.tasks.map((task) => {
     const button = element("button", { type: "button" }, task.name);
     button.addEventListener("click", () => {
