@@ -80,7 +80,7 @@ def test_on_a_phone_why_one_drops_out_is_in_sight(open_lab):
     assert scrolls.evaluate("(e) => e.scrollWidth - e.clientWidth") <= 1
     for row in lab.locator("tbody tr").all():
         cells = row.locator("th, td").all()
-        name, *numbers, why = (one.bounding_box() for one in cells)
+        _, *numbers, why = (one.bounding_box() for one in cells)
         assert why["x"] + why["width"] <= 340
         assert why["y"] + why["height"] <= numbers[0]["y"] + 1
         assert len({round(one["y"]) for one in numbers}) == 1
