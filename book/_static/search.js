@@ -9,15 +9,17 @@
     [/[-−]\s?(?:inf(?:inity)?\b|∞)/g, " minus infinity "],
     [/√|\bsqrt\b/g, " root "],
     [/\bgqa\b/g, " gqa grouped "],
-    [/\bflashattention\b/g, " flash attention "],
+    [/\b(flash|flex)attention\b/g, " $1 attention "],
     [/dₖ/g, "d_k"],
     [/^(?:get|download)\b/g, " install "],
     [/\bposition(?:al)? (?:en|em)[cb]\w+/g, " telling things position "],
     [/\bonline softmax\b/g, " flash attention softmax "],
+    [/\bscaled dot.product(?: attention)?\b/g, " query key value "],
   ];
   // Where a thing is asked, repeated or argued about is not where it is told.
   const ASIDE = new RegExp("^(predict|fix|build|summary|exercises|try it"
-    + "|what it costs|where it fails|on paper)\\b", "i");
+    + "|what it costs|where it fails|on paper|further reading|other names)\\b",
+    "i");
   const LAST = new RegExp("/(claims|claim-tests|bibliography|bench|notation"
     + "|whereabouts|intro|api|changelog)\\.html|-second-reading$");
 
@@ -27,11 +29,13 @@
     + "up use used using vs what when where which who why will with you your"
     ).split(" "));
 
-  // A plural is found by its singular, "masked" by "mask", "debugging" by
-  // "debug".
+  // A plural is found by its singular, "queries" by "query", "masked" by
+  // "mask", "debugging" by "debug".
+  const singular = (word) => word.length > 3
+    ? word.replace(/ies$/, "ys").replace(/(?<=[^s])s$/, "") : word;
   const stem = (word) => word.length > 4
-    ? word.replace(/([bgmnprt])\1(?=ing$)/, "$1")
-      .replace(/(?<=[^s])s$/, "").replace(/(?<=[^e])ed$|ing$/, "") : word;
+    ? singular(word.replace(/([bgmnprt])\1(?=ing$)/, "$1"))
+      .replace(/(?<=[^e])ed$|ing$/, "") : singular(word);
 
   function wordsOf(text) {
     const plain = SAME.reduce((changed, [from, to]) =>
@@ -79,6 +83,10 @@
   const explains = ({ explained }, words) => explained.some((term) =>
     2 * words.length >= term.size && words.every((word) => term.has(word)));
 
+  // All of several words are its title: that is what it is about.
+  const called = ({ title, titleWords }, words) => words.length > 1
+    && !ASIDE.test(title) && words.every((word) => titleWords.has(word));
+
   const contents = (query) => {
     const said = [...new Set(wordsOf(query))];
     const asked = said.filter((word) => !ASKING.has(word));
@@ -93,6 +101,7 @@
       const worths = words.map((word, i) => worth(section, word, rare[i]));
       const score = worths.reduce((sum, x) => sum + x, 0)
         + 5 * worths.every(Boolean) + 9 * explains(section, words)
+        + 4 * called(section, words)
         - 7 * ASIDE.test(section.title)
         - 8 * LAST.test(`/${section.address}`)
         - 0.01 * section.place; // what comes first is told first

@@ -34,6 +34,11 @@ EXPLAINED = {
     "position embeddings": "positions.html#telling-attention",
     "online softmax": "efficient/flash.html#",
     "encodings": "positions.html#",
+    "query key value": "dot_product.html#queries-keys-and-values",
+    "scaled dot product attention": "dot_product.html#queries-keys",
+    "flex attention": "masks.html#two-meanings-of-true",
+    "GPT": "models.html#the-same-blocks",
+    "why divide by sqrt d": "scaling.html#",
 }
 
 
