@@ -83,9 +83,10 @@
   const explains = ({ explained }, words) => explained.some((term) =>
     2 * words.length >= term.size && words.every((word) => term.has(word)));
 
-  // All of several words are its title: that is what it is about.
+  // Several words that are nearly all of a title: that is what it is about.
   const called = ({ title, titleWords }, words) => words.length > 1
-    && !ASIDE.test(title) && words.every((word) => titleWords.has(word));
+    && titleWords.size <= words.length + 4 && !ASIDE.test(title)
+    && words.every((word) => titleWords.has(word));
 
   const contents = (query) => {
     const said = [...new Set(wordsOf(query))];
