@@ -132,3 +132,14 @@ def test_the_still_picture_has_a_bar_for_each_letter():
     (own,) = ax.lines
     assert torch.tensor(own.get_ydata().tolist()).sum() == pytest.approx(1)
     assert "4 are left" in lab.describe()
+
+
+def test_a_low_temperature_is_near_greedy_and_not_greedy():
+    """The lab's answer said that a low temperature comes to the same as one
+    letter kept. After "the cat ", at its lowest, one letter in twelve is
+    another.
+    """
+    lowest = ModelsLab(start="the cat ", temperature=0.1).seen()
+    assert 0.05 < sorted(lowest.chances)[-2] < 0.1
+    for one in ({"top_k": 1}, {"top_p": 0.05}):
+        assert ModelsLab(start="the cat ", **one).seen().perplexity == 1

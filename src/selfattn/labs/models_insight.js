@@ -41,5 +41,5 @@ export const tasks = [
     ask: "Which settings make sampling greedy?",
     answer: (values, now) =>
       `Top-k 1, whatever the rest: ${chancesOf(now)} is all there is. `
-      + "A small p, or a low temperature, comes to the same." },
+      + "A small p comes to the same, a low temperature near it." },
 ];
