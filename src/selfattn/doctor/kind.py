@@ -39,7 +39,7 @@ DTYPES = Fact("the number types that it promises, such as float32; no others")
 TYPES = ("float64", "float32", "bfloat16", "float16")
 # Who takes a mask takes one of rows, or says otherwise by its axes.
 IMPLIED = {"rows": "mask", "texts": "mask"}
-IMPLIED_BY_ALL = ("batches",)
+IMPLIED_BY_ALL = ("batches", "strides")
 COMMON = {"takes": TAKES, "dtypes": DTYPES}  # facts of every kind
 
 

@@ -49,7 +49,11 @@ def found(*needs, sort="raises"):
         ([found("float16"), found("bfloat16")], (), {}, 3),
         ([found("width"), found("width", "single")], (), {}, 3),
         ([found("float16")], ("float16",), {}, 1),
-        ([found("float16")], (), {"layout": "any"}, 1),
+        # A number type is promised by its name, whatever else is told.
+        ([found("float16")], (), {"layout": "any"}, 3),
+        ([found("float64"), found("odd")], (), {"layout": "any"}, 3),
+        ([found("float16")], ("float16",), {"layout": "any"}, 1),
+        ([found("float16"), found()], (), {"layout": "any"}, 1),
         ([found("float16"), found()], (), {}, 1),
         ([found("width"), found("single")], (), {}, 1),
         ([found(sort="value")], (), {}, 3),  # a formula of its own, perhaps
@@ -132,14 +136,52 @@ def test_a_mask_that_was_told_and_always_raises_is_a_fault():
     assert "masks are for later" in str(report)
 
 
-def test_a_type_that_was_not_promised_is_not_asked():
-    def with_a_billion(q, k, v, mask=None):
-        table = q @ k.mT / q.shape[-1] ** 0.5
-        if mask is not None:
-            table = table.masked_fill(~mask, -1e9)
-        return table.softmax(dim=-1) @ v
+def with_a_billion(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    return scores.softmax(dim=-1) @ v
 
-    told = {"layout": "any", "mask": "keep", "empty_row": "average"}
+
+TOLD = {"layout": "any", "mask": "keep", "empty_row": "average"}
+
+
+def test_a_type_that_was_not_promised_is_not_asked():
     types = ("float64", "float32")
-    assert here(with_a_billion, dtypes=types, **told).passed
-    assert not here(with_a_billion, **told).passed
+    assert here(with_a_billion, dtypes=types, **TOLD).passed
+
+
+def test_who_told_all_but_the_types_is_asked_after_them():
+    """A fill of -1e9, sound in float32, was ill: float16 cannot hold it.
+
+    Its owner had told layout, mask and empty row, and not said a word of
+    half precision.
+    """
+    report = here(with_a_billion, **TOLD)
+    assert report.mistake.name == "a billion in float16"
+    assert report.exit_code == 3
+    assert "name it in takes=[…] or dtypes=[…]" in report.different
+    promised = here(with_a_billion, dtypes=["float32", "float16"], **TOLD)
+    assert (promised.different, promised.exit_code) == ("", 1)
+
+
+def with_angles_in_float32(x, offset=0):
+    n, d = x.shape[-2:]
+    rates = 10000.0 ** (-torch.arange(0, d, 2).float() / d)
+    angles = (offset + torch.arange(n)).float()[:, None] * rates
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., 0::2], x[..., 1::2]
+    turned = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1)
+    return turned.flatten(-2)
+
+
+def test_angles_in_float32_are_no_fault_of_one_who_promised_no_float64():
+    """Every model computes them so; told its layout, it was called ill."""
+    rotated = functools.partial(examine, kind="rope", time_limit=None)
+    report = rotated(with_angles_in_float32, layout="BHND")
+    assert report.mistake.name == "angles in float32"
+    assert report.exit_code == 3 and "float64" in report.different
+    report = rotated(with_angles_in_float32, dtypes=["float64"])
+    assert report.exit_code == 1
+    types = ["float32", "bfloat16"]
+    assert rotated(with_angles_in_float32, dtypes=types).passed

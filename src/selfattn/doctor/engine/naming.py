@@ -283,22 +283,30 @@ def alike_in_kind(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
     if any(s == "gradient" and "flows" not in w for s, w in mine.values()):
         return None  # another gradient may have any cause
     values = [plain(one) for one in seen if is_value(one)]
-    best, most = None, 0
+    failing = [one for one in seen if one.probe in mine]
+    best, most = None, (len(mine) - 1) // 2
     for known in (*exercise.mistakes, *exercise.deviations):
         if "modifies" in sorts and not does(exercise, known, values):
             continue  # it changes the same input into something else
-        its = kinds_of_fault(
-            exercise,
-            [
-                s._replace(outcome=observe_known(exercise, known, s.probe))
-                for s in seen
-            ],
-        )
+        # Few do the same where it fails: the others are asked no further.
+        its = kinds_of_fault(exercise, done_by(exercise, known, failing))
         same = sum(its.get(probe) == fault for probe, fault in mine.items())
-        others = {sort for sort, _ in its.values()} - sorts
-        if not others and same > most:
+        if same <= most:
+            continue
+        its = kinds_of_fault(exercise, done_by(exercise, known, seen))
+        if not {sort for sort, _ in its.values()} - sorts:
             best, most = known, same
-    return best if 2 * most >= len(mine) else None
+    return best
+
+
+def done_by(
+    exercise: Exercise, known: Mistake, seen: Sequence[Seen]
+) -> list[Seen]:
+    """What a mistake does on the same probes."""
+    return [
+        one._replace(outcome=observe_known(exercise, known, one.probe))
+        for one in seen
+    ]
 
 
 def rounded(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:

@@ -1,11 +1,12 @@
 """Whose promise a patient broke: his own, or one that nobody made.
 
 Who tells nothing has promised what can be read off him, and no more: that
-half precision will do, say, or that the scale is the usual one, is assumed.
-What breaks an assumed promise alone is different from the usual, which may be
-meant. Who tells something of his patient is held to all that is usual and
-that he did not except; but not to what nobody could have asked him for, nor
-to what depends on a fact that he left open.
+the scale is the usual one, say, is assumed. What breaks an assumed promise
+alone is different from the usual, which may be meant. Who tells something of
+his patient is held to all that is usual and that he did not except; but not
+to what nobody could have asked him for, nor to what depends on a fact that
+he left open. And a number type is promised by its name alone, whatever else
+is told: nearly all code runs in one or two of the four.
 """
 
 from selfattn.doctor.exercise import Mistake
@@ -64,10 +65,14 @@ def left_open(report: Report, kind: Kind, said: Facts) -> str:
     """Which usual thing it is not, where what was told leaves that open.
 
     Without a flag nobody could ask it to be causal, and it is built to be or
-    not; of whose axes nothing is said, other axes are not promised; and sizes
-    that hardly anybody asks for are promised by name alone.
+    not; of whose axes nothing is said, other axes are not promised; and
+    number types, and sizes that hardly anybody asks for, are promised by
+    name alone.
     """
     mistake = report.mistake
+    types = TYPES - set(report.promised)
+    if unpromised := promised_by_nobody(report, types):
+        return unpromised
     if mistake is not None:
         if report.facts.get("formula", said.get("formula")) == "own":
             meant = kind.meant.get(mistake.name, OF_A_FORMULA)
@@ -76,7 +81,7 @@ def left_open(report: Report, kind: Kind, said: Facts) -> str:
         flag = BY_FLAG.get(mistake.name, "")
         open_ = flag in report.lacking and flag not in said
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
-    free = set() if said.get("takes") is not None else set(EDGES)
+    free = types | (set() if said.get("takes") is not None else EDGES)
     if "layout" in kind.facts and "layout" not in said:
         free |= AXES
     free -= set(report.promised)

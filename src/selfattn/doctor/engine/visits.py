@@ -2,7 +2,7 @@
 
 import functools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from selfattn.doctor.engine.choice import likelihood
@@ -11,6 +11,7 @@ from selfattn.doctor.engine.diagnosis import (
     judge,
 )
 from selfattn.doctor.engine.isolation import RefusedError, Watch
+from selfattn.doctor.engine.matching import Seen
 from selfattn.doctor.engine.outcome import OwnTroubleError
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import IMPLIED, Kind, Reading, UnclearError
@@ -83,7 +84,28 @@ class Visit(NamedTuple):
         report = as_read(
             case.report, self.thing, kind, exercise, said, reading
         )
-        return case._replace(report=report.with_(promised=required))
+        promised = *required, *sole_form(case.seen), *by_axes(facts)
+        return case._replace(report=report.with_(promised=promised))
+
+
+def sole_form(seen: Sequence[Seen]) -> set[str]:
+    """What each probe needs that was asked of it and that it did not refuse.
+
+    As it can be called in no other way, such as without heads, it is no
+    assumption that it is right in this one.
+    """
+    if not seen:
+        return set()
+    return set.intersection(*({*one.probe.needs} for one in seen))
+
+
+def by_axes(facts: Facts) -> set[str]:
+    """What a layout promises: where one letter is for heads, there are some.
+
+    >>> by_axes({"layout": "BHND"}), by_axes({"layout": "any"})
+    ({'heads'}, set())
+    """
+    return {"heads"} if "H" in str(facts.get("layout")) else set()
 
 
 def known_best(

@@ -17,7 +17,7 @@ from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kinds.blocks import joining
 from selfattn.doctor.kinds.blocks.joining import Plan
 from selfattn.doctor.kinds.blocks.parallel import SIDE_BY_SIDE
-from selfattn.doctor.kinds.blocks.probes import TYPES
+from selfattn.doctor.kinds.blocks.probes import OPTIONAL
 from selfattn.doctor.probes import Probe
 
 
@@ -91,7 +91,7 @@ def of_parts(
             replace(known, answer=partial(known.answer, parts))
             for known in mistakes
         ),
-        optional={"mask": mask, **TYPES},
+        optional={"mask": mask, **OPTIONAL},
         deviations=singles(known, answer),
         second=lambda: pairs(known, answer),
     )

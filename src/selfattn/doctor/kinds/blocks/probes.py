@@ -1,17 +1,12 @@
 """What the inputs of blocks share: a mask, loud tokens, other types."""
 
-import copy
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from selfattn.doctor.patient import Patient
-from selfattn.doctor.probes import Inputs, Probe, Sizes, louder
+from selfattn.doctor.deviations.number_types import TYPES
+from selfattn.doctor.probes import Probe, Sizes, louder
 
-TYPES = {"float64": "float64", "bfloat16": "bfloat16"}
+OPTIONAL = {"strides": "tokens in another order of memory", **TYPES}
 
 
 def round_the_end(n: int, n_k: int) -> Tensor:
@@ -33,29 +28,3 @@ def of_loud_tokens(inputs: dict[str, str], sizes: Sizes) -> Probe:
         change=louder("x", times=30.0),
         tolerance=0.05,
     )
-
-
-def type_kept(answer: Any, inputs: Inputs) -> Tensor:
-    """A zero of the type in which a block of the input's type answers."""
-    x: Tensor = inputs["x"]
-    if not isinstance(answer, Patient):
-        return x.new_zeros(1)
-    if not isinstance(answer.thing, nn.Module):
-        return x.new_zeros(1)
-    other = replace(answer, thing=copy.deepcopy(answer.thing).to(x.dtype))
-    with torch.no_grad():
-        output: Any = other(*inputs.values())
-    return output.new_zeros(1)
-
-
-def of_types(inputs: dict[str, str], sizes: Sizes) -> Iterator[Probe]:
-    """Whether a block in another type answers in that type."""
-    for name in TYPES:
-        yield Probe(
-            f"in {name} it answers in {name}",
-            inputs,
-            sizes,
-            dtype=getattr(torch, name),
-            needs=(name,),
-            experiment=type_kept,
-        )

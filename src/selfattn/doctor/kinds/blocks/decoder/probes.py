@@ -2,11 +2,8 @@
 
 from torch import Tensor
 
-from selfattn.doctor.kinds.blocks.probes import (
-    of_loud_tokens,
-    of_types,
-    round_the_end,
-)
+from selfattn.doctor.deviations.number_types import of_types
+from selfattn.doctor.kinds.blocks.probes import of_loud_tokens, round_the_end
 from selfattn.doctor.probes import Probe, Sizes, in_other_order
 
 
@@ -37,6 +34,7 @@ def of_width(d_model: int) -> tuple[Probe, ...]:
             both,
             sizes,
             change=in_other_order,
+            needs=("strides",),
         ),
         Probe(
             "of the context it sees what the mask allows",

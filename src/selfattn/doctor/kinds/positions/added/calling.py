@@ -18,6 +18,9 @@ FACTS = {
         "the axes of x",
         {"BND": "batch, tokens, features", "NBD": "tokens first"},
     ),
+    "dropout": Fact(
+        "the share of what it drops in training", saying=sayings.SHARE
+    ),
 }
 
 
@@ -34,15 +37,23 @@ def read(thing: Any, told: Facts) -> Reading:
     Raises:
         UnclearError: if there is none, or more than one.
     """
+    dropped = share_of(thing)
     if told.get("table") is not None:
-        return Reading()
+        return Reading(dropped)
     tables = [x.detach() for x in held_by(thing) if x.squeeze().ndim == 2]
     if len(tables) != 1:
         raise UnclearError(
             f"I find {len(tables)} tables in it. Say table=…, the one that "
             "it adds, (rows, d)."
         )
-    return Reading({"table": tables[0].squeeze()})
+    return Reading({"table": tables[0].squeeze(), **dropped})
+
+
+def share_of(thing: Any) -> dict[str, float]:
+    """What it drops in training: who holds a dropout promises to use it."""
+    parts = thing.modules() if isinstance(thing, nn.Module) else ()
+    shares = [part.p for part in parts if isinstance(part, nn.Dropout)]
+    return {"dropout": max(shares)} if any(shares) else {}
 
 
 def held_by(thing: Any) -> list[Tensor]:

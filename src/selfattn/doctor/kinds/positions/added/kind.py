@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from torch import Tensor
 
+from selfattn.doctor.deviations.number_types import TYPES
+from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises.positions.batch_axis import (
     BATCH_AXIS,
@@ -19,6 +22,7 @@ from selfattn.doctor.kinds.positions.added.calling import (
 )
 from selfattn.doctor.kinds.positions.added.mistakes import MISTAKES
 from selfattn.doctor.kinds.positions.added.probes import of_table
+from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
 TYPICAL = numbers(7, 11, seed=5)  # when there is no patient, as in tests
@@ -35,13 +39,20 @@ def for_table(table: Tensor) -> Exercise:
             replace(known, answer=partial(known.answer, table=table))
             for known in MISTAKES
         ),
+        optional=TYPES,
     )
+
+
+def of(thing: Any, facts: Facts) -> Exercise:
+    """The exercise of adding its table, and of dropping in training."""
+    made = for_table(facts.get("table", TYPICAL))
+    return with_dropout(made, facts.get("dropout"))
 
 
 KIND = Kind(
     "positions",
     does="of tokens, the same with a row of its table added to each",
-    exercise=lambda thing, facts: for_table(facts.get("table", TYPICAL)),
+    exercise=of,
     facts=FACTS,
     read=read,
     prepare=prepare,

@@ -1,9 +1,10 @@
-"""The probes of the exercise, as wide as a table, and two on its end."""
+"""The probes of the exercise, as wide as a table, and more on the table."""
 
 from dataclasses import replace
 
 from torch import Tensor
 
+from selfattn.doctor.deviations.number_types import of_types
 from selfattn.doctor.exercises.positions.batch_axis import (
     BATCH_AXIS,
 )
@@ -14,7 +15,7 @@ KEPT = ("batch", "n")  # the sizes that a probe has for a reason
 
 
 def of_table(table: Tensor) -> tuple[Probe, ...]:
-    """The probes of the exercise, as wide as a table, and two on its end."""
+    """The same, two on the table's end, and some on the types around it."""
     rows, d = table.shape
     sizes = {"d": d, "n": min(5, rows - 1)}
     kept = [
@@ -31,7 +32,8 @@ def of_table(table: Tensor) -> tuple[Probe, ...]:
         for probe in BATCH_AXIS.probes
         if not ELSEWHERE & {*probe.needs} and probe.experiment is None
     ]
-    return (*kept, *at_the_end(table))
+    typed = of_types({"x": "batch n d"}, sizes, ("d",))
+    return (*kept, *at_the_end(table), *typed)
 
 
 def at_the_end(table: Tensor) -> tuple[Probe, Probe]:

@@ -1,10 +1,14 @@
-"""The probes of the kind `rope`: those of the exercise, and one more."""
+"""The probes of the kind `rope`: those of the exercise, and some more."""
 
 import dataclasses
 import functools
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from selfattn.doctor.exercises.positions.rope import EVEN, ROPE, in_pairs
-from selfattn.doctor.probes import Probe
+from selfattn.doctor.probes import Inputs, Probe
 
 
 def needed(probe: Probe) -> tuple[str, ...]:
@@ -40,9 +44,27 @@ WHOLE = Probe(
     EVEN,
     change=in_pairs,
 )
+
+
+def form(answer: Any, inputs: Inputs) -> Tensor:
+    """A zero of the type that comes out."""
+    output: Any = answer(*inputs.values())
+    return output.new_zeros(1)
+
+
+# A table that is kept has a type of its own, which what is turned may get.
+TYPED = tuple(
+    dataclasses.replace(
+        WHOLE,
+        claim=f"with heads, too, {str(dtype)[6:]} stays {str(dtype)[6:]}",
+        dtype=dtype,
+        experiment=form,
+    )
+    for dtype in (torch.float64, torch.bfloat16)
+)
 PROBES = tuple(
     dataclasses.replace(probe, needs=needed(probe))
-    for probe in (*ROPE.probes, WHOLE)
+    for probe in (*ROPE.probes, WHOLE, *TYPED)
 )
 
 
