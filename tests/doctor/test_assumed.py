@@ -174,3 +174,58 @@ def test_a_table_of_rotations_that_changes_the_type_is_asked_after():
     assert report.exit_code == 3
     assert "bfloat16 stays bfloat16" in report.different
     assert here(TurnedInItsType(), kind="rope", layout="BHND").passed
+
+
+class Attention(nn.Module):
+    """Causal attention of two heads, as small models have it."""
+
+    def __init__(self, wrong=""):
+        super().__init__()
+        self.c_attn, self.c_proj = nn.Linear(6, 18), nn.Linear(6, 6)
+        self.num_heads, self.wrong = 2, wrong
+
+    def forward(self, x):
+        q, k, v = (
+            t.unflatten(-1, (2, 3)).transpose(1, 2)
+            for t in self.c_attn(x).chunk(3, dim=-1)
+        )
+        v = k if self.wrong == "keys are the values" else v
+        scores = q @ k.mT / (1 if self.wrong == "no scale" else 3**0.5)
+        past = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+        weights = scores.masked_fill(~past, -torch.inf).softmax(dim=-1)
+        return self.c_proj((weights @ v).transpose(1, 2).flatten(-2))
+
+
+class Decoder(nn.Module):
+    """A block with that attention."""
+
+    def __init__(self, wrong=""):
+        super().__init__()
+        self.ln_1, self.ln_2 = nn.LayerNorm(6), nn.LayerNorm(6)
+        self.attn = Attention(wrong)
+        self.mlp = nn.Sequential(nn.Linear(6, 9), nn.GELU(), nn.Linear(9, 6))
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+@pytest.mark.parametrize("told", [{}, {"order": "pre"}])
+def test_the_attention_in_a_block_is_asked_alone(told):
+    """A block was healthy, and its attention lacked the scale.
+
+    It joins its parts as it should, and what these compute is their own.
+    """
+    torch.manual_seed(0)
+    block = functools.partial(here, kind="encoder-block", **told)
+    assert block(Decoder()).passed
+    report = block(Decoder("no scale"))
+    assert report.mistake.name == "no scale"
+    assert report.exit_code == 3 and "inside=False" in report.different
+    assert report.inside == {"attn": "different from the usual: no scale"}
+    assert block(Decoder("no scale"), inside=False).passed
+    assert block(Decoder("no scale"), scale=1.0).passed
+    assert block(Decoder(), scale=1.0).exit_code == 1
+    report = block(Decoder("keys are the values"))
+    assert report.mistake.name == "keys are the values"
+    assert report.exit_code == 1

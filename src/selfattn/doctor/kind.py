@@ -9,6 +9,7 @@ from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.patient import Facts, directly
 from selfattn.doctor.sayings import Saying, types_in
 
+Inner = Mapping[str, tuple[Any, str, Facts]]
 Examples = Mapping[str, tuple[Any, Mapping[str, Any]]]
 
 
@@ -149,6 +150,9 @@ class Kind:
             said of it, by labels; None is enough for a thing on which the
             exercise does not depend.
         meant: of mistakes that some make on purpose, the fact that says so.
+        within: from a healthy thing and facts that were told, parts of which
+            it matters what they compute, by their names, each with its kind
+            and the facts that are known of it.
         whole: of a whole model, which is held to no reference: from thing,
             facts and a watch, the report.
     """
@@ -164,6 +168,7 @@ class Kind:
     fallback: Callable[[Any, Facts, Reading], Reading | None] = no_less
     examples: Callable[[], Examples] = needless
     meant: Mapping[str, str] = field(default_factory=dict)
+    within: Callable[[Any, Facts], Inner] | None = None
     whole: Callable[..., Any] | None = None
 
     def check(self, told: Facts) -> Facts:

@@ -15,6 +15,7 @@ from selfattn.doctor.engine.isolation import (
 from selfattn.doctor.engine.modes import no_modes
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
+from selfattn.doctor.engine.within import looked_into
 from selfattn.doctor.exercise import Exercise, check_docstrings
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind
@@ -136,7 +137,8 @@ def examine_made(
             words = f"Nothing can be said: {missing}."
             return nothing_found.with_(trouble=words)
         with no_modes():
-            return examine_here(thing, kind, facts, watch)
+            found = examine_here(thing, kind, facts, watch)
+            return looked_into(found, thing, kind, facts)
 
     nothing_found = Report(kind.name, 0, patient=name)
     if time_limit is not None and can_fork():

@@ -7,13 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.engine.choice import decide
-from selfattn.doctor.engine.readings import named_at_last
-from selfattn.doctor.engine.visits import Visit, read
-from selfattn.doctor.engine.visits import looked_at as read_first
+from selfattn.doctor.engine.within import alone
 from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.kinds import find_kind
-from selfattn.doctor.patient import unseen
 from selfattn.doctor.whole.calling import Whole, some_ids, tensors
 from selfattn.doctor.whole.seeing import N, moved, said
 
@@ -156,22 +151,11 @@ def heard(seen: Tensor, kind: str) -> Verdict:
 
 def examined(part: nn.Module) -> Verdict | None:
     """What the doctor says of a part alone; None if it finds no name."""
-    kind = find_kind("self-attention")
     said = {"layout": "BND", "dtypes": ["float32"]}
-    try:
-        seen = kind.read(part, said)
-        prepared = kind.prepare(part, {**seen.facts, **said})
-        visit = Visit(part, prepared, kind, said, unseen)
-        cases = [*read(visit, read_first(visit, seen))]
-        cases = named_at_last(cases, lambda: False)
-    except Exception:
-        return None  # it is called otherwise, which is no fault
-    mistake = decide(cases, kind).report.mistake
-    if mistake is None:
+    found = alone(part, "self-attention", said)
+    if found is None:
         return None
-    if mistake.name in kind.meant:
-        return Verdict(f"different from the usual: {mistake.name}")
-    return Verdict(f"ill: {mistake.name}", mistake)
+    return Verdict(found.words, None if found.meant else found.mistake)
 
 
 def of_layers(whole: Whole, fresh: nn.Module) -> dict[str, Verdict]:
@@ -182,12 +166,12 @@ def of_layers(whole: Whole, fresh: nn.Module) -> dict[str, Verdict]:
     """
     found: dict[str, Verdict] = {}
     known: set[type] = set()
-    alone = attentions(fresh)
+    apart = attentions(fresh)
     for name, part in attentions(whole.model).items():
         at = played(whole, part)
         found[name] = looked_at(whole, at)
         well = found[name].words.startswith("healthy")
         if well and at and at.lone and type(part) not in known:
             known.add(type(part))
-            found[name] = examined(alone[name]) or found[name]
+            found[name] = examined(apart[name]) or found[name]
     return found

@@ -52,6 +52,13 @@ FACTS = {
         "what a mask says",
         MEANINGS,
     ),
+    "scale": Fact(
+        "what multiplies the scores of its attention", saying=sayings.NUMBER
+    ),
+    "inside": Fact(
+        "whether to look at the attention inside: if all else is well",
+        saying=sayings.FLAG,
+    ),
 }
 
 
@@ -97,6 +104,12 @@ def read(thing: Any, mask_names: Sequence[str]) -> Reading:
         seen["mask"] = "keep"
     lacks = {} if names else {"mask": "it takes none"}
     return Reading(seen, lacks=lacks)
+
+
+def of_attention(facts: Facts) -> Facts:
+    """What is known of the attention of a block of which this is known."""
+    told = {"layout": facts.get("layout", "BND"), "scale": facts.get("scale")}
+    return {name: fact for name, fact in told.items() if fact is not None}
 
 
 def as_wanted(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
-from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
 from selfattn.doctor.kinds.blocks import calling, parts
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
 from selfattn.doctor.kinds.blocks.recording import recorded
@@ -100,6 +100,17 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
         norms.pre,
         d_model,
     )
+
+
+def within(block: nn.Module, facts: Facts) -> Inner:
+    """Its two attentions, and what each is."""
+    d_model = parts.width(parts.norms(block, facts, 3).each[0])
+    names = names_of(block, facts, adapt(block, facts), d_model)
+    kinds = "self-attention", "cross-attention"
+    return {
+        name: (parts.part(block, name), kind, calling.of_attention(facts))
+        for name, kind in zip(names, kinds, strict=True)
+    }
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

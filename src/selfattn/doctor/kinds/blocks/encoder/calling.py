@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
-from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
 from selfattn.doctor.kinds.blocks import calling, flat, parts
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
 from selfattn.doctor.kinds.mask_meanings import as_meant
@@ -67,6 +67,15 @@ def attention_of(block: nn.Module, facts: Facts, d_model: int) -> Any:
             "v, out), if its maps lie in the block."
         )
     return lying
+
+
+def within(block: nn.Module, facts: Facts) -> Inner:
+    """Its attention, if it is a part of it, and what that is."""
+    name = facts.get("attention")
+    found = {name: parts.part(block, name)} if name else None
+    found = found or parts.attentions(block)
+    told = calling.of_attention(facts)
+    return {n: (x, "self-attention", told) for n, x in found.items()}
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

@@ -7,6 +7,7 @@ from selfattn.doctor.kinds.blocks.encoder.calling import (
     adapt,
     parts_of,
     read,
+    within,
 )
 from selfattn.doctor.kinds.blocks.encoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.blocks.encoder.probes import of_width
@@ -24,5 +25,6 @@ KIND = kind_of_block(
     facts=FACTS,
     read=read,
     adapt=adapt,
+    within=within,
     healthy=lambda: nn.TransformerEncoderLayer(6, 2, 11, batch_first=True),
 )
