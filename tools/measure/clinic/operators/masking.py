@@ -29,6 +29,22 @@ def is_fill(node: ast.AST) -> bool:
     return call(node, "masked_fill") and len(options(node)) == 2
 
 
+def is_low(node: ast.AST) -> bool:
+    """Whether what it fills in is so low that softmax makes nothing of it."""
+    return is_fill(node) and bool(re.search(LOW, text(options(node)[1])))
+
+
+def is_bias(node: ast.AST) -> bool:
+    """Whether it fills what is added to scores, and not the scores."""
+    return says(operand(node), "bias|zeros|mask")
+
+
+def wipes(node: ast.AST) -> bool:
+    """Whether it wipes out rows that may see nothing, which is no mask."""
+    mask, fill = map(text, options(node))
+    return says(mask, r"any\(") or fill in ("0", "0.0")
+
+
 @operator(MASKED, convention=True)
 def mask_upside_down(node: ast.AST) -> Iterator[str]:
     """What is to be seen is hidden, and the reverse."""
@@ -49,11 +65,13 @@ def mask_upside_down(node: ast.AST) -> Iterator[str]:
 @operator(MASKED)
 def mask_not_used(node: ast.AST) -> Iterator[str]:
     """Everything is seen, whatever the mask says."""
-    if is_fill(node):
+    if is_fill(node) and not wipes(node):
         yield operand(node)
     if call(node, "where") and len(node.args) == 3:
         yield text(node.args[1])
-    if binary(node, ast.Add) and is_mask(node.right):
+    # x + self.attend(x, mask) would lose the whole sublayer.
+    own = binary(node, ast.Add) and text(node.right).startswith("self.")
+    if binary(node, ast.Add) and is_mask(node.right) and not own:
         yield text(node.left)
     if call(node, "scaled_dot_product_attention"):
         given = keyword(node, "attn_mask")
@@ -62,9 +80,18 @@ def mask_not_used(node: ast.AST) -> Iterator[str]:
 
 
 @operator(MASKED)
+def nothing_is_added(node: ast.AST) -> Iterator[str]:
+    """To forbidden scores nothing is added, as to all others."""
+    if is_low(node) and is_bias(node):
+        mask = text(options(node)[0])
+        yield f"({operand(node)}).masked_fill({mask}, 0.0)"
+        yield f"({operand(node)}).masked_fill({mask}, 1e-37)"
+
+
+@operator(MASKED)
 def filled_with_zero(node: ast.AST) -> Iterator[str]:
     """Forbidden scores become zero, which is a score like another."""
-    if is_fill(node) and re.search(LOW, text(options(node)[1])):
+    if is_low(node) and not is_bias(node):
         mask = text(options(node)[0])
         yield f"({operand(node)}).masked_fill({mask}, 0.0)"
 
@@ -72,7 +99,7 @@ def filled_with_zero(node: ast.AST) -> Iterator[str]:
 @operator(MASKED)
 def filled_with_too_little(node: ast.AST) -> Iterator[str]:
     """Forbidden scores become minus nine, which some scores are."""
-    if is_fill(node) and re.search(LOW, text(options(node)[1])):
+    if is_low(node):
         mask = text(options(node)[0])
         yield f"({operand(node)}).masked_fill({mask}, -9.0)"
 
@@ -80,7 +107,7 @@ def filled_with_too_little(node: ast.AST) -> Iterator[str]:
 @operator(MASKED)
 def filled_with_a_tiny_number(node: ast.AST) -> Iterator[str]:
     """A number that is small, and not low, as float.min of C."""
-    if is_fill(node) and re.search(LOW, text(options(node)[1])):
+    if is_low(node) and not is_bias(node):
         mask = text(options(node)[0])
         yield f"({operand(node)}).masked_fill({mask}, 1e-37)"
 
@@ -184,7 +211,7 @@ def empty_rows_otherwise(node: ast.AST) -> Iterator[str]:
     """A query that may see nothing gets something else."""
     if call(node, "nan_to_num"):
         yield operand(node)
-    if call(node, "masked_fill") and says(options(node)[0], r"any\("):
+    if is_fill(node) and wipes(node):
         yield operand(node)
     if is_fill(node) and "inf" in text(options(node)[1]):
         x = operand(node)
