@@ -64,7 +64,9 @@ def examine(
         memory_limit: bytes that such a process may take besides; None for
             as many as there are.
         facts: what is known of it. Each kind has its own facts; those that
-            are not told are found out, if the probes decide them.
+            are not told are found out, if the probes decide them. They are
+            promises; a number type is one only if ``dtypes`` or ``takes``
+            names it.
 
     Raises:
         LookupError: if there is no such kind or exercise; it lists those

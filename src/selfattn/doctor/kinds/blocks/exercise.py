@@ -2,7 +2,8 @@
 
 A block is known by how it joins its parts. So its reference is made of the
 patient's own attention, feed-forward network and norms, and it does not
-matter what these compute; each mistake joins the same parts wrongly.
+matter what these compute; each mistake joins the same parts wrongly. What the
+attention computes is looked at when all that is well (`engine.within`).
 """
 
 from collections.abc import Callable

@@ -1,5 +1,6 @@
 """Parts inside sublayers that have their own norm, and their own path past."""
 
+import inspect
 from collections.abc import Callable
 
 import torch
@@ -59,8 +60,19 @@ def network(
         if norm in [*module.children()] and module is not block:
             if holds_attention(module) or not holds_maps(module):
                 return None
+            if not takes_one(module):
+                return None  # it is the end of a sublayer, and given its x
             return bare(module, norm, keeps_path(module, norm, d_model))
     return None
+
+
+def takes_one(module: nn.Module) -> bool:
+    """Whether a module can be called with tokens alone."""
+    try:
+        inspect.signature(module.forward).bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 def holds_maps(module: nn.Module) -> bool:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
-from selfattn.doctor.kinds.blocks import calling, flat, parts
+from selfattn.doctor.kinds.blocks import calling, endings, flat, parts
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts
@@ -27,6 +27,9 @@ FACTS = {
 
 def parts_of(block: nn.Module, facts: Facts) -> Parts:
     """The parts of a block that somebody else wrote."""
+    seen = endings.ended(block)
+    if seen is not None and not facts.get("norms"):
+        return parts_with_ends(block, facts, seen)
     norms = parts.norms(block, facts, 2)
     first, second = norms.each
     d_model, call = parts.width(first), adapt(block, facts)
@@ -42,6 +45,24 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
         norms.pre,
         d_model,
         norms.apart,
+    )
+
+
+def parts_with_ends(
+    block: nn.Module, facts: Facts, seen: endings.Ended
+) -> Parts:
+    """The parts of a block whose sublayers end in a part of their own."""
+    d_model, call = parts.width(seen.norms[0]), adapt(block, facts)
+    attend = parts.callable_attention(
+        parts.part(block, seen.attending), call, facts, d_model
+    )
+    return Parts(
+        endings.attention(seen, attend),
+        endings.network(seen, block, call),
+        seen.norms,
+        pre=False,
+        d_model=d_model,
+        apart=False,
     )
 
 
@@ -71,6 +92,8 @@ def attention_of(block: nn.Module, facts: Facts, d_model: int) -> Any:
 
 def within(block: nn.Module, facts: Facts) -> Inner:
     """Its attention, if it is a part of it, and what that is."""
+    if endings.ended(block) is not None:
+        return {}  # what lies in it is none that can be asked alone
     name = facts.get("attention")
     found = {name: parts.part(block, name)} if name else None
     found = found or parts.attentions(block)
@@ -98,4 +121,5 @@ def read(thing: Any, told: Facts) -> Reading:
     """What can be read off a block, and the name of its mask."""
     seen = calling.read(thing, parts.MASKS)
     orders = parts.seen_order(thing, 2, [*FACTS["order"].options])
+    orders = ["post"] if endings.ended(thing) is not None else orders
     return replace(seen, candidates={"order": orders})
