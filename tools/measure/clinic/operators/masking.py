@@ -195,9 +195,8 @@ def mask_on_its_side(node: ast.AST) -> Iterator[str]:
 @operator(MASKED)
 def one_mask_for_the_batch(node: ast.AST) -> Iterator[str]:
     """The first text's mask is that of all."""
-    if is_fill(node) and re.search(
-        r"mask\b|allowed|blocked|hidden", text(options(node)[0])
-    ):
+    named = r"mask\b|allowed|blocked|hidden"
+    if is_fill(node) and says(options(node)[0], named) and not wipes(node):
         mask, fill = map(text, options(node))
         yield f"({operand(node)}).masked_fill(({mask})[:1], {fill})"
     if isinstance(node, ast.Subscript) and says(node.value, "(mask|padding)$"):
