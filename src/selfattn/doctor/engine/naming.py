@@ -329,9 +329,5 @@ def rounded(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
 
 def kinds_of_fault(exercise: Exercise, seen: Sequence[Seen]) -> dict:
     """Of each probe that fails: the sort of its fault, and in which words."""
-    found = {}
-    for one in seen:
-        wrong = fault(exercise, one)
-        if wrong is not None:
-            found[one.probe] = wrong.sort, wrong.sentence
-    return found
+    faults = ((one.probe, fault(exercise, one)) for one in seen)
+    return {p: (one.sort, one.sentence) for p, one in faults if one}
