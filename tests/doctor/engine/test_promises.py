@@ -149,6 +149,7 @@ TOLD = {"layout": "any", "mask": "keep", "empty_row": "average"}
 def test_a_type_that_was_not_promised_is_not_asked():
     types = ("float64", "float32")
     assert here(with_a_billion, dtypes=types, **TOLD).passed
+    assert not here(with_a_billion, **TOLD).passed
 
 
 def test_who_told_all_but_the_types_is_asked_after_them():
