@@ -286,3 +286,16 @@ def test_features_in_half_precision_are_rounded_once(dtype):
 def test_a_memory_of_nothing_is_named():
     with pytest.raises(TypeError, match=r"memory.pairs must be a tensor"):
         linear_attention_step(*torch.randn(3, 4), Memory(None, None))
+
+
+def test_elu_plus_one_can_give_all_its_weight_to_one_key():
+    """The page said that this kernel cannot be sharp. On random queries and
+    keys it is not, where softmax is; but long keys along the axes it tells
+    apart as softmax does.
+    """
+    axes = 40 * torch.eye(8) - 20
+    assert linear_weights(axes, axes).diagonal().min() > 0.999
+    generator = torch.Generator().manual_seed(0)
+    q, k = 4 * torch.randn(2, 64, 16, generator=generator)
+    assert (q @ k.mT / 4).softmax(dim=-1).amax(dim=-1).mean() > 0.8
+    assert linear_weights(q, k).amax(dim=-1).mean() < 0.1
