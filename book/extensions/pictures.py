@@ -114,6 +114,9 @@ def visit_image(self, node):
         node["classes"].append("wide")
     type(self).visit_image(self, node)
     tells = '<img width="{}" height="{}" '.format(*told)
+    if still and self.builder.current_docname == self.config.root_doc:
+        # The largest paint: else it waits until the style sheet is here.
+        tells += 'fetchpriority="high" '
     tells += f'style="--natural:{told[0]}" ' * is_wide
     image = self.body[-1].replace("<img ", tells, 1)
     self.body[-1] = in_pieces(image, pieces, dense) if pieces else image

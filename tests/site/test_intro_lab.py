@@ -135,3 +135,14 @@ def test_a_button_asks_and_the_answer_is_of_its_setting(open_lab):
     expect(answer).to_be_hidden()
     lab.get_by_text("Answer", exact=True).click()
     expect(answer).to_be_visible()
+
+
+def test_of_words_at_one_place_each_can_be_read(open_lab):
+    """ "Listen" and "silent" stood on top of each other."""
+    lab = open_lab()
+    lab.get_by_role("button", name="listen to silent").click()
+    for look in (".lab-key", ".lab-value-mark"):
+        beside = lab.locator(f"{look}:not(.lab-absent) text")
+        expect(beside).to_have_text(["listen", "to", "silent"])
+        one, _, other = (text.bounding_box() for text in beside.all())
+        assert other["y"] >= one["y"] + 0.9 * one["height"]

@@ -31,7 +31,8 @@ def assert_shows(lab, **changed):
     bars = [n / 64 for n in counts(row.scaled)]
     assert shown["above"] == pytest.approx(bars, abs=1e-4)
     assert shown["below"] == pytest.approx(row.weights.tolist(), abs=1e-4)
-    start = f"Query {mine.query + 1}, {mine.d_k} features"
+    many = "feature" if mine.d_k == 1 else "features"
+    start = f"Query {mine.query + 1}, {mine.d_k} {many}"
     assert shown["caption"].startswith(start)
 
 

@@ -353,3 +353,12 @@ def test_a_page_waits_for_one_style_sheet(site):
         assert head.count('rel="stylesheet"') == 1, page
     (sheet,) = (site / "_static").rglob("*.css")
     assert "@import" not in sheet.read_text("utf-8")
+
+
+def test_the_home_pages_picture_is_fetched_beside_the_style_sheet(site):
+    """It is the largest paint, and waited until the style sheet was here."""
+    home = site_files.parse(site / "book" / "intro.html")
+    still = home.select_one("img.lab-still")
+    assert still["fetchpriority"] == "high"
+    other = site_files.parse(site / "book" / "masks.html")
+    assert not other.select("img[fetchpriority]")

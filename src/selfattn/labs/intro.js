@@ -201,13 +201,22 @@ function lookPlane(lab) {
       set(key, { tabindex: j < words.length ? 0 : -1 });
       if (j >= words.length) return;
       key.classList.toggle("lab-hidden", !result.mask[values.asks][j]);
-      write(key.querySelector("text"), words[j]);
+      label(key.querySelector("text"), words, result.k, j);
       plane.shift(key, result.k[j]);
       set(key, { "aria-label": `Key of ${words[j]}` });
       sayHandle(key, result.k[j], keySentence(values, result, j));
     });
   }
   return { frame: plane.frame, show };
+}
+
+// Writes the word beside a point. Words at one place stand below each other:
+// on top of each other none could be read.
+function label(text, words, points, j) {
+  const before = words.slice(0, j).filter((_, i) =>
+    points[i].every((x, axis) => Math.abs(x - points[j][axis]) < 0.25));
+  write(text, before.includes(words[j]) ? "" : words[j]);
+  set(text, { dy: `${1.15 * new Set(before).size}em` });
 }
 
 // The right plane: the values, as large as their weights, their average, and
@@ -232,7 +241,7 @@ function valuePlane(lab) {
       value.classList.toggle("lab-absent", j >= words.length);
       if (j >= words.length) return;
       value.classList.toggle("lab-hidden", !mask[asks][j]);
-      write(value.querySelector("text"), words[j]);
+      label(value.querySelector("text"), words, v, j);
       plane.shift(value, v[j]);
       const r = (3 + 14 * Math.sqrt(weights[asks][j])).toFixed(2);
       set(value.querySelector("circle"), { r });

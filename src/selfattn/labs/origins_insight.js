@@ -7,7 +7,8 @@ export function sees({ output, token, n }, { hops, steps, heard }) {
   const where = apart ? `${counted(apart, "place")} back` : "its own place";
   return `Output ${output + 1} hears token ${token + 1}, ${where}, after `
     + `${counted(hops, "hop")}, and ${counted(heard, "token")} by then. All `
-    + `${n} tokens take ${counted(steps, "step")} that wait for each other.`;
+    + `${n} tokens take ${counted(steps, "step")}`
+    + `${steps === 1 ? "" : " that wait for each other"}.`;
 }
 
 const ends = { n: 16, output: 15, token: 0 };

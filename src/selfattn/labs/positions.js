@@ -122,8 +122,9 @@ function sentence(values, { curves }) {
   if (encoding !== "alibi")
     return `${where}: product ${decimal(curves[0][key])}.`;
   const steepest = decimal(curves[0][key]);
-  return `${where}: head 1 adds ${steepest} to the score, `
-    + `head ${curves.length} ${decimal(curves.at(-1)[key])}.`;
+  const flattest = curves.length === 1 ? ""
+    : `, head ${curves.length} ${decimal(curves.at(-1)[key])}`;
+  return `${where}: head 1 adds ${steepest} to the score${flattest}.`;
 }
 
 // One pixel a number: black is 1, white is the least there can be.

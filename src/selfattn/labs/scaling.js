@@ -164,8 +164,8 @@ function numberTable() {
       element("th", { scope: "row" }, words), cells[name]))));
 
   function show({ d_k, divisor, query }, now) {
-    write(caption, `Query ${query + 1}, ${d_k} features, `
-      + `divided by ${WORDS[divisor]}`);
+    write(caption, `Query ${query + 1}, ${d_k} feature`
+      + `${d_k === 1 ? "" : "s"}, divided by ${WORDS[divisor]}`);
     for (const name of Object.keys(rows))
       write(cells[name], decimal(now[name]));
   }

@@ -13,8 +13,8 @@ export function sees({ d_k, divisor }, { weights, peak, slope, deviation }) {
       + `its Jacobian is down to ${decimal(slope, 4)}. ${spread} did that.`;
   if (peak < 2 * EVEN)
     return `No key takes more than ${decimal(peak)}, where an even share is `
-      + `${decimal(EVEN)}: with ${d_k} features, and scores divided by `
-      + `${BY[divisor]}, this is nearly the plain average.`;
+      + `${decimal(EVEN)}: with ${d_k} feature${d_k === 1 ? "" : "s"}, and `
+      + `scores divided by ${BY[divisor]}, this is nearly the plain average.`;
   return `${spread}: key ${key} takes most, ${decimal(peak)}, and the others `
     + `still count; the Jacobian is ${decimal(slope)}.`;
 }
