@@ -10,6 +10,7 @@ scroll instead of making its labels too small to read. A drawing of
 colours, in the light and in the dark.
 """
 
+import re
 import struct
 from collections.abc import Iterator
 from html import escape
@@ -24,6 +25,8 @@ WIDE = 370  # pixels of the page: more, and a phone makes its labels too small
 DOTS = 100  # an inch of the page; a picture may have more
 METRE = 0.0254  # an inch
 HIDDEN = ' aria-hidden="true"'
+STILL = re.compile(r'<img [^>]*class="[^"]*lab-still[^>]* src="([^"]*)"')
+SHEET = '<link rel="stylesheet"'
 
 
 def chunks(path: Path) -> Iterator[tuple[bytes, bytes]]:
@@ -114,12 +117,26 @@ def visit_image(self, node):
         node["classes"].append("wide")
     type(self).visit_image(self, node)
     tells = '<img width="{}" height="{}" '.format(*told)
-    if still and self.builder.current_docname == self.config.root_doc:
-        # The largest paint: else it waits until the style sheet is here.
-        tells += 'fetchpriority="high" '
     tells += f'style="--natural:{told[0]}" ' * is_wide
     image = self.body[-1].replace("<img ", tells, 1)
     self.body[-1] = in_pieces(image, pieces, dense) if pieces else image
+
+
+def ask_early(app, exception):
+    """The first page's lab is its largest paint: its picture is asked for.
+
+    The scripts of the head wait for the style sheet, and the browser does not
+    look for pictures behind them before it is here.
+    """
+    if exception or app.builder.format != "html":
+        return
+    page = Path(app.outdir, app.builder.get_target_uri(app.config.root_doc))
+    text = page.read_text("utf-8")
+    if still := STILL.search(text):
+        link = '<link rel="preload" as="image" fetchpriority="high" '
+        link += f'href="{still[1]}" />\n  '
+        early = text.replace(SHEET, link + SHEET, 1)
+        page.write_text(early, encoding="utf-8")
 
 
 def depart_image(self, node):
@@ -130,5 +147,6 @@ def depart_image(self, node):
 def setup(app):
     """Take over how images are written, and register the hook."""
     app.connect("doctree-resolved", forget_sizes)
+    app.connect("build-finished", ask_early, priority=995)  # one sheet by now
     app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -358,7 +358,8 @@ def test_a_page_waits_for_one_style_sheet(site):
 def test_the_home_pages_picture_is_fetched_beside_the_style_sheet(site):
     """It is the largest paint, and waited until the style sheet was here."""
     home = site_files.parse(site / "book" / "intro.html")
-    still = home.select_one("img.lab-still")
-    assert still["fetchpriority"] == "high"
+    asked = home.select_one("link[rel=preload][as=image]")
+    assert asked["href"] == home.select_one("img.lab-still")["src"]
+    assert asked.find_next_sibling("link", rel="stylesheet")
     other = site_files.parse(site / "book" / "masks.html")
-    assert not other.select("img[fetchpriority]")
+    assert not other.select("link[rel=preload]")
