@@ -2,6 +2,7 @@
 
 import functools
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -59,6 +60,17 @@ def test_a_block_may_have_its_parts_flat():
         "order": "pre",
     }
     assert here(FlatBlock(), kind="encoder-block", **told).passed
+
+
+def test_flat_parts_have_as_many_heads_as_any_attribute_says():
+    """A block was ill for its heads' name, which a layer may well use."""
+    for name in ("num_attention_heads", "config"):
+        block = FlatBlock()
+        del block.n_heads
+        is_config = name == "config"
+        setattr(block, name, SimpleNamespace(num_heads=2) if is_config else 2)
+        report = here(block, kind="encoder-block")
+        assert report.passed, report
 
 
 def test_a_map_that_makes_all_three_is_not_taken_for_three():

@@ -72,7 +72,7 @@ def tensor_parallel(
             if name == "bias" and isinstance(x, Tensor) and x.requires_grad:
                 x = Summed.apply(x, mesh)
             is_table = name in ("mask", "bias")
-            options[name] = own(x, heads) if is_table else same(x, mesh)
+            options[name] = of_heads(x, heads) if is_table else same(x, mesh)
         return tuple(same(x, mesh) for x in tokens), options
 
     layer.register_forward_pre_hook(deal, with_kwargs=True)
@@ -115,7 +115,7 @@ def check_heads(tables: dict[str, Any], n_heads: int) -> None:
             )
 
 
-def own(table: Any, heads: slice) -> Any:
+def of_heads(table: Any, heads: slice) -> Any:
     """Of a mask or bias the part for these heads, if it tells heads apart."""
     if table is None or table.ndim < 3 or table.shape[-3] == 1:
         return table

@@ -8,6 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from selfattn.checks import batch_shape, check_call, check_divides, check_types
+from selfattn.devices.heads import of_heads
 from selfattn.devices.ranks import Group, answers, place, shapes_of_all
 from selfattn.dot_product import (
     Attend,
@@ -97,13 +98,6 @@ def refuse_rows(mask: Mask, bias: Bias) -> None:
     )
     why = "its heads need the rows of all queries; ring_attention needs none"
     refuse("ulysses_attention", why, *tables)
-
-
-def of_heads(table: Any, heads: slice) -> Any:
-    """Of a mask or bias the part for these heads, if it tells heads apart."""
-    if table is None or table.ndim < 3 or table.shape[-3] == 1:
-        return table
-    return table[..., heads, :, :]
 
 
 class ToHeads(torch.autograd.Function):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from selfattn.checks import are_at_hand
 from selfattn.dot_product import widen
-from selfattn.models.steps import answered, check_cache
+from selfattn.models.steps import answered, check_cache, check_prompt
 from selfattn.signatures import Count, Positive, checked
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -91,15 +91,6 @@ def beam_search(
         flat = tokens.flatten(0, 1)
         new = flat[:, -1:] if cached else flat
     return Beams(tokens, scores)
-
-
-def check_prompt(prompt: Tensor) -> None:
-    """Raise unless there is a token to go on from."""
-    if prompt.shape[-1] == 0:
-        raise ValueError(
-            "a prompt must have at least 1 token to go on from, but it is "
-            f"{tuple(prompt.shape)}"
-        )
 
 
 def gains(logits: Tensor, ended: Tensor, stop: int | None) -> Tensor:

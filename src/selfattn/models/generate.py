@@ -17,6 +17,7 @@ from selfattn.models.steps import (
     MOST,
     answered,
     check_chosen,
+    check_prompt,
     check_ranked,
     tempered,
 )
@@ -197,11 +198,7 @@ def complete(
     >>> complete(after, torch.tensor([[3, 4]]), 4)
     tensor([[3, 4, 5, 6, 7, 8]])
     """
-    if prompt.shape[-1] == 0:
-        raise ValueError(
-            "a prompt must have at least 1 token to go on from, but it is "
-            f"{tuple(prompt.shape)}"
-        )
+    check_prompt(prompt)
     tokens, new, cache = prompt, prompt, None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)
     for _ in range(n_new):

@@ -55,6 +55,15 @@ def answered(answer: Any, n_rows: int, stop: int | None) -> tuple[Tensor, Any]:
     return logits, cache
 
 
+def check_prompt(prompt: Tensor) -> None:
+    """Raise unless there is a token to go on from."""
+    if prompt.shape[-1] == 0:
+        raise ValueError(
+            "a prompt must have at least 1 token to go on from, but it is "
+            f"{tuple(prompt.shape)}"
+        )
+
+
 def check_ranked(logits: Tensor) -> None:
     """Raise unless each row of logits has a likeliest token.
 

@@ -12,6 +12,16 @@ LOW = torch.finfo(torch.float32).min
 
 
 @mistake
+def a_billion_in_float16():
+    """In float16 it fails as soon as there is a mask.
+
+    Cause: float16 ends at 65,504, and -1e9 does not fit.
+    Cure: -torch.inf fits every type.
+    Chapter: masks#large-and-negative
+    """
+
+
+@mistake
 def causal_without_being_asked():
     """Queries do not see what comes after them, though nobody asked for it.
 

@@ -2,7 +2,8 @@
 
 import torch
 
-from selfattn.doctor.exercise import Exercise, mistake
+from selfattn.doctor.exercise import Exercise, mistake, mistake_as
+from selfattn.doctor.exercises.multihead import split
 from selfattn.doctor.probes import Probe, in_other_order
 from selfattn.multihead import merge_heads
 
@@ -108,13 +109,8 @@ def tokens_end_to_end(x):
     return x.flatten(-2)
 
 
-@mistake
+@mistake_as(split.axes_counted_from_the_front)
 def axes_counted_from_the_front(x):
-    """It is right for one batch axis, and wrong for none or two.
-
-    Cause: Axes 1 and 2 are exchanged, wherever the tokens are.
-    Cure: Count from the end: transpose(-3, -2).
-    """
     return x.transpose(1, 2).flatten(-2)
 
 
@@ -129,14 +125,8 @@ def every_axis_counted_from_the_front(x):
     return x.transpose(1, 2).flatten(2)
 
 
-@mistake
+@mistake_as(split.detached)
 def detached(x):
-    """The output is right, but nothing could be learned through it.
-
-    Cause: It is cut off from x, by .detach(), .data, numpy or
-        torch.no_grad(), so no gradient flows back.
-    Cure: Stay with differentiable operations on tensors.
-    """
     return merge_heads(x).detach()
 
 

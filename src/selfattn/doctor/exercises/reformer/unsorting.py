@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from selfattn.doctor.exercise import Exercise, mistake
+from selfattn.doctor.exercise import Exercise, mistake, mistake_as
+from selfattn.doctor.exercises.linformer import mixing
 from selfattn.doctor.probes import Probe
 
 
@@ -127,13 +128,8 @@ def the_bucket_before_too(q, k, v, buckets):
     return scores.softmax(dim=-1) @ v
 
 
-@mistake
+@mistake_as(mixing.no_scale)
 def no_scale(q, k, v, buckets):
-    """Your weights are too sharp.
-
-    Cause: The scores are not divided by √d.
-    Cure: scores / √d, as everywhere.
-    """
     order, sizes = in_order(buckets)
     found = parts(sizes, q[order], k[order], v[order], scale=False)
     return found[order.argsort()]

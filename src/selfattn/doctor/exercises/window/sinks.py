@@ -2,7 +2,8 @@
 
 import torch
 
-from selfattn.doctor.exercise import Exercise, mistake
+from selfattn.doctor.exercise import Exercise, mistake, mistake_as
+from selfattn.doctor.exercises.sparse import summaries
 from selfattn.doctor.probes import Probe
 
 
@@ -96,13 +97,8 @@ def sinks_in_the_window(n, window, sinks):
     return (j <= i) & near
 
 
-@mistake
+@mistake_as(summaries.blocked)
 def blocked(n, window, sinks):
-    """True stands where a query may not look.
-
-    Cause: This is the other convention, that of masked_fill.
-    Cure: True may look: turn it round with ~.
-    """
     return ~solution(n, window, sinks)
 
 
@@ -117,13 +113,8 @@ def window_alone(n, window, sinks):
     return (j <= i) & (i - j < window)
 
 
-@mistake
+@mistake_as(summaries.on_its_side)
 def on_its_side(n, window, sinks):
-    """Keys see queries.
-
-    Cause: Rows and columns are exchanged.
-    Cure: A row is a query: i[:, None] and j[None, :].
-    """
     return solution(n, window, sinks).mT
 
 

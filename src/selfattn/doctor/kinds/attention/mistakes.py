@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from selfattn.doctor.deviations import hiding, scores
 from selfattn.doctor.exercise import Mistake, mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import attention as exercise
 from selfattn.doctor.exercises.dot_product import weights
@@ -74,15 +75,9 @@ def ten_thousand_subtracted(q, k, v, mask=None):
     return subtracted(q, k, v, mask, 1e4)
 
 
-@mistake
+@mistake_as(hiding.a_billion_in_float16)
 @under_a_flag
 def a_billion_in_float16(q, k, v, mask=None):
-    """In float16 it fails as soon as there is a mask.
-
-    Cause: float16 ends at 65,504, and -1e9 does not fit.
-    Cure: -torch.inf fits every type.
-    Chapter: masks#large-and-negative
-    """
     return hidden(scaled(q, k), mask, -1e9).softmax(dim=-1) @ v
 
 
@@ -98,15 +93,9 @@ def output_in_float32(q, k, v, mask=None):
     return attention(q.float(), k.float(), v.float(), mask=mask)
 
 
-@mistake
+@mistake_as(hiding.one_mask_for_the_whole_batch)
 @under_a_flag
 def one_mask_for_the_whole_batch(q, k, v, mask=None):
-    """Each sequence has the padding of the first.
-
-    Cause: Only the first of a batch of masks is used.
-    Cure: Let it broadcast: (batch, 1, n_k), or (batch, 1, 1, n_k) by heads.
-    Chapter: masks
-    """
     if mask is not None and mask.ndim > 2:
         mask = mask[:1]
     return attention(q, k, v, mask=mask)
@@ -125,15 +114,9 @@ def first_row_of_the_mask_for_all(q, k, v, mask=None):
     return attention(q, k, v, mask=mask)
 
 
-@mistake
+@mistake_as(scores.keys_of_the_first_sequence)
 @under_a_flag
 def keys_of_the_first_sequence(q, k, v, mask=None):
-    """All sequences of a batch look into the first.
-
-    Cause: An axis of the keys was reduced to its first entry.
-    Cure: Keep the batch: q @ k.mT works on all sequences at once.
-    Chapter: dot_product
-    """
     first = k if k.ndim < 3 else k[:1].expand_as(k)
     return attention(q, first, v, mask=mask)
 
@@ -216,14 +199,8 @@ def query_scaled_in_place(q, k, v, mask=None):
     return masked_softmax(q @ k.mT, mask) @ v
 
 
-@mistake
+@mistake_as(hiding.causal_flag_ignored)
 def causal_flag_ignored(q, k, v, mask=None, causal=False):
-    """Every query sees what comes after it, though the flag says causal.
-
-    Cause: The flag is never used, or swallowed by **kwargs.
-    Cure: Hide the scores of later keys before the softmax.
-    Chapter: masks
-    """
     return attention(q, k, v, mask=mask)
 
 

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from selfattn.doctor.deviations.design import USUAL, Design, attend
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.blocks import bending
+from selfattn.doctor.kinds.layer.parts import HEADS, number
 from selfattn.doctor.patient import Facts
 from selfattn.multihead import merge_heads, split_heads
 
 BENDS = ("relu", "gelu", "silu", "tanh", "sigmoid", "leaky_relu", "elu")
-HEADS = ("n_heads", "num_heads", "heads", "h", "n_head", "nhead", "nheads")
 QUERIES = {
     "q": ("q", "query", "wq", "w_q", "to_q", "q_proj", "q_linear"),
     "k": ("k", "key", "wk", "w_k", "to_k", "k_proj", "k_linear"),
@@ -43,10 +43,7 @@ def attention(block: nn.Module, facts: Facts) -> Any:
             "attention=…, its name in the block."
         )
     told = facts.get("n_heads")
-    heads = [told, *(getattr(block, name, None) for name in HEADS)]
-    n_heads = next((n for n in heads if isinstance(n, int)), 1)
-
-    return Flat(maps, n_heads)
+    return Flat(maps, told or number(block, HEADS) or 1)
 
 
 def is_fused(part: Any) -> bool:

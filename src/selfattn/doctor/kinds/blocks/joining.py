@@ -10,6 +10,8 @@ from torch import Tensor
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
+from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
+from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.blocks.lying import FLAT
 from selfattn.doctor.kinds.blocks.scaling import unscaled
 from selfattn.doctor.kinds.blocks.sublayers import add, alone_in_place
@@ -71,33 +73,12 @@ def no_residual_around_the_attention():
 
 
 @mistake
-def no_residual_around_the_cross_attention():
-    """A token forgets itself: it keeps only what the context told it.
-
-    Cause: x = cross_attention(…) without x + .
-    Cure: x + cross_attention(…).
-    Chapter: layers#add-a-path-past-the-layer
-    """
-
-
-@mistake
 def no_residual_around_the_feed_forward():
     """What attention brought is gone.
 
     Cause: x = feed_forward(…) without x + .
     Cure: x + feed_forward(…).
     Chapter: layers#add-a-path-past-the-layer
-    """
-
-
-@mistake
-def no_cross_attention():
-    """What it writes has nothing to do with what it was given.
-
-    Cause: The second sublayer is missing.
-    Cure: Between self-attention and the feed-forward network, look at the
-        context.
-    Chapter: masks#the-three-masks-of-a-translator
     """
 
 
@@ -129,16 +110,6 @@ def the_norm_on_the_other_side():
     Cause: Pre-norm, x + sublayer(norm(x)), and post-norm,
         norm(x + sublayer(x)), are exchanged.
     Cure: See which of the two your weights were trained for.
-    Chapter: layers
-    """
-
-
-@mistake
-def norm_behind_the_sublayer():
-    """What a sublayer adds has always the same size.
-
-    Cause: x + norm(sublayer(x)): the norm is in the wrong brackets.
-    Cure: x + sublayer(norm(x)), or norm(x + sublayer(x)).
     Chapter: layers
     """
 
@@ -292,7 +263,7 @@ def joins(place: str, alone_name: Any, out_name: Any, i: int) -> Any:
         (on_the_path, norm_on_the_path),
         (normed_path_alone, norm_on_the_path),
         (other_side, the_norm_on_the_other_side),
-        (behind, norm_behind_the_sublayer),
+        (behind, encoder.norm_behind_the_sublayer),
         (on_both_sides, norm_before_and_behind),
         (normed_twice, norm_before_and_behind),
         (unnormed, no_norm),
@@ -309,7 +280,7 @@ def everywhere(*places: str) -> Any:
         (subtracted, residual_subtracted),
         (on_the_path, norm_on_the_path),
         (normed_path_alone, norm_on_the_path),
-        (behind, norm_behind_the_sublayer),
+        (behind, encoder.norm_behind_the_sublayer),
         (on_both_sides, norm_before_and_behind),
         (normed_twice, norm_before_and_behind),
         (unnormed, no_norm),
@@ -378,7 +349,10 @@ DECODER = (
     *EXCHANGED,
     *joins("first", no_residual_around_the_attention, no_attention, 0),
     *joins(
-        "second", no_residual_around_the_cross_attention, no_cross_attention, 1
+        "second",
+        decoder.no_residual_around_the_cross_attention,
+        decoder.no_cross_attention,
+        1,
     ),
     *joins("third", no_residual_around_the_feed_forward, no_feed_forward, 2),
     *everywhere("first", "second", "third"),

@@ -12,6 +12,7 @@ from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.multihead import attention as whole
 from selfattn.doctor.exercises.multihead import split
 from selfattn.doctor.kinds.blocks.flat import Flat
+from selfattn.doctor.kinds.layer.deviations import one_projection_for_two
 
 
 @mistake
@@ -20,16 +21,6 @@ def no_output_projection():
 
     Cause: What attention finds is not projected.
     Cure: Project it before it is added.
-    Chapter: multihead
-    """
-
-
-@mistake
-def one_projection_for_two():
-    """Two of queries, keys and values are the same.
-
-    Cause: The projection of one is used for another, too.
-    Cure: Each has its own.
     Chapter: multihead
     """
 

@@ -2,12 +2,13 @@
 
 from functools import partial
 
-from selfattn.doctor.exercise import mistake
+from selfattn.doctor.exercise import mistake, mistake_as
 from selfattn.doctor.kinds.blocks.decoder.reference import (
     decoder_block,
     joined,
     sublayers,
 )
+from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.blocks.sublayers import add, alone_in_place
 from selfattn.masks import causal_mask
 
@@ -199,16 +200,8 @@ def no_residual(parts, x, context, mask=None):
     return x
 
 
-@mistake
+@mistake_as(encoder.the_norm_on_the_other_side)
 def the_norm_on_the_other_side(parts, x, context, mask=None):
-    """It trains otherwise: deep stacks learn more often with the norms before.
-
-    Cause: Pre-norm, x + sublayer(norm(x)), and post-norm,
-        norm(x + sublayer(x)), are exchanged.
-    Cure: See which of the two your weights were trained for; `norm_first`
-        in PyTorch.
-    Chapter: layers
-    """
     other = parts._replace(pre=not parts.pre)
     return decoder_block(other, x, context, mask)
 

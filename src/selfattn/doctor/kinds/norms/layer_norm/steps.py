@@ -5,6 +5,9 @@ from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.layers import layer_norm as names
 from selfattn.doctor.kinds.norms import steps
 from selfattn.doctor.kinds.norms.layer_norm import mistakes
+from selfattn.doctor.kinds.norms.rms_norm.mistakes import (
+    sum_instead_of_mean,
+)
 
 
 @mistake
@@ -13,16 +16,6 @@ def multiplied_by_the_root():
 
     Cause: It multiplies by sqrt where rsqrt was meant.
     Cure: Divide by the root, or multiply by rsqrt.
-    Chapter: layers
-    """
-
-
-@mistake
-def sum_instead_of_mean():
-    """The wider the model, the smaller the numbers.
-
-    Cause: The squares are summed: the token is divided by its length.
-    Cure: Their mean.
     Chapter: layers
     """
 
