@@ -27,7 +27,7 @@ from selfattn.checks import (
     check_scores,
     check_shapes,
 )
-from selfattn.hidden import average, match, unfelt
+from selfattn.hidden import all_seen, average, is_spoilt, match, unfelt
 from selfattn.kernels import fused
 from selfattn.masks import causal_mask
 
@@ -220,9 +220,21 @@ def fused_attention(
         scale=scale,
     )
     if table is None and not causal and k.shape[-2]:  # all see all
-        return attend(q, k, v)
+        return all_seen(attend, q, k, v)
     idle = None if table is None else partial(sees_nothing, table)
-    return unfelt(attend, q, k, v, rows=None, idle=idle, **surely(attend))
+    options = {"causal": causal, "scale": scale, "dropout_p": dropout_p}
+    tables: dict[str, Any] = {"mask": mask, "bias": bias, **options}
+    others = surely(attend) | {"exactly": partial(attention, **tables)}
+    return unfelt(attend, q, k, v, idle=idle, **others)
+
+
+def by_definition(
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None
+) -> Tensor:
+    """`attention`, called as PyTorch's kernels are: minus infinity hides
+    whatever the score is.
+    """
+    return attention(q, k, v, bias=attn_mask)
 
 
 def surely(attend: partial) -> dict[str, Any]:
@@ -324,11 +336,15 @@ def masked_softmax(scores: Table, mask: Mask = None) -> Table:
 def with_bias(scores: Table, bias: Bias) -> Table:
     """Add the bias, if any; where it is minus infinity, the score is, too.
 
-    That hides a key as a mask does, even one whose score is NaN.
+    That hides a key as a mask does, even one whose score is NaN. A score that
+    is spoilt passes nothing back to the bias, which others may share.
     """
     if bias is None:
         return scores
-    return (scores + bias).masked_fill(bias == -math.inf, -math.inf)
+    biased = (scores + bias).masked_fill(bias == -math.inf, -math.inf)
+    if bias.requires_grad and is_spoilt(scores):
+        return torch.where(scores.isfinite(), biased, biased.detach())
+    return biased
 
 
 def with_causal(mask: Mask, causal: bool, q: Tensor, k: Tensor) -> Mask:

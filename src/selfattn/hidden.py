@@ -14,11 +14,9 @@ import torch
 from torch import Tensor
 
 from selfattn.checks import is_transformed
+from selfattn.infinite import MARK, all_felt, with_infinite
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
-# A value that shows who sees it, half as large as float16 has them: times a
-# small weight, it is not yet zero there.
-MARK = 2.0**15
 # Of a trace by `torch.fx`, which has numbers, and shows them to nobody.
 TRACING = torch._C._TorchDispatchModeKey.PROXY
 
@@ -29,10 +27,10 @@ def unfelt(
     k: Tensor,
     v: Tensor,
     *,
-    rows: int | None = 1,
     keys: bool = True,
     idle: Callable[[], Tensor] | None = None,
     surely: Attention | None = None,
+    exactly: Attention | None = None,
 ) -> Any:
     """Attend; and where something came out spoilt, without what is hidden.
 
@@ -46,19 +44,19 @@ def unfelt(
         q: queries, (..., n_q, d).
         k: keys, (..., n_k, d).
         v: values, (..., n_k, d_v).
-        rows: how many of the last rows show whether any is spoilt; None for
-            all. One will do where the last query's sum is over all keys,
-            those with a weight of zero among them.
         keys: whether a spoilt key can leave the output sound and spoil what
             is passed back, as where a mask takes its score away, or where
             it is infinite, and each query's score minus infinity.
         idle: which queries see no key, (..., n_q, 1), which are spoilt by
             nothing, not even by themselves; the mechanism shows it if None.
         surely: the mechanism without dropout, if it has any.
+        exactly: the mechanism in which a score that is hidden is not felt,
+            though it be infinite or NaN, if it is not so itself.
 
     Returns:
-        What the mechanism returns. Queries that see a spoilt key get what
-        it gives, and pass nothing back; the others get what they would get
+        What the mechanism returns. Queries that are spoilt, or see a spoilt
+        key, get what the definition gives, and pass nothing back; the others
+        get what they would get
         if that key were not there; so it is with a value so large that what
         comes back to it overflows. On a GPU, which would have to wait for
         the answer, and while PyTorch traces or transforms, nothing is looked
@@ -70,33 +68,47 @@ def unfelt(
         return unless_large(partial(attend, q, k), seen, v)
 
     result = sound(q, k, v)
-    output = first(result)
-    suspect = is_spoilt(output if rows is None else output[..., -rows:, :])
+    suspect = is_spoilt(first(result))
     if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
     idle = idle or partial(sees_nothing, surely or attend, q, k, v)
     q = torch.where(idle(), 0.0, q)
-    result = sound(q, k, v)
+    lost = ~q.isfinite().all(dim=-1, keepdim=True)
+    asked = q.masked_fill(lost, 0)
     most = limits(k) if suspect else (math.inf,)
-    spoilt, clean = without_spoilt(sound, q, k, v, most)
+    spoilt, clean = without_spoilt(sound, asked, k, v, most)
     if spoilt is None:
-        return result
-    felt = sees(surely or attend, q, k, v, spoilt)
-    if isinstance(result, tuple):
-        return joined(felt, tuple(map(Tensor.detach, result)), clean)
-    return joined(felt, result.detach(), clean)
+        clean, felt = sound(asked, k, v), lost
+    else:
+        felt = lost | sees(surely or attend, asked, k, v, spoilt)
+    with torch.no_grad():
+        result = all_felt(exactly or attend, q, k, v)
+    return joined(felt, result, clean)
 
 
 def unfelt_sums(
     attend: Attention, q: Tensor, k: Tensor, v: Tensor, causal: bool
 ) -> Any:
     """The same for sums over all keys, or over all those before a query."""
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    if n_k and not causal:  # all see all
-        return attend(q, k, v)
-    # The last query sees all keys, and the first ones none if they are more.
-    rows = None if n_q > n_k else 1
-    return unfelt(attend, q, k, v, rows=rows, keys=False)
+    if k.shape[-2] and not causal:
+        return all_seen(attend, q, k, v)
+    return unfelt(attend, q, k, v, keys=False)
+
+
+def all_seen(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Any:
+    """The same where all see all, and a query that is spoilt spoils nobody
+    else: not even on the way back, where zero is times its NaN.
+    """
+    result = attend(q, k, v)
+    if not (first(result).requires_grad and is_spoilt(first(result))):
+        return result
+    lost = ~q.isfinite().all(dim=-1, keepdim=True)
+    if not lost.any():
+        return result
+    clean = attend(q.masked_fill(lost, 0), k, v)
+    with torch.no_grad():
+        result = attend(q, k, v)
+    return joined(lost, result, clean)
 
 
 def sees(
@@ -125,7 +137,7 @@ def sees_nothing(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def joined(felt: Tensor, result: Any, clean: Any) -> Any:
     """The one result where something is felt, and the other where not."""
     if not isinstance(result, tuple):
-        return torch.where(felt, result, clean)
+        return torch.where(felt, result.to(clean.dtype), clean)
     return tuple(
         torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
         for x, y in zip(result, clean, strict=True)
@@ -187,16 +199,14 @@ def limits(k: Tensor) -> tuple[float, float]:
 
 
 def spoils_the_way_back(q: Tensor, k: Tensor) -> bool:
-    """Whether a key is NaN or infinite, and q is to get a gradient; or the
-    other way round.
+    """Whether a query or a key is NaN or infinite, and any gets a gradient.
 
     Even what a hidden key passes back is made by it: 0 · NaN is NaN. So is
-    what a query passes back that sees no key.
+    what a query passes back that sees no key, or that nobody asked for.
     """
-    if not torch.is_grad_enabled():
+    if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)):
         return False
-    felt = q.requires_grad and is_spoilt(k)
-    return felt or (k.requires_grad and is_spoilt(q))
+    return is_spoilt(q) or is_spoilt(k)
 
 
 def products(q: Tensor, k: Tensor) -> Tensor:
@@ -249,11 +259,15 @@ def average(weights: Tensor, v: Tensor) -> Tensor:
         return (weights != 0).to(v) @ keys.to(v) != 0
 
     output = unless_large(weights.matmul, seen, v)
-    if not is_spoilt(output[..., -1:, :]):
+    if not is_spoilt(output):
         return output
     spoilt = ~v.isfinite().all(dim=-1, keepdim=True)
-    clean = unless_large(weights.matmul, seen, v.masked_fill(spoilt, 0))
-    return torch.where(seen(spoilt), output.detach(), clean)
+    felt = seen(spoilt) | ~weights.isfinite().all(dim=-1, keepdim=True)
+    known = weights.masked_fill(felt, 0)
+    clean = unless_large(known.matmul, seen, v.masked_fill(spoilt, 0))
+    with torch.no_grad():
+        output = with_infinite(weights.matmul, v)
+    return torch.where(felt, output, clean)
 
 
 def projected(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ from selfattn.dot_product import (
     Values,
     widen,
 )
-from selfattn.hidden import unfelt
+from selfattn.hidden import all_seen, unfelt
 from selfattn.pieces import add_product, blocks, without_autocast
 from selfattn.tiles import LOG2_E, Gradients, Inputs, cut, product
 
@@ -149,7 +149,7 @@ def tiled(
         return Parts(*Flash.apply(q, k, v, *tables, causal, block_q, block_k))
 
     if mask is None and bias is None and not causal:  # all see all
-        return attend(q, k, v)
+        return Parts(*all_seen(attend, q, k, v))
     return Parts(*unfelt(attend, q, k, v))
 
 
@@ -168,7 +168,9 @@ class Flash(torch.autograd.Function):
     def forward(ctx: Any, q, k, v, mask, bias, causal, block_q, block_k):
         """Take each block of queries along the keys."""
         inputs = Inputs(q, k, v, mask, bias, causal, block_k)
-        output = q.new_empty(*q.shape[:-1], v.shape[-1])
+        # In float32 at least: what two terms of the way back leave of each
+        # other may be less than half precision rounds away.
+        [output] = widen(q.new_empty(*q.shape[:-1], v.shape[-1]))
         top, total = widen(
             q.new_empty(q.shape[:-1]), q.new_empty(q.shape[:-1])
         )
@@ -185,7 +187,7 @@ class Flash(torch.autograd.Function):
         ctx.options = causal, block_q, block_k
         ctx.mark_non_differentiable(top, total)
         log_sum = total.log().add_(top, alpha=1 / LOG2_E)
-        return output, log_sum, top, total
+        return output.to(q.dtype), log_sum, top, total
 
     @staticmethod
     @without_autocast

@@ -7,7 +7,7 @@ Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -34,7 +34,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.entering import features
-from selfattn.hidden import is_coarse, unfelt_sums
+from selfattn.hidden import is_coarse, is_spoilt, unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
     add_product,
@@ -269,8 +269,11 @@ class LinearAttention(torch.autograd.Function):
     @without_autocast
     def forward(ctx: Any, q, k, v, causal, ours):
         """Equation 12, chunk by chunk: φ(q) S over φ(q) Z."""
-        output = q.new_empty(*q.shape[:-1], v.shape[-1])
-        [divisors] = widen(q.new_empty(*q.shape[:-1], 1))
+        # In float32 at least: what two terms of the way back leave of each
+        # other may be less than half precision rounds away.
+        output, divisors = widen(
+            *(q.new_empty(*q.shape[:-1], d) for d in (v.shape[-1], 1))
+        )
         memory = empty_memory(k, v)
         reader = Reader((q, k, v), ours, CHUNK, causal)
         for rows, keys in reader.order:
@@ -286,36 +289,52 @@ class LinearAttention(torch.autograd.Function):
             memorise(memory, f_k, values)
         ctx.save_for_backward(q, k, v, output, divisors, *memory)
         ctx.causal, ctx.ours = causal, ours
-        return output
+        return output.to(q.dtype)
 
     @staticmethod
     @without_autocast
     def backward(ctx: Any, grad_output):
         """Equations 13 to 15: for queries in order, for keys backwards."""
         check_once("linear_attention", grad_output)
-        q, k, v, output, divisors, *memory = ctx.saved_tensors
-        grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
-        reader = Reader((q, k, v), ctx.ours, CHUNK, ctx.causal)
+        kept, how = ctx.saved_tensors, (ctx.causal, ctx.ours)
+        grads = passed_back(kept, grad_output, *how)
+        if any(map(is_spoilt, grads)):
+            # Over weights that are small, what is divided by them can be too
+            # large for the type, before it is multiplied with them again.
+            wide = [x.double() for x in kept]
+            exact = passed_back(wide, grad_output.double(), *how)
+            both = zip(exact, grads, strict=True)
+            grads = [x.to(rough.dtype) for x, rough in both]
+        return *grads, None, None
 
-        def read_again(rows: slice, keys: slice) -> Chunk:
-            features = reader.read(rows, keys)
-            grad = grad_output[:, rows] / divisors[:, rows]
-            grad_weight = -(grad * output[:, rows]).sum(dim=-1, keepdim=True)
-            return Chunk(*features, grad, grad_weight, ctx.ours)
 
-        before = empty_memory(k, v) if ctx.causal else Memory(*memory)
-        for rows, keys in reader.order if ctx.causal else []:
-            chunk = read_again(rows, keys)
+def passed_back(
+    kept: Sequence[Tensor], grad_output: Tensor, causal: bool, ours: bool
+) -> list[Tensor]:
+    """The gradients of queries, keys and values, of what was kept of them."""
+    q, k, v, output, divisors, pairs, total = kept
+    grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
+    reader = Reader((q, k, v), ours, CHUNK, causal)
+
+    def read_again(rows: slice, keys: slice) -> Chunk:
+        features = reader.read(rows, keys)
+        grad = grad_output[:, rows] / divisors[:, rows]
+        grad_weight = -(grad * output[:, rows]).sum(dim=-1, keepdim=True)
+        return Chunk(*features, grad, grad_weight, ours)
+
+    before = empty_memory(k, v) if causal else Memory(pairs, total)
+    for rows, keys in reader.order if causal else []:
+        chunk = read_again(rows, keys)
+        grad_q[:, rows] = chunk.to_queries(before)
+        memorise(before, chunk.f_k, chunk.values)
+    after = empty_memory(k, v)
+    for rows, keys in reversed(reader.order):
+        chunk = read_again(rows, keys)
+        if not causal:  # every key came before every query
             grad_q[:, rows] = chunk.to_queries(before)
-            memorise(before, chunk.f_k, chunk.values)
-        after = empty_memory(k, v)
-        for rows, keys in reversed(reader.order):
-            chunk = read_again(rows, keys)
-            if not ctx.causal:  # every key came before every query
-                grad_q[:, rows] = chunk.to_queries(before)
-            grad_k[:, keys], grad_v[:, keys] = chunk.to_keys(after)
-            memorise(after, chunk.f_q, chunk.grad, chunk.grad_weight)
-        return grad_q, grad_k, grad_v, None, None
+        grad_k[:, keys], grad_v[:, keys] = chunk.to_keys(after)
+        memorise(after, chunk.f_q, chunk.grad, chunk.grad_weight)
+    return [grad_q, grad_k, grad_v]
 
 
 class Chunk(NamedTuple):

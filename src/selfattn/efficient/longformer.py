@@ -29,6 +29,7 @@ from selfattn.dot_product import (
     Output,
     Queries,
     Values,
+    by_definition,
     refuse,
     widen,
 )
@@ -145,7 +146,13 @@ def longformer_attention(
         output = Longformer.apply(*flat, at, window, causal)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt(attend, q, k, v, rows=None)
+    @without_autocast
+    def exactly(*qkv: Tensor) -> Tensor:
+        q, k, v = one_batch_axis(*qkv)
+        output = band_by_band(q, k, v, at, window, causal, by_definition)
+        return output.reshape(*batch_shape(*qkv), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v, exactly=exactly)
 
 
 def check_global(global_at: Sequence[int], n_k: int) -> None:

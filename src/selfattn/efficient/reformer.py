@@ -8,7 +8,7 @@ Reference: Kitaev et al. (2020), section 2
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -217,7 +217,14 @@ def lsh_attention(
         output = Lsh.apply(*one_batch_axis(q, k, v), pairs)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt(attend, q, k, v, rows=None)
+    @without_autocast
+    def exactly(*qkv: Tensor) -> Tensor:
+        q, k, v = map(with_padding, one_batch_axis(*qkv))
+        output = added_up(q, k, v, pairs, hiding=True)[0][:-1].to(q.dtype)
+        n_q, d_v = qkv[0].shape[-2], v.shape[-1]
+        return output.reshape(*batch_shape(*qkv), n_q, d_v)
+
+    return unfelt(attend, q, k, v, exactly=exactly)
 
 
 @checked
@@ -306,6 +313,9 @@ def tokens(order: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
     return order[at].masked_fill(steps >= lengths[:, None], len(order))
 
 
+Cut = Callable[[], Iterator[tuple[Tensor, Tensor, Tensor]]]
+
+
 class Lsh(torch.autograd.Function):
     """Both passes by hand, on (batch, n, d): one softmax over all rounds.
 
@@ -321,25 +331,14 @@ class Lsh(torch.autograd.Function):
         """Add each group to the output of its queries."""
         shapes = [x.shape for x in (q, k, v)]
         q, k, v = map(with_padding, (q, k, v))
-        output, total = zeros_like(q, v.shape[-1]), zeros_like(q, 1)
-        top = zeros_like(q, 1).fill_(2 * LOWEST)
-        for rows, keys, added in cut():
-            scores, _, _, values = scored(q, k, v, rows, keys, added)
-            before = take(top, rows)
-            new_top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
-            weights = scores.sub_(new_top).exp2_()
-            shrink = before.sub_(new_top).exp2_()
-            summed = take(output, rows).mul_(shrink)
-            output[rows] = torch.baddbmm(summed, weights, values, out=summed)
-            earlier = take(total, rows).mul_(shrink)
-            total[rows] = earlier.add_(weights.sum(dim=-1, keepdim=True))
-            top[rows] = new_top
-        total.masked_fill_(total == 0, 1.0)
-        output = output.div_(total).to(q.dtype)
+        # Kept in float32 at least: what two terms of the way back leave of
+        # each other may be less than half precision rounds away.
+        output, top, total = added_up(q, k, v, cut)
         ctx.save_for_backward(q, k, v, output, top, total)
         ctx.cut, ctx.shapes = cut, shapes
         # A copy: of a view made here, PyTorch has nothing changed in place.
-        return output[:-1].view(*shapes[0][:-1], v.shape[-1]).clone()
+        given = output[:-1].view(*shapes[0][:-1], v.shape[-1])
+        return given.to(q.dtype, copy=True)
 
     @staticmethod
     @without_autocast
@@ -366,11 +365,38 @@ class Lsh(torch.autograd.Function):
         return *(g[:-1].view(shape).to(q.dtype) for g, shape in both), None
 
 
-def scored(q: Tensor, k: Tensor, v: Tensor, rows: Tensor, keys: Tensor, added):
-    """A group's scores, in powers of two, and what they were made of."""
+def added_up(
+    q: Tensor, k: Tensor, v: Tensor, cut: Cut, *, hiding: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The output, each query's largest score, and its sum of weights."""
+    output, total = zeros_like(q, v.shape[-1]), zeros_like(q, 1)
+    top = zeros_like(q, 1).fill_(2 * LOWEST)
+    for rows, keys, added in cut():
+        scores, _, _, values = scored(*(q, k, v, rows, keys, added), hiding)
+        before = take(top, rows)
+        new_top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
+        weights = scores.sub_(new_top).exp2_()
+        shrink = before.sub_(new_top).exp2_()
+        summed = take(output, rows).mul_(shrink)
+        output[rows] = torch.baddbmm(summed, weights, values, out=summed)
+        earlier = take(total, rows).mul_(shrink)
+        total[rows] = earlier.add_(weights.sum(dim=-1, keepdim=True))
+        top[rows] = new_top
+    total.masked_fill_(total == 0, 1.0)
+    return output.div_(total), top, total
+
+
+def scored(q, k, v, rows: Tensor, keys: Tensor, added, hiding: bool = False):
+    """A group's scores, in powers of two, and what they were made of.
+
+    Hiding, minus infinity takes the place of scores; else it is added, which
+    is faster, and makes NaN of those that are infinite.
+    """
     queries, near, values = widen(take(q, rows), take(k, keys), take(v, keys))
     scale = 1 / (math.log(2) * math.sqrt(q.shape[-1]))
     scores = torch.baddbmm(added.to(queries), queries, near.mT, alpha=scale)
+    if hiding:
+        scores.masked_fill_(added == -math.inf, -math.inf)
     return scores, queries, near, values
 
 

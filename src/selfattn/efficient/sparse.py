@@ -330,7 +330,14 @@ def in_pieces(name: str, q, k, v, causal: bool, cut: Cut) -> Tensor:
         output = Pieces.apply(*one_batch_axis(q, k, v), cut)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt(attend, q, k, v, rows=None)
+    @without_autocast
+    def exactly(*qkv: Tensor) -> Tensor:
+        q, k, v = one_batch_axis(*qkv)
+        output, _, _ = added_up(q, k, v, cut, hiding=True)
+        output = output.to(q.dtype)
+        return output.reshape(*batch_shape(*qkv), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v, exactly=exactly)
 
 
 class Pieces(torch.autograd.Function):
@@ -346,30 +353,12 @@ class Pieces(torch.autograd.Function):
     @without_autocast
     def forward(ctx: Any, q, k, v, cut):
         """Add each piece to the output of its queries."""
-        n_q, n_k = q.shape[-2], k.shape[-2]
-        [output] = widen(q.new_zeros(*q.shape[:-1], v.shape[-1]))
-        # The lowest finite number and not -inf, because -inf - -inf is NaN.
-        lowest = torch.finfo(output.dtype).min
-        top = output.new_full((*q.shape[:-1], 1), lowest)
-        total = torch.zeros_like(top)
-        for rows, keys, hidden in cut(*indices(n_q, n_k, device=q.device)):
-            scores, _, _, values = scored(q, k, v, rows, keys, hidden)
-            if not scores.numel():
-                continue
-            highest = scores.amax(dim=-1, keepdim=True)
-            new_top = torch.maximum(top[:, rows], highest)
-            weights = scores.sub_(new_top).exp2_()
-            shrink = top[:, rows].sub_(new_top).exp2_()
-            added = weights.sum(dim=-1, keepdim=True)
-            total[:, rows] = total[:, rows].mul_(shrink).add_(added)
-            summed = output[:, rows].mul_(shrink)
-            output[:, rows] = torch.baddbmm(summed, weights, values)
-            top[:, rows] = new_top
-        total.masked_fill_(total == 0, 1.0)
-        output = output.div_(total).to(q.dtype)
+        # Kept in float32 at least: what two terms of the way back leave of
+        # each other may be less than half precision rounds away.
+        output, top, total = added_up(q, k, v, cut)
         ctx.save_for_backward(q, k, v, output, top, total)
         ctx.cut = cut
-        return output
+        return output.to(q.dtype)
 
     @staticmethod
     @without_autocast
@@ -396,8 +385,41 @@ class Pieces(torch.autograd.Function):
         return *grads, None
 
 
-def scored(q, k, v, rows: slice, keys: slice, hidden: Tensor):
-    """A piece's scores, in powers of two, and the tensors it was made of."""
+def added_up(
+    q: Tensor, k: Tensor, v: Tensor, cut: Cut, *, hiding: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The output, each query's largest score, and its sum of weights."""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    [output] = widen(q.new_zeros(*q.shape[:-1], v.shape[-1]))
+    # The lowest finite number and not -inf, because -inf - -inf is NaN.
+    lowest = torch.finfo(output.dtype).min
+    top = output.new_full((*q.shape[:-1], 1), lowest)
+    total = torch.zeros_like(top)
+    for rows, keys, hidden in cut(*indices(n_q, n_k, device=q.device)):
+        scores, _, _, values = scored(*(q, k, v, rows, keys, hidden), hiding)
+        if not scores.numel():
+            continue
+        highest = scores.amax(dim=-1, keepdim=True)
+        new_top = torch.maximum(top[:, rows], highest)
+        weights = scores.sub_(new_top).exp2_()
+        shrink = top[:, rows].sub_(new_top).exp2_()
+        added = weights.sum(dim=-1, keepdim=True)
+        total[:, rows] = total[:, rows].mul_(shrink).add_(added)
+        summed = output[:, rows].mul_(shrink)
+        output[:, rows] = torch.baddbmm(summed, weights, values)
+        top[:, rows] = new_top
+    total.masked_fill_(total == 0, 1.0)
+    return output.div_(total), top, total
+
+
+def scored(
+    q, k, v, rows: slice, keys: slice, hidden: Tensor, hiding: bool = False
+):
+    """A piece's scores, in powers of two, and the tensors it was made of.
+
+    Hiding, minus infinity takes the place of scores; else it is added, which
+    is faster, and makes NaN of those that are infinite.
+    """
     queries, near, values = widen(q[:, rows], k[:, keys], v[:, keys])
     # Scaled after the product: alike keys must have alike scores in all
     # pieces, and those of scaled queries would be rounded one by one.
@@ -405,4 +427,6 @@ def scored(q, k, v, rows: slice, keys: slice, hidden: Tensor):
     unseen = queries.new_zeros(hidden.shape).masked_fill_(hidden, -math.inf)
     scores = queries @ near.mT
     torch.add(unseen, scores, alpha=scale, out=scores)
+    if hiding:
+        scores.masked_fill_(hidden, -math.inf)
     return scores, queries, near, values

@@ -8,7 +8,7 @@ Reference: Liu et al. (2021), section 3.2
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,10 +24,11 @@ from selfattn.dot_product import (
     Output,
     Queries,
     Values,
+    by_definition,
     refuse,
     widen,
 )
-from selfattn.hidden import can_look, unfelt
+from selfattn.hidden import all_seen, can_look, unfelt
 from selfattn.kernels import Kernel, keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import without_autocast
@@ -99,15 +100,18 @@ def swin_attention(
     whole = min(window[0], grid[0]), min(window[1], grid[1])
     windows = cut(grid, window, shift)
 
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        q, k, v = (four_axes(x.expand(*batch, -1, -1)) for x in (q, k, v))
+    def made(make: Callable[..., Tensor], *qkv: Tensor) -> Tensor:
+        q, k, v = (four_axes(x.expand(*batch, -1, -1)) for x in qkv)
         table = scores_table(relative_bias, whole, causal, q)
-        output = Swin.apply(q, k, v, table, windows)
+        output = make(q, k, v, table, windows)
         return output.view(*batch, *output.shape[-2:])
 
+    attend = partial(made, Swin.apply)
+    exactly = partial(made, by_windows)
+
     if not causal and relative_bias is None:  # in a window all see all
-        return attend(q, k, v)
-    return unfelt(attend, q, k, v, rows=None)
+        return all_seen(attend, q, k, v)
+    return unfelt(attend, q, k, v, exactly=exactly)
 
 
 @checked
@@ -379,6 +383,12 @@ class Swin(torch.autograd.Function):
                     here = group.corner(grad_table)
                     here += grad_scores.sum(0, True).view(here.shape)
         return *grads, grad_table, None
+
+
+@without_autocast
+def by_windows(q, k, v, table, groups) -> Tensor:
+    """The output by the definition, some windows at a time."""
+    return piece_by_piece(q, k, v, table, groups, by_definition)
 
 
 def piece_by_piece(q, k, v, table, groups, kernel: Kernel) -> Tensor:

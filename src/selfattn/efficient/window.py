@@ -22,6 +22,7 @@ from selfattn.dot_product import (
     Output,
     Queries,
     Values,
+    by_definition,
     refuse,
     widen,
 )
@@ -83,7 +84,13 @@ def sliding_window_attention(
         output = SlidingWindow.apply(*flat, window, causal)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt(attend, q, k, v, rows=None)
+    @without_autocast
+    def exactly(*qkv: Tensor) -> Tensor:
+        q, k, v = one_batch_axis(*qkv)
+        output = block_by_block(q, k, v, window, causal, by_definition)
+        return output.reshape(*batch_shape(*qkv), *output.shape[-2:])
+
+    return unfelt(attend, q, k, v, exactly=exactly)
 
 
 class Band(NamedTuple):

@@ -274,7 +274,8 @@ class ShawAttention(nn.Module):
         distance = self.distances(q, k).expand_as(weights)
         total = total.scatter_add(-1, distance, weights)
         wide, for_values = widen(v, self.for_values)
-        return (average(weights, wide) + total @ for_values).to(v.dtype)
+        output = average(weights, wide) + average(total, for_values)
+        return output.to(v.dtype)
 
     @checked
     def distances(self, q: Queries, k: Keys) -> Int[Tensor, "n_q n_k"]:

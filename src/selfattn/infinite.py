@@ -1,0 +1,58 @@
+"""Infinite: what values that are no numbers make of those who see them.
+
+Summed up, they are felt where nobody sees them: 0 · ∞ is NaN; and so is what
+two pieces bring of one infinity, if one of them hides it. Here they are left
+out of the sum, and who has a weight for them is asked separately.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+# A value that shows who sees it, half as large as float16 has them: times a
+# small weight, it is not yet zero there.
+MARK = 2.0**15
+
+
+def with_infinite(weigh: Callable[[Tensor], Tensor], v: Tensor) -> Tensor:
+    """What is made of values, each feature of which may be infinite or NaN.
+
+    Args:
+        weigh: sums up values by weights that are not negative,
+            (..., n_k, any number) -> (..., n_q, as many).
+        v: values, (..., n_k, d_v).
+
+    Returns:
+        The sums, (..., n_q, d_v). A query has infinity for a feature if it
+        has a weight for a key that has; NaN, if for such a one, or for
+        infinities of both signs.
+
+    >>> import torch
+    >>> weights = torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    >>> v = torch.tensor([[torch.inf], [2.0], [-torch.inf]])
+    >>> with_infinite(weights.matmul, v), weights @ v
+    (tensor([[inf],
+            [-inf]]), tensor([[nan],
+            [nan]]))
+    """
+    output = weigh(v.masked_fill(~v.isfinite(), 0))
+    if v.isfinite().all():
+        return output
+    ups, downs, lost = (
+        weigh(MARK * kind.to(v.dtype)) != 0
+        for kind in (v == math.inf, v == -math.inf, v.isnan())
+    )
+    output = output.masked_fill(ups, math.inf).masked_fill(downs, -math.inf)
+    return output.masked_fill(lost | (ups & downs), math.nan)
+
+
+def all_felt(
+    attend: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor
+) -> Any:
+    """The same for a mechanism, which may return others behind its output."""
+    result = attend(q, k, v.masked_fill(~v.isfinite(), 0))
+    if not isinstance(result, tuple):
+        return with_infinite(lambda x: attend(q, k, x), v)
+    return with_infinite(lambda x: attend(q, k, x)[0], v), *result[1:]

@@ -1,0 +1,179 @@
+"""What strangers found of infinity and NaN that somebody does see.
+
+What is infinite has a right answer, too: a value of infinity is infinity to
+whoever sees it, a score of minus infinity is a key that weighs nothing, one
+of infinity is NaN. And what one query makes of it is no other's concern.
+"""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from hostile.test_strangers import CAUSAL, MASKED
+from selfattn.dot_product import attention
+from selfattn.efficient.flash import flash_attention
+from selfattn.efficient.linformer import LinformerAttention
+from selfattn.efficient.longformer import (
+    longformer_attention,
+    longformer_mask,
+)
+from selfattn.efficient.reformer import lsh_attention, lsh_mask
+from selfattn.efficient.sparse import (
+    fixed_attention,
+    fixed_mask,
+    strided_attention,
+    strided_mask,
+)
+from selfattn.efficient.swin import swin_attention, swin_mask
+from selfattn.efficient.window import sliding_window_attention
+from selfattn.masks import causal_mask, window_mask
+from selfattn.positions import TransformerXLAttention
+
+INF, N = math.inf, 20
+GRID = {"grid": (4, 5), "window": (2, 3)}
+BUCKETS = {"n_buckets": 4, "n_rounds": 2}
+RESTRICTED = {
+    "attention": (attention, None),
+    "flash": (partial(flash_attention, block_q=3, block_k=4), None),
+    "window": (
+        partial(sliding_window_attention, window=3),
+        lambda q, k: window_mask(N, N, 3),
+    ),
+    "swin": (
+        partial(swin_attention, **GRID),
+        lambda q, k: swin_mask(**GRID),
+    ),
+    "strided": (
+        partial(strided_attention, stride=3),
+        lambda q, k: strided_mask(N, N, 3),
+    ),
+    "fixed": (
+        partial(fixed_attention, stride=3),
+        lambda q, k: fixed_mask(N, N, 3),
+    ),
+    "longformer": (
+        partial(longformer_attention, window=3),
+        lambda q, k: longformer_mask(N, N, 3),
+    ),
+    "lsh": (
+        partial(lsh_attention, **BUCKETS),
+        lambda q, k: lsh_mask(q, k, **BUCKETS),
+    ),
+}
+# Where in q, k and v something stands: (of which, token, feature, number).
+SPOILT = {
+    "a value": [("v", 7, 1, INF)],
+    "two values": [("v", 7, 1, INF), ("v", 15, 1, -INF)],
+    "a key and a value": [("k", 7, 1, -INF), ("v", 8, 0, INF)],
+    "two keys": [("k", 7, 1, INF), ("k", 12, 1, -INF)],
+    "a NaN and a key": [("k", 9, 0, math.nan), ("k", 10, 1, INF)],
+    "a query": [("q", 7, 1, -INF)],
+    "a query and a key": [("q", 7, 1, INF), ("k", 8, 1, INF)],
+    "a NaN and a value": [("v", 7, 1, math.nan), ("v", 8, 1, INF)],
+}
+
+
+@pytest.fixture(autouse=True)
+def by_strangers(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+def by_definition(q, k, v, seen):
+    """Attention pair by pair, in which what weighs nothing is left out."""
+    scores = (q[..., :, None, :] * k[..., None, :, :]).sum(dim=-1)
+    scores = (scores / math.sqrt(q.shape[-1])).masked_fill(~seen, -INF)
+    empty = (scores == -INF).all(dim=-1, keepdim=True)
+    weights = scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0)
+    brought = weights[..., None] * v[..., None, :, :]
+    return brought.masked_fill((weights == 0)[..., None], 0).sum(dim=-2)
+
+
+@pytest.mark.parametrize("name", RESTRICTED)
+@pytest.mark.parametrize("spoilt", SPOILT.values(), ids=SPOILT)
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_is_infinite_is_what_it_is_by_definition(name, spoilt, causal):
+    """A value of infinity was NaN to some of those who saw it: another piece
+    hid it, with a weight of zero. So were those who saw one infinity, and
+    not another; and those of whose keys one weighs nothing, by its score of
+    minus infinity, beside another that is hidden.
+    """
+    attend, published = RESTRICTED[name]
+    inputs = dict(zip("qkv", torch.randn(3, 2, N, 5).double(), strict=True))
+    for which, token, feature, number in spoilt:
+        inputs[which][0, token, feature] = number
+    q, k, v = inputs.values()
+    seen = torch.ones(N, N) > 0 if published is None else published(q, k)
+    if causal:
+        seen = seen & causal_mask(N, N)
+    expected = by_definition(q, k, v, seen)
+    for learns in (False, True):
+        q, k, v = (x.clone().requires_grad_(learns) for x in (q, k, v))
+        found = attend(q, k, v, causal=causal)
+        assert_close(found, expected, equal_nan=True, check_stride=False)
+
+
+TOO = {
+    **MASKED,
+    **CAUSAL,
+    "swin": partial(swin_attention, grid=(2, 3), window=(2, 2)),
+    "linformer": LinformerAttention(nn.Identity()),
+}
+
+
+@pytest.mark.parametrize("name", TOO)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("poison", [math.nan, INF])
+def test_a_spoilt_query_passes_nothing_back_for_others(name, causal, poison):
+    """Nobody asked what came of it, and yet the gradients of all values and
+    weights were NaN: zero times the NaN of its weights.
+    """
+    if causal and name == "linformer":
+        return
+    attend, grads = TOO[name], []
+    inputs = torch.randn(3, 2, 6, 4)
+    learned = [*attend.parameters()] if isinstance(attend, nn.Module) else []
+    for number in (0.5, poison):
+        q, k, v = (x.clone() for x in inputs)
+        q[0, 2, 1] = number
+        for x in (q, k, v):
+            x.requires_grad_()
+        output = attend(q, k, v, causal=causal)
+        total = output[:, [0, 1, 3, 4, 5]].square().sum()
+        found = torch.autograd.grad(
+            total, (q, k, v, *learned), allow_unused=True
+        )
+        grads.append([x for x in found if x is not None])
+    if name != "bahdanau":  # whose tanh makes 1 of infinity
+        assert output[0, 2].isnan().any()
+    for found, wanted in zip(*grads, strict=True):
+        assert_close(found, wanted)
+
+
+def test_a_spoilt_query_leaves_a_learned_bias_sound():
+    """Of which every query has a row, or all have one together."""
+    q, k, v = torch.randn(3, 2, 6, 4)
+    grads = []
+    for number in (0.5, math.nan):
+        q[0, 2, 1] = number
+        bias = torch.zeros(6, requires_grad=True)
+        output = attention(q, k, v, bias=bias)
+        total = output[:, [0, 1, 3, 4, 5]].square().sum()
+        grads.append(*torch.autograd.grad(total, bias))
+    assert_close(*grads)
+
+
+def test_a_spoilt_query_leaves_what_tells_distances_sound():
+    attend = TransformerXLAttention(2, 4)
+    q, k, v = torch.randn(3, 2, 6, 4)
+    grads = []
+    for number in (0.5, math.nan):
+        q[0, 2, 1] = number
+        output = attend(q, k, v)
+        total = output[:, [0, 1, 3, 4, 5]].square().sum()
+        grads.append(torch.autograd.grad(total, [*attend.parameters()]))
+    for found, wanted in zip(*grads, strict=True):
+        assert_close(found, wanted)
