@@ -221,11 +221,8 @@ def fused_attention(
     )
     if table is None and not causal and k.shape[-2]:  # all see all
         return all_seen(attend, q, k, v)
-    idle = None if table is None else partial(sees_nothing, table)
-    options = {"causal": causal, "scale": scale, "dropout_p": dropout_p}
-    tables: dict[str, Any] = {"mask": mask, "bias": bias, **options}
-    others = surely(attend) | {"exactly": partial(attention, **tables)}
-    return unfelt(attend, q, k, v, idle=idle, **others)
+    options = {"mask": mask, "bias": bias, "causal": causal, "scale": scale}
+    return unfelt(attend, q, k, v, **besides(attend, table, **options))
 
 
 def by_definition(
@@ -237,11 +234,17 @@ def by_definition(
     return attention(q, k, v, bias=attn_mask)
 
 
-def surely(attend: partial) -> dict[str, Any]:
-    """The same without dropout, to ask who sees what, if it drops any."""
-    if not attend.keywords["dropout_p"]:
-        return {}
-    return {"surely": partial(attend, dropout_p=0.0)}
+def besides(attend: partial, table: Mask, **options: Any) -> dict[str, Any]:
+    """What there is to know of an attention besides: who sees no key, what
+    is hidden by definition; and the same without dropout, if it drops any.
+    """
+    idle = None if table is None else partial(sees_nothing, table)
+    dropout_p = attend.keywords["dropout_p"]
+    options["dropout_p"] = dropout_p
+    told = {"idle": idle, "exactly": partial(attention, **options)}
+    if dropout_p:
+        told["surely"] = partial(attend, dropout_p=0.0)
+    return told
 
 
 def sees_nothing(table: Tensor) -> Tensor:

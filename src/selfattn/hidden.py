@@ -77,9 +77,8 @@ def unfelt(
     asked = q.masked_fill(lost, 0)
     most = limits(k) if suspect else (math.inf,)
     spoilt, clean = without_spoilt(sound, asked, k, v, most)
-    if spoilt is None:
-        clean, felt = sound(asked, k, v), lost
-    else:
+    felt = lost
+    if spoilt is not None:
         felt = lost | sees(surely or attend, asked, k, v, spoilt)
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
@@ -171,7 +170,8 @@ def without_spoilt(
     attend: Attention, q: Tensor, k: Tensor, v: Tensor, limits: Sequence[float]
 ) -> tuple[Tensor | None, Any]:
     """Which keys are spoilt, (..., n_k, 1), and the result without them: by
-    the first limit that leaves it sound, or by the last. None if none is.
+    the first limit that leaves it sound, or by the last. With all, and None,
+    if none is.
     """
     spoilt, clean = None, None
     for most in limits:
@@ -182,7 +182,7 @@ def without_spoilt(
         clean = attend(q, k.masked_fill(spoilt, 0), v.masked_fill(spoilt, 0))
         if not is_spoilt(first(clean)):
             break
-    return spoilt, clean
+    return spoilt, attend(q, k, v) if spoilt is None else clean
 
 
 def first(result: Any) -> Tensor:
@@ -258,7 +258,7 @@ def average(weights: Tensor, v: Tensor) -> Tensor:
     def seen(keys: Tensor) -> Tensor:
         return (weights != 0).to(v) @ keys.to(v) != 0
 
-    output = unless_large(weights.matmul, seen, v)
+    output = unless_large(partial(torch.matmul, weights), seen, v)
     if not is_spoilt(output):
         return output
     spoilt = ~v.isfinite().all(dim=-1, keepdim=True)
@@ -290,12 +290,14 @@ def can_look(x: Tensor) -> bool:
     """Whether numbers are at hand: not traced, nor transformed, nor on a GPU,
     which one would have to wait for.
     """
+    if torch.compiler.is_compiling():
+        return False
     if x.device.type != "cpu" or torch._C._get_dispatch_mode(TRACING):
         return False
     # Of somebody's own class, whose numbers may be anywhere.
     if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:
         return False
-    return not (torch.compiler.is_compiling() or is_transformed())
+    return not is_transformed()
 
 
 def largest(x: Tensor) -> float:

@@ -24,8 +24,10 @@ from selfattn.entering import (
     made_alike,
     made_by,
 )
+from selfattn.hidden import is_spoilt
 from selfattn.signatures import Positive, Share, checked
 
+TINY = torch.finfo(torch.float32).tiny
 Tokens = Float[Tensor, "*batch d"]
 Features = Float[Tensor, "..."]
 Activation = Callable[[Tensor], Tensor]
@@ -35,12 +37,14 @@ class LayerNorm(nn.Module):
     """Give each token mean 0 and variance 1 over its features, then rescale.
 
     y = (x - mean) / √(var + ε) · gain + shift, with the biased variance,
-    Σ(x - mean)² / d.
+    Σ(x - mean)² / d. Squares of 1e20 have no number in float32: then they are
+    made in float64, but not on a GPU, where a token of such gets zeros.
 
     Args:
         d: number of features.
         eps: added to the variance *under* the root. Added to the deviation
-            outside it, tokens with little variance come out larger.
+            outside it, tokens with little variance come out larger. With 0,
+            a token whose features are all alike is NaN.
 
     Reference: Ba et al. (2016), section 3.
 
@@ -69,6 +73,8 @@ class LayerNorm(nn.Module):
         [wide] = widen(x)
         centred = wide - wide.mean(dim=-1, keepdim=True)
         variance = centred.square().mean(dim=-1, keepdim=True)
+        if lacks_range(variance, self.eps):
+            return self.forward(x.double()).to(x.dtype)
         normal = centred / (variance + self.eps).sqrt()
         return (normal * self.gain + self.shift).to(x.dtype)
 
@@ -77,6 +83,7 @@ class RMSNorm(nn.Module):
     """Divide each token by the root mean square of its features.
 
     y = x / √(mean(x²) + ε) · gain: LayerNorm without centring and shift.
+    Squares of large numbers are made as there.
 
     Args:
         d: number of features.
@@ -107,7 +114,23 @@ class RMSNorm(nn.Module):
         check_at_layer("x", x, self.gain)
         [wide] = widen(x)
         square = wide.square().mean(dim=-1, keepdim=True)
+        if lacks_range(square, self.eps):
+            return self.forward(x.double()).to(x.dtype)
         return (wide / (square + self.eps).sqrt() * self.gain).to(x.dtype)
+
+
+def lacks_range(squares: Tensor, eps: float) -> bool:
+    """Whether float32 has no number for a mean of squares, or for what is
+    added to it: float64 may have one.
+
+    >>> lacks_range(torch.tensor([torch.inf]), 1e-5)
+    True
+    >>> lacks_range(torch.tensor([1.0]), 1e-5)
+    False
+    """
+    if squares.dtype == torch.float64:
+        return False
+    return eps < TINY or is_spoilt(squares)
 
 
 class AddNorm(nn.Module):

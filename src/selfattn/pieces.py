@@ -62,6 +62,21 @@ def one_batch_axis(*tensors: Tensor) -> Iterator[Float[Tensor, "batch n d"]]:
         yield x.expand(*batch, -1, -1).reshape(size, *x.shape[-2:])
 
 
+def on_any_axes(attend: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """What attends on (batch, n, d), for any number of axes before tokens.
+
+    >>> first = on_any_axes(lambda q, k, v: v[:, : q.shape[1]])
+    >>> tuple(first(torch.zeros(2, 1, 3, 5), *torch.zeros(2, 4, 7, 5)).shape)
+    (2, 4, 3, 5)
+    """
+
+    def attend_on_any(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        output = attend(*one_batch_axis(q, k, v))
+        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+
+    return attend_on_any
+
+
 def blocks(start: int, stop: int, size: int, step: int = 1) -> Iterator[slice]:
     """From start to stop, ``size`` at a time; the last may be shorter.
 

@@ -14,13 +14,13 @@ import types
 import typing
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-P = ParamSpec("P")
-R = TypeVar("R")
+from selfattn.misfits import P, R, telling
+
 STRIDED = torch.strided
 WHOLE = (int, torch.SymInt)
 REAL = (*WHOLE, float, torch.SymFloat)
@@ -155,7 +155,7 @@ but it is [1.0]
         check_axes_agree(given, shared)
         return function(*args, **kwargs)
 
-    return kept
+    return telling(kept) if order[:1] == ("self",) else kept
 
 
 def one_test(rules: tuple[Rule, ...]) -> Callable[[Any], bool]:

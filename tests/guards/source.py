@@ -16,8 +16,10 @@ HEADER = ("Computes:", "Time:", "Supports:", "Reference:")
 # Who may import whom: a part may import those before it and its own modules.
 # Those in ALONE import nothing of ours but their own, and `signatures`.
 ORDER = [
+    {"misfits"},
     {"signatures", "bound"},
     {"checks"},
+    {"infinite"},
     {"masks", "pieces", "hidden", "random_features", "entering"},
     {"kernels"},
     {"dot_product"},

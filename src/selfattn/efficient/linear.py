@@ -15,7 +15,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from selfattn.checks import (
-    batch_shape,
     check_call,
     check_once,
     check_places,
@@ -39,7 +38,7 @@ from selfattn.masks import causal_mask
 from selfattn.pieces import (
     add_product,
     divisor,
-    one_batch_axis,
+    on_any_axes,
     without_autocast,
 )
 from selfattn.signatures import checked, shown
@@ -175,11 +174,7 @@ def by_sums(
     q: Tensor, k: Tensor, v: Tensor, causal: bool, ours: bool
 ) -> Tensor:
     """The output; q and k are features already, unless those are ours."""
-
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        output = LinearAttention.apply(*one_batch_axis(q, k, v), causal, ours)
-        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
-
+    attend = on_any_axes(lambda *x: LinearAttention.apply(*x, causal, ours))
     return unfelt_sums(attend, q, k, v, causal)
 
 
@@ -271,9 +266,8 @@ class LinearAttention(torch.autograd.Function):
         """Equation 12, chunk by chunk: φ(q) S over φ(q) Z."""
         # In float32 at least: what two terms of the way back leave of each
         # other may be less than half precision rounds away.
-        output, divisors = widen(
-            *(q.new_empty(*q.shape[:-1], d) for d in (v.shape[-1], 1))
-        )
+        empty = (q.new_empty(*q.shape[:-1], d) for d in (v.shape[-1], 1))
+        output, divisors = widen(*empty)
         memory = empty_memory(k, v)
         reader = Reader((q, k, v), ours, CHUNK, causal)
         for rows, keys in reader.order:
@@ -302,9 +296,7 @@ class LinearAttention(torch.autograd.Function):
             # Over weights that are small, what is divided by them can be too
             # large for the type, before it is multiplied with them again.
             wide = [x.double() for x in kept]
-            exact = passed_back(wide, grad_output.double(), *how)
-            both = zip(exact, grads, strict=True)
-            grads = [x.to(rough.dtype) for x, rough in both]
+            grads = passed_back(wide, grad_output.double(), *how)
         return *grads, None, None
 
 

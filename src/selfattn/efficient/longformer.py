@@ -16,7 +16,6 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from selfattn.checks import (
-    batch_shape,
     check_call,
     check_once,
     check_whole,
@@ -36,7 +35,7 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.kernels import Kernel, keeping_nan
 from selfattn.masks import indices, window_mask
-from selfattn.pieces import blocks, one_batch_axis, without_autocast
+from selfattn.pieces import blocks, on_any_axes, without_autocast
 from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
@@ -141,17 +140,12 @@ def longformer_attention(
     check_global(global_at, k.shape[-2])
     at = sorted(global_at)[: k.shape[-2]]  # without keys, no first one either
 
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        flat = one_batch_axis(q, k, v)
-        output = Longformer.apply(*flat, at, window, causal)
-        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+    def exactly(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return band_by_band(q, k, v, at, window, causal, by_definition)
 
-    @without_autocast
-    def exactly(*qkv: Tensor) -> Tensor:
-        q, k, v = one_batch_axis(*qkv)
-        output = band_by_band(q, k, v, at, window, causal, by_definition)
-        return output.reshape(*batch_shape(*qkv), *output.shape[-2:])
-
+    how = at, window, causal
+    attend = on_any_axes(lambda *qkv: Longformer.apply(*qkv, *how))
+    exactly = without_autocast(on_any_axes(exactly))
     return unfelt(attend, q, k, v, exactly=exactly)
 
 

@@ -8,7 +8,7 @@ Reference: Kitaev et al. (2020), section 2
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,6 @@ from torch import Tensor
 
 from selfattn.checks import (
     are_at_hand,
-    batch_shape,
     check_call,
     check_flag,
     check_once,
@@ -37,7 +36,7 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
-from selfattn.pieces import one_batch_axis, without_autocast
+from selfattn.pieces import on_any_axes, one_batch_axis, without_autocast
 from selfattn.random_features import normal
 from selfattn.signatures import Seed, checked
 
@@ -213,17 +212,8 @@ def lsh_attention(
     buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
     pairs = partial(groups, *buckets, causal, see_itself)
 
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        output = Lsh.apply(*one_batch_axis(q, k, v), pairs)
-        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
-
-    @without_autocast
-    def exactly(*qkv: Tensor) -> Tensor:
-        q, k, v = map(with_padding, one_batch_axis(*qkv))
-        output = added_up(q, k, v, pairs, hiding=True)[0][:-1].to(q.dtype)
-        n_q, d_v = qkv[0].shape[-2], v.shape[-1]
-        return output.reshape(*batch_shape(*qkv), n_q, d_v)
-
+    attend = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, False))
+    exactly = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, True))
     return unfelt(attend, q, k, v, exactly=exactly)
 
 
@@ -313,9 +303,6 @@ def tokens(order: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
     return order[at].masked_fill(steps >= lengths[:, None], len(order))
 
 
-Cut = Callable[[], Iterator[tuple[Tensor, Tensor, Tensor]]]
-
-
 class Lsh(torch.autograd.Function):
     """Both passes by hand, on (batch, n, d): one softmax over all rounds.
 
@@ -327,13 +314,27 @@ class Lsh(torch.autograd.Function):
 
     @staticmethod
     @without_autocast
-    def forward(ctx: Any, q, k, v, cut):
+    def forward(ctx: Any, q, k, v, cut, hiding):
         """Add each group to the output of its queries."""
         shapes = [x.shape for x in (q, k, v)]
         q, k, v = map(with_padding, (q, k, v))
-        # Kept in float32 at least: what two terms of the way back leave of
-        # each other may be less than half precision rounds away.
-        output, top, total = added_up(q, k, v, cut)
+        # The output is kept in float32 at least: what two terms of the way
+        # back leave of each other may be less than half precision rounds.
+        output, total = zeros_like(q, v.shape[-1]), zeros_like(q, 1)
+        top = zeros_like(q, 1).fill_(2 * LOWEST)
+        for rows, keys, added in cut():
+            scores, _, _, values = scored(q, k, v, rows, keys, added, hiding)
+            before = take(top, rows)
+            new_top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
+            weights = scores.sub_(new_top).exp2_()
+            shrink = before.sub_(new_top).exp2_()
+            summed = take(output, rows).mul_(shrink)
+            output[rows] = torch.baddbmm(summed, weights, values, out=summed)
+            earlier = take(total, rows).mul_(shrink)
+            total[rows] = earlier.add_(weights.sum(dim=-1, keepdim=True))
+            top[rows] = new_top
+        total.masked_fill_(total == 0, 1.0)
+        output.div_(total)
         ctx.save_for_backward(q, k, v, output, top, total)
         ctx.cut, ctx.shapes = cut, shapes
         # A copy: of a view made here, PyTorch has nothing changed in place.
@@ -362,31 +363,14 @@ class Lsh(torch.autograd.Function):
         for grad in grads[:2]:
             grad /= math.sqrt(q.shape[-1])
         both = zip(grads, ctx.shapes, strict=True)
-        return *(g[:-1].view(shape).to(q.dtype) for g, shape in both), None
+        return (
+            *(g[:-1].view(shape).to(q.dtype) for g, shape in both),
+            None,
+            None,
+        )
 
 
-def added_up(
-    q: Tensor, k: Tensor, v: Tensor, cut: Cut, *, hiding: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The output, each query's largest score, and its sum of weights."""
-    output, total = zeros_like(q, v.shape[-1]), zeros_like(q, 1)
-    top = zeros_like(q, 1).fill_(2 * LOWEST)
-    for rows, keys, added in cut():
-        scores, _, _, values = scored(*(q, k, v, rows, keys, added), hiding)
-        before = take(top, rows)
-        new_top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
-        weights = scores.sub_(new_top).exp2_()
-        shrink = before.sub_(new_top).exp2_()
-        summed = take(output, rows).mul_(shrink)
-        output[rows] = torch.baddbmm(summed, weights, values, out=summed)
-        earlier = take(total, rows).mul_(shrink)
-        total[rows] = earlier.add_(weights.sum(dim=-1, keepdim=True))
-        top[rows] = new_top
-    total.masked_fill_(total == 0, 1.0)
-    return output.div_(total), top, total
-
-
-def scored(q, k, v, rows: Tensor, keys: Tensor, added, hiding: bool = False):
+def scored(q, k, v, rows, keys, added, hiding: bool = False) -> Any:
     """A group's scores, in powers of two, and what they were made of.
 
     Hiding, minus infinity takes the place of scores; else it is added, which

@@ -16,7 +16,6 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from selfattn.checks import (
-    batch_shape,
     check_call,
     check_once,
     check_shapes,
@@ -34,7 +33,7 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
-from selfattn.pieces import blocks, one_batch_axis, without_autocast
+from selfattn.pieces import blocks, on_any_axes, without_autocast
 from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time, at least: smaller products are slower
@@ -326,17 +325,8 @@ def in_pieces(name: str, q, k, v, causal: bool, cut: Cut) -> Tensor:
     """Attend piece by piece, on any number of axes before the tokens."""
     check_call(name, q, k, v, causal)
 
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        output = Pieces.apply(*one_batch_axis(q, k, v), cut)
-        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
-
-    @without_autocast
-    def exactly(*qkv: Tensor) -> Tensor:
-        q, k, v = one_batch_axis(*qkv)
-        output, _, _ = added_up(q, k, v, cut, hiding=True)
-        output = output.to(q.dtype)
-        return output.reshape(*batch_shape(*qkv), *output.shape[-2:])
-
+    attend = on_any_axes(lambda *qkv: Pieces.apply(*qkv, cut, False))
+    exactly = on_any_axes(lambda *qkv: Pieces.apply(*qkv, cut, True))
     return unfelt(attend, q, k, v, exactly=exactly)
 
 
@@ -351,11 +341,33 @@ class Pieces(torch.autograd.Function):
 
     @staticmethod
     @without_autocast
-    def forward(ctx: Any, q, k, v, cut):
+    def forward(ctx: Any, q, k, v, cut, hiding):
         """Add each piece to the output of its queries."""
-        # Kept in float32 at least: what two terms of the way back leave of
-        # each other may be less than half precision rounds away.
-        output, top, total = added_up(q, k, v, cut)
+        # The output is kept in float32 at least: what two terms of the way
+        # back leave of each other may be less than half precision rounds.
+        n_q, n_k = q.shape[-2], k.shape[-2]
+        [output] = widen(q.new_zeros(*q.shape[:-1], v.shape[-1]))
+        # The lowest finite number and not -inf, because -inf - -inf is NaN.
+        lowest = torch.finfo(output.dtype).min
+        top = output.new_full((*q.shape[:-1], 1), lowest)
+        total = torch.zeros_like(top)
+        for rows, keys, hidden in cut(*indices(n_q, n_k, device=q.device)):
+            scores, _, _, values = scored(
+                *(q, k, v, rows, keys, hidden), hiding
+            )
+            if not scores.numel():
+                continue
+            highest = scores.amax(dim=-1, keepdim=True)
+            new_top = torch.maximum(top[:, rows], highest)
+            weights = scores.sub_(new_top).exp2_()
+            shrink = top[:, rows].sub_(new_top).exp2_()
+            added = weights.sum(dim=-1, keepdim=True)
+            total[:, rows] = total[:, rows].mul_(shrink).add_(added)
+            summed = output[:, rows].mul_(shrink)
+            output[:, rows] = torch.baddbmm(summed, weights, values)
+            top[:, rows] = new_top
+        total.masked_fill_(total == 0, 1.0)
+        output.div_(total)
         ctx.save_for_backward(q, k, v, output, top, total)
         ctx.cut = cut
         return output.to(q.dtype)
@@ -382,34 +394,7 @@ class Pieces(torch.autograd.Function):
         for grad in (grad_q, grad_k):
             grad /= math.sqrt(q.shape[-1])
         grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
-        return *grads, None
-
-
-def added_up(
-    q: Tensor, k: Tensor, v: Tensor, cut: Cut, *, hiding: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The output, each query's largest score, and its sum of weights."""
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    [output] = widen(q.new_zeros(*q.shape[:-1], v.shape[-1]))
-    # The lowest finite number and not -inf, because -inf - -inf is NaN.
-    lowest = torch.finfo(output.dtype).min
-    top = output.new_full((*q.shape[:-1], 1), lowest)
-    total = torch.zeros_like(top)
-    for rows, keys, hidden in cut(*indices(n_q, n_k, device=q.device)):
-        scores, _, _, values = scored(*(q, k, v, rows, keys, hidden), hiding)
-        if not scores.numel():
-            continue
-        highest = scores.amax(dim=-1, keepdim=True)
-        new_top = torch.maximum(top[:, rows], highest)
-        weights = scores.sub_(new_top).exp2_()
-        shrink = top[:, rows].sub_(new_top).exp2_()
-        added = weights.sum(dim=-1, keepdim=True)
-        total[:, rows] = total[:, rows].mul_(shrink).add_(added)
-        summed = output[:, rows].mul_(shrink)
-        output[:, rows] = torch.baddbmm(summed, weights, values)
-        top[:, rows] = new_top
-    total.masked_fill_(total == 0, 1.0)
-    return output.div_(total), top, total
+        return *grads, None, None
 
 
 def scored(

@@ -29,7 +29,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.hidden import all_seen, can_look, unfelt
-from selfattn.kernels import Kernel, keeping_nan
+from selfattn.kernels import keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import without_autocast
 from selfattn.signatures import checked
@@ -103,15 +103,12 @@ def swin_attention(
     def made(make: Callable[..., Tensor], *qkv: Tensor) -> Tensor:
         q, k, v = (four_axes(x.expand(*batch, -1, -1)) for x in qkv)
         table = scores_table(relative_bias, whole, causal, q)
-        output = make(q, k, v, table, windows)
-        return output.view(*batch, *output.shape[-2:])
-
-    attend = partial(made, Swin.apply)
-    exactly = partial(made, by_windows)
+        return make(q, k, v, table, windows).view(*batch, *v.shape[-2:])
 
     if not causal and relative_bias is None:  # in a window all see all
-        return all_seen(attend, q, k, v)
-    return unfelt(attend, q, k, v, exactly=exactly)
+        return all_seen(partial(made, Swin.apply), q, k, v)
+    exactly = partial(made, without_autocast(piece_by_piece))
+    return unfelt(partial(made, Swin.apply), q, k, v, exactly=exactly)
 
 
 @checked
@@ -333,10 +330,9 @@ def scores_table(
     """What to add to the scores of a whole window, if there is anything:
     (1, heads, rows, columns, rows, columns), or without a bias no heads.
     """
-    n = math.prod(whole)
-    table = None
-    if relative_bias is not None:
-        table = swin_bias(widen(q, relative_bias)[1], whole)
+    n, table = math.prod(whole), relative_bias
+    if table is not None:
+        table = swin_bias(widen(q, table)[1], whole)
         table = table.expand(1, q.shape[1], n, n)
     if causal:
         table = widen(q.new_zeros(n, n))[0] if table is None else table
@@ -385,13 +381,7 @@ class Swin(torch.autograd.Function):
         return *grads, grad_table, None
 
 
-@without_autocast
-def by_windows(q, k, v, table, groups) -> Tensor:
-    """The output by the definition, some windows at a time."""
-    return piece_by_piece(q, k, v, table, groups, by_definition)
-
-
-def piece_by_piece(q, k, v, table, groups, kernel: Kernel) -> Tensor:
+def piece_by_piece(q, k, v, table, groups, kernel=by_definition) -> Tensor:
     """What the kernel gives, some windows at a time, in one output."""
     output = torch.empty_like(v)  # its heads lie as those of v do
     for group in groups:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_call, check_once, check_window
+from selfattn.checks import check_call, check_once, check_window
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -28,7 +28,7 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.kernels import Kernel, keeping_nan
-from selfattn.pieces import add_product, one_batch_axis, without_autocast
+from selfattn.pieces import add_product, on_any_axes, without_autocast
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
 
@@ -79,17 +79,13 @@ def sliding_window_attention(
     refuse("sliding_window_attention", why, mask, bias)
     check_window(window)
 
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        flat = one_batch_axis(q, k, v)
-        output = SlidingWindow.apply(*flat, window, causal)
-        return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
+    def exactly(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return block_by_block(q, k, v, window, causal, by_definition)
 
-    @without_autocast
-    def exactly(*qkv: Tensor) -> Tensor:
-        q, k, v = one_batch_axis(*qkv)
-        output = block_by_block(q, k, v, window, causal, by_definition)
-        return output.reshape(*batch_shape(*qkv), *output.shape[-2:])
-
+    attend = on_any_axes(
+        lambda *qkv: SlidingWindow.apply(*qkv, window, causal)
+    )
+    exactly = without_autocast(on_any_axes(exactly))
     return unfelt(attend, q, k, v, exactly=exactly)
 
 

@@ -6,12 +6,14 @@ PyTorch's own layers.
 
 from collections.abc import Iterator
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.checks import is_transformed
 from selfattn.entering import check_enters
+from selfattn.pieces import without_autocast
 from selfattn.signatures import Count, Positive, checked
 
 Tokens = Float[Tensor, "batch n d_model"]
@@ -56,13 +58,24 @@ class Recurrent(nn.Module):
             )
         try:
             return self.layer(x)[0]
-        except RuntimeError:
-            if not is_transformed():
+        except RuntimeError as error:
+            if is_transformed():
+                raise ValueError(
+                    "torch.func.vmap cannot map x over PyTorch's recurrent "
+                    "layers: it has no rule for them"
+                ) from None
+            if "primitive descriptor" not in str(error):
                 raise
-            raise ValueError(
-                "torch.func.vmap cannot map x over PyTorch's recurrent "
-                "layers: it has no rule for them"
-            ) from None
+            return self.in_own_type(x)
+
+    def in_own_type(self, x: Tensor) -> Tensor:
+        """The same in the type of the weights, for where autocast asks for
+        one that PyTorch's library has no network for: an LSTM in float16, on
+        a processor.
+        """
+        weight = next(self.layer.parameters())
+        made = without_autocast(self.layer)(x.to(weight.dtype))[0]
+        return made.to(torch.get_autocast_dtype(x.device.type))
 
 
 class Convolution(nn.Module):

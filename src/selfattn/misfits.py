@@ -1,0 +1,105 @@
+"""Misfits: layers within a layer that do not fit together, told in words.
+
+Whoever puts another layer in the place of one, of another width or type,
+hears of it where the numbers meet. That costs nothing as long as they fit.
+"""
+
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from torch import Tensor, nn
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# What PyTorch says of numbers that do not fit each other.
+SAID = (
+    *("same dtype", "same data type", "scalar type", "input dtype"),
+    *("must match the size", "shapes cannot be multiplied", "to have size"),
+    *("Expected size for", "number of dimensions", "has to have same"),
+    *("channels", "normalized_shape", "input.size(-1)", "must match except"),
+    *("expected input", "not broadcastable", "is invalid for input"),
+)
+WIDTHS = ("in_features", "in_channels", "input_size", "normalized_shape")
+
+
+def telling(method: Callable[P, R]) -> Callable[P, R]:
+    """The method of a layer; what does not fit in the layer, it tells."""
+
+    @functools.wraps(method)
+    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except (RuntimeError, ValueError) as error:
+            layer = args[0]
+            found = isinstance(layer, nn.Module) and misfit(layer, error)
+            if not found:
+                raise
+            raise found from None
+
+    return told
+
+
+def misfit(layer: nn.Module, error: Exception) -> ValueError | None:
+    """What does not fit in a layer, if an error of PyTorch's says so.
+
+    >>> import torch
+    >>> from selfattn.layers import FeedForward
+    >>> layer = FeedForward(4, 16)
+    >>> layer.W_out = nn.Linear(8, 4)
+    >>> layer(torch.zeros(2, 4))
+    Traceback (most recent call last):
+    ValueError: W_out must be given 8 features of torch.float32, but it was \
+given (2, 16) of torch.float32
+    """
+    if not any(words in str(error) for words in SAID):
+        return None
+    frames = [*frames_of(error.__traceback__)]
+    last = frames[-1][0]
+    if last.startswith("torch.nn."):
+        return misfit_of_part(layer, frames)
+    if last.startswith("selfattn.") and isinstance(error, RuntimeError):
+        return misfit_of_all(layer)
+    return None
+
+
+def frames_of(traceback: TracebackType | None) -> Any:
+    """Of each call on the way to an error, its module and its names."""
+    while traceback is not None:
+        frame = traceback.tb_frame
+        yield frame.f_globals.get("__name__", ""), frame.f_locals
+        traceback = traceback.tb_next
+
+
+def misfit_of_part(layer: nn.Module, frames: list) -> ValueError | None:
+    """What a layer of PyTorch's within this layer was given, and takes."""
+    names = {id(part): name for name, part in layer.named_modules()}
+    for _, known in reversed(frames):
+        part, x = known.get("self"), known.get("input")
+        if id(part) in names and isinstance(x, Tensor):
+            name = names[id(part)] or type(part).__name__
+            widths = (getattr(part, takes, None) for takes in WIDTHS)
+            width = next((w for w in widths if w is not None), None)
+            takes = "what fits it" if width is None else f"{width} features"
+            weight = next(part.parameters(), None)
+            kind = "" if weight is None else f" of {weight.dtype}"
+            return ValueError(
+                f"{name} must be given {takes}{kind}, but it was given "
+                f"{tuple(x.shape)} of {x.dtype}"
+            )
+    return None
+
+
+def misfit_of_all(layer: nn.Module) -> ValueError | None:
+    """The weights of a layer that do not fit each other."""
+    weights = [
+        f"{name} is {tuple(x.shape)} of {x.dtype}"
+        for name, x in layer.named_parameters()
+    ]
+    if not weights:
+        return None
+    return ValueError(
+        f"the weights of {type(layer).__name__} must fit each other, but "
+        f"{', '.join(weights)}"
+    )
