@@ -234,7 +234,7 @@ def by_definition(
     return attention(q, k, v, bias=attn_mask)
 
 
-def besides(attend: partial, table: Mask, **options: Any) -> dict[str, Any]:
+def besides(attend: partial, table: Tensor | None, **options: Any) -> Any:
     """What there is to know of an attention besides: who sees no key, what
     is hidden by definition; and the same without dropout, if it drops any.
     """
