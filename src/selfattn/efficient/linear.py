@@ -7,7 +7,7 @@ Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -290,21 +290,20 @@ class LinearAttention(torch.autograd.Function):
     def backward(ctx: Any, grad_output):
         """Equations 13 to 15: for queries in order, for keys backwards."""
         check_once("linear_attention", grad_output)
-        kept, how = ctx.saved_tensors, (ctx.causal, ctx.ours)
-        grads = passed_back(kept, grad_output, *how)
+        kept, how = (*ctx.saved_tensors, grad_output), (ctx.causal, ctx.ours)
+        grads = passed_back(kept, *how)
         if any(map(is_spoilt, grads)):
             # Over weights that are small, what is divided by them can be too
             # large for the type, before it is multiplied with them again.
-            wide = [x.double() for x in kept]
-            grads = passed_back(wide, grad_output.double(), *how)
+            exact = passed_back([x.double() for x in kept], *how)
+            both = zip(grads, exact, strict=True)
+            grads = [g.where(g.isfinite(), x.to(g.dtype)) for g, x in both]
         return *grads, None, None
 
 
-def passed_back(
-    kept: Sequence[Tensor], grad_output: Tensor, causal: bool, ours: bool
-) -> list[Tensor]:
+def passed_back(kept: Any, causal: bool, ours: bool) -> list[Tensor]:
     """The gradients of queries, keys and values, of what was kept of them."""
-    q, k, v, output, divisors, pairs, total = kept
+    q, k, v, output, divisors, pairs, total, grad_output = kept
     grad_q, grad_k, grad_v = (torch.empty_like(x) for x in (q, k, v))
     reader = Reader((q, k, v), ours, CHUNK, causal)
 
