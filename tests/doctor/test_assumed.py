@@ -7,6 +7,10 @@ import torch
 from torch import nn
 
 from selfattn.doctor import examine
+from selfattn.doctor.engine.matching import Seen
+from selfattn.doctor.engine.outcome import Outcome
+from selfattn.doctor.engine.visits import sole_form
+from selfattn.doctor.probes import Probe
 from selfattn.positions import rope_halves
 
 here = functools.partial(examine, time_limit=None)
@@ -93,6 +97,13 @@ def test_the_only_form_that_it_takes_is_no_assumption():
     report = here(without_cosines, kind="rope")
     assert report.mistake.name == "sines without cosines"
     assert (report.different, report.exit_code) == ("", 1)
+
+
+def test_what_every_probe_needs_is_the_form_that_it_has():
+    asked = [("heads", "offset"), ("heads",), ("float64", "heads")]
+    probes = [Probe("it holds", {}, needs=needs) for needs in asked]
+    assert sole_form([Seen(one, Outcome()) for one in probes]) == {"heads"}
+    assert sole_form([]) == set()
 
 
 def heads_in_front(q, k, v):
