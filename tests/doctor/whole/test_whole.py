@@ -95,6 +95,8 @@ class Model(nn.Module):
             old = None if cache is None else cache[i]
             if self.wrong == "cache not read" and old is not None:
                 old = tuple(0 * part - 1e9 for part in old)
+            if self.wrong == "fading" and old is not None:
+                old = tuple(part / 2 for part in old)
             y, new = layer(x, seen, old)
             x = x + (0 if self.wrong == "deaf" else y)
             kept.append(new)
@@ -118,6 +120,7 @@ PLANTED = {
     "padding": "padding is heard",
     "moved": "padding moves the text",
     "positions start again": "positions start again",
+    "fading": "chunks tell another story",
     "other beams": "beams not reordered",
     "never ends": "dropout that never ends",
     "no dropout": "dropout that never begins",
