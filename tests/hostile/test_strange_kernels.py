@@ -23,6 +23,7 @@ from selfattn.efficient.longformer import (
 )
 from selfattn.efficient.swin import swin_attention, swin_bias, swin_mask
 from selfattn.efficient.window import sliding_window_attention
+from selfattn.kernels import in_steps
 from selfattn.masks import window_mask
 
 FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
@@ -288,3 +289,11 @@ def test_a_hidden_key_of_minus_infinity_passes_nothing_back(name):
         output = HIDING[name](q, k, v, **hidden)[:, :6]
         found += torch.autograd.grad(output.sum(), q)
     assert_close(found[1][:, :6], found[0][:, :6])
+
+
+def test_what_is_made_in_steps_hides_what_its_mask_hides():
+    """It is asked for where numbers are NaN, which then told of no mask."""
+    q, k, v = torch.randn(3, 2, 7, 5).double()
+    for mask in (torch.ones(7, 7).bool().tril(), torch.rand(7, 7) < 0.6):
+        mask[:, 0] = True
+        assert_close(in_steps(q, k, v, mask), attention(q, k, v, mask=mask))
