@@ -22,8 +22,7 @@ function order({ asks }, { weights, mask }) {
 }
 
 function sees(values, result) {
-  const words = values.words.split(" ");
-  const { asks } = values;
+  const { words: text, asks } = values, words = text.split(" ");
   const [first, second] = order(values, result);
   const weights = result.weights[asks];
   const who = `“${words[asks]}”`;
@@ -119,8 +118,7 @@ function weightLines(lab) {
       words.split(" ").length);
   const seen = labels.map(() => ({ name: element("span", {}),
     weight: element("b", {}) }));
-  const rows = seen.map(({ name, weight }) =>
-    element("li", {}, weight, " ", name));
+  const rows = seen.map((x) => element("li", {}, x.weight, " ", x.name));
   rows.forEach((row, j) => lab.explain(row, (values, result) =>
     keySentence(values, result, j)));
   const listened = element("ol", {}, ...rows);
@@ -137,9 +135,9 @@ function weightLines(lab) {
       rows[i].hidden = i >= words.length;
       if (i >= words.length) return;
       write(seen[i].name, words[i]);
-      const heard = mask[asks][i];
-      write(seen[i].weight, heard ? percent(weights[asks][i]) : "hidden");
-      rows[i].classList.toggle("lab-hidden", !heard);
+      const share = percent(weights[asks][i]);
+      write(seen[i].weight, mask[asks][i] ? share : "hidden");
+      rows[i].classList.toggle("lab-hidden", !mask[asks][i]);
     });
     lines.forEach((line, at) => {
       const [i, j] = [Math.floor(at / MOST), at % MOST];
@@ -172,17 +170,16 @@ function lookPlane(lab) {
     lab.set({ [name]: by.with(i, moved) });
   };
   const arrow = plane.line([0, 0], [0, 0], "lab-query-line");
+  const reach = () => drawn("circle", { r: 16, class: "lab-reach" });
   const keys = Array.from({ length: MOST }, (_, j) => {
-    const key = mark("lab-key", "", drawn("circle", { r: 16,
-      class: "lab-reach" }), drawn("circle", { r: 6 }));
+    const key = mark("lab-key", "", reach(), drawn("circle", { r: 6 }));
     makeHandle(key, plane, rule, `Key ${j + 1}`, {
       where: () => lab.result.k[j], moved: (to) => drag("k", j, to) });
     lab.explain(key, (now, result) => keySentence(now, result, j));
     return key;
   });
-  const query = mark("lab-query", "", drawn("circle", { r: 16,
-    class: "lab-reach" }), drawn("rect", { x: -6, y: -6, width: 12,
-    height: 12 }));
+  const query = mark("lab-query", "", reach(),
+    drawn("rect", { x: -6, y: -6, width: 12, height: 12 }));
   const asks = () => lab.values().asks;
   makeHandle(query, plane, rule, "Query", {
     where: () => lab.result.q[asks()], moved: (to) => drag("q", asks(), to) });
@@ -210,11 +207,10 @@ function lookPlane(lab) {
   return { frame: plane.frame, show };
 }
 
-// Writes the word beside a point. Words at one place stand below each other:
-// on top of each other none could be read.
+// Writes a word beside its point; words at one place stand below each other.
 function label(text, words, points, j) {
-  const before = words.slice(0, j).filter((_, i) =>
-    points[i].every((x, axis) => Math.abs(x - points[j][axis]) < 0.25));
+  const near = (x, axis) => Math.abs(x - points[j][axis]) < 0.25;
+  const before = words.slice(0, j).filter((_, i) => points[i].every(near));
   write(text, before.includes(words[j]) ? "" : words[j]);
   set(text, { dy: `${1.15 * new Set(before).size}em` });
 }
@@ -222,8 +218,7 @@ function label(text, words, points, j) {
 // The right plane: the values, as large as their weights, their average, and
 // the letters of the word that asks, one after the other.
 function valuePlane(lab) {
-  const plane = new Plane("Values ● and output ◆",
-    { low: -EDGE, high: EDGE });
+  const plane = new Plane("Values ● and output ◆", { low: -EDGE, high: EDGE });
   const chain = drawn("polyline", { class: "lab-letters" });
   const marks = Array.from({ length: MOST }, (_, j) => {
     const value = mark("lab-value-mark", "", drawn("circle"));

@@ -66,16 +66,17 @@ class Recurrent(nn.Module):
                 ) from None
             if "primitive descriptor" not in str(error):
                 raise
-            return self.in_own_type(x)
+            return in_own_type(self.layer, x)
 
-    def in_own_type(self, x: Tensor) -> Tensor:
-        """The same in the type of the weights, for where autocast asks for
-        one that PyTorch's library has no network for: an LSTM in float16, on
-        a processor.
-        """
-        weight = next(self.layer.parameters())
-        made = without_autocast(self.layer)(x.to(weight.dtype))[0]
-        return made.to(torch.get_autocast_dtype(x.device.type))
+
+def in_own_type(layer: nn.Module, x: Tensor) -> Tensor:
+    """The layer in the type of its weights, for where autocast asks for one
+    that PyTorch's library has no network for: an LSTM in float16, on a
+    processor.
+    """
+    weight = next(layer.parameters())
+    made = without_autocast(layer)(x.to(weight.dtype))[0]
+    return made.to(torch.get_autocast_dtype(x.device.type))
 
 
 class Convolution(nn.Module):
