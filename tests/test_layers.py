@@ -85,6 +85,18 @@ def test_norms_in_half_precision_err_at_most_twice_as_much_as_torch(dtype):
         assert (ours(x).double() - exact).abs().max() <= room
 
 
+@pytest.mark.parametrize("norm", [RMSNorm, LayerNorm])
+def test_squares_of_small_halves_are_kept(norm):
+    """Values near 3e-4, whose squares float16 has in steps of 6e-8.
+
+    The output is rounded by 5e-4; made of such squares, it is 2e-2 off.
+    """
+    ours = norm(7, eps=1e-6).half()
+    x = (3e-4 * torch.randn(50, 7)).half()
+    exact = norm(7, eps=1e-6).double()(x.double())
+    assert_close(ours(x).double(), exact, rtol=1e-3, atol=1e-6)
+
+
 def test_norms_touch_one_token_at_a_time():
     for norm in (LayerNorm(7), RMSNorm(7)):
         x = torch.randn(3, 7)

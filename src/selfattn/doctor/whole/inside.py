@@ -155,7 +155,7 @@ def examined(part: nn.Module) -> Verdict | None:
     found = alone(part, "self-attention", said)
     if found is None:
         return None
-    return Verdict(found.words, None if found.meant else found.mistake)
+    return Verdict(found.words, found.mistake)
 
 
 def of_layers(whole: Whole, fresh: nn.Module) -> dict[str, Verdict]:
