@@ -107,3 +107,16 @@ def test_a_tree_is_as_it_was_after_a_mistake():
     node = tree.body[0].value
     assert replaced(tree, node, "a") == "y = a"
     assert ast.unparse(tree) == "y = a + b"
+
+
+@pytest.mark.parametrize("kind", sorted({s.kind for s, _ in STYLES}))
+def test_what_is_planted_may_be_planted_in_again(kind):
+    """After 1,896 visits a padding mask with <= ended the whole clinic.
+
+    So would a name that was made a sum where something is put into it.
+    """
+    again = 0
+    for style in (s for s, _ in STYLES if s.kind == kind):
+        for first in list(mutants(style))[:: 1 if "mask" in kind else 20]:
+            again += len([*mutants(style._replace(text=first.text))])
+    assert again

@@ -145,7 +145,9 @@ def replaced(tree: ast.Module, node: ast.AST, text: str) -> str | None:
     try:
         new = parsed(node, text)
         with put(tree, node, new):
-            return ast.unparse(tree)
+            made = ast.unparse(tree)
+        ast.parse(made)  # a sum, say, is no place to put something
+        return made
     except (SyntaxError, AttributeError, IndexError):
         return None
 

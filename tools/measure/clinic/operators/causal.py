@@ -190,8 +190,9 @@ def table_upside_down(node: ast.AST) -> Iterator[str]:
 @operator(MAKERS)
 def padding_one_off(node: ast.AST) -> Iterator[str]:
     """One token too many is real, or one too few."""
-    if compares(node) and says(node, "len"):
-        yield other_sign(node, {ast.Lt: "<="})
+    less = compares(node) and isinstance(node.ops[0], ast.Lt)
+    if less and says(node, "len"):
+        yield other_sign(node, NEXT)
         right = text(node.comparators[0])
         yield f"({text(node.left)}) < ({right}) - 1"
     if isinstance(node, ast.Slice) and text(node) == ":length":
