@@ -69,6 +69,24 @@ def test_a_rank_that_fails_is_an_error_in_time(work, told):
     assert time.monotonic() - begin < LATE + 10  # a busy machine included
 
 
+def test_no_rank_works_before_all_are_connected(monkeypatch, tmp_path):
+    """A rank was done and gone while another still made its connections.
+
+    That one then failed as it joined, in gloo's words and not in ours: of 60
+    runs on a busy machine 12, and once the page on devices was red.
+    """
+    connected, connect = tmp_path / "connected", dist.init_process_group
+
+    def slowly(*args, rank, **settings):
+        connect(*args, rank=rank, **settings)
+        if rank == 0:
+            time.sleep(0.3)
+            connected.touch()
+
+    monkeypatch.setattr(dist, "init_process_group", slowly)
+    assert on_ranks(lambda rank, ranks: connected.exists(), 3) == [True] * 3
+
+
 def test_a_rank_starts_no_ranks():
     """Its forks would take its process group for theirs."""
     dist.init_process_group(

@@ -20,6 +20,7 @@ from selfattn.signatures import Within, checked
 
 Ranks = Annotated[int, Within(1, 64)]
 Seconds = Annotated[float, Within(0.1, 600.0)]
+START = timedelta(seconds=60)  # until every process has begun
 GRACE = 5.0  # seconds beyond the timeout, for others to say what happened
 
 
@@ -102,13 +103,7 @@ def be_a_rank(
         os.dup2(silence, stream)
     sys.stdout = sys.stderr = os.fdopen(silence, "w")
     try:
-        dist.init_process_group(
-            "gloo",
-            store=dist.FileStore(str(store), n_ranks),
-            rank=rank,
-            world_size=n_ranks,
-            timeout=timedelta(seconds=timeout),
-        )
+        join(rank, n_ranks, timedelta(seconds=timeout), store)
         # Not as multiprocessing sends tensors: that needs the sender to live.
         told = pickle.dumps((True, work(rank, n_ranks)))
         dist.barrier()  # nobody leaves while another still needs it
@@ -116,6 +111,25 @@ def be_a_rank(
         told = pickle.dumps((False, f"{type(error).__name__}: {error}"))
     report.send_bytes(told)
     os._exit(0)
+
+
+def join(rank: int, n_ranks: int, timeout: timedelta, path: Path) -> None:
+    """Connect this rank with the others; go on when all are connected.
+
+    A rank that has its own connections may work and end while another still
+    makes its own, and that one would fail as it joins. So each writes into
+    the store how far it is, and waits until all are: a file outlives the
+    rank that wrote it, which a message between ranks need not.
+    """
+    store = dist.FileStore(str(path), n_ranks)
+    ranks = range(n_ranks)
+    store.set(f"{rank} has begun", "")  # on a busy machine that takes a while
+    store.wait([f"{other} has begun" for other in ranks], START)
+    dist.init_process_group(
+        "gloo", store=store, rank=rank, world_size=n_ranks, timeout=timeout
+    )
+    store.set(f"{rank} is connected", "")
+    store.wait([f"{other} is connected" for other in ranks], START)
 
 
 def fates(
