@@ -85,11 +85,11 @@ SMALLEST = {
 # Another processor adds in another order; this network is right nearly
 # everywhere, from the first reading on.
 TOLERANCE = 0.02
-BATCH, WIDTH = 32, 32
+BATCH, WIDTH, RATE = 32, 32, 0.01
 DATES_AT, QUESTIONS_AT = (200, 300, 400), (100, 200, 300)
 
 
-def run(seed: int, *, task: str, **setting: str | int) -> dict[str, float]:
+def run(seed: int, *, task: str, **setting: str | float) -> dict[str, float]:
     """Train once, and look at it three times on the way."""
     torch.manual_seed(seed)
     tasks = {"dates": translate, "question": answer, "alignment": look_back}
@@ -133,10 +133,13 @@ def texts(size: int, dates: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def learning(
-    model: Translator, batches: Iterator[tuple[Tensor, Tensor]], steps: int
+    model: Translator,
+    batches: Iterator[tuple[Tensor, Tensor]],
+    steps: int,
+    rate: float = RATE,
 ) -> Iterator[int]:
     """Train a translator, a step at a time; how many were made."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     for step in range(1, steps + 1):
         x, y = next(batches)
         logits = model(x, F.pad(y, (1, 0))[:, :-1])
@@ -148,14 +151,15 @@ def learning(
 
 
 def translate(
-    seed: int, *, dates: int, width: int, arm: str
+    seed: int, *, dates: int, width: int, arm: str, rate: float = RATE
 ) -> dict[str, float]:
     """Train a translator on texts that are always new."""
     kinds = len(CHARACTERS)
     model = Translator(kinds, kinds, width, attend=looks(arm, width))
     source, target = next(texts(200, dates, 10_000 + seed))
     found = {}
-    for step in learning(model, texts(BATCH, dates, seed), DATES_AT[-1]):
+    batches = texts(BATCH, dates, seed)
+    for step in learning(model, batches, DATES_AT[-1], rate):
         if step in DATES_AT:
             right = written(model, source, target)
             whole = right.unflatten(-1, (-1, N_TARGET)).all(dim=-1)
