@@ -14,7 +14,7 @@ from selfattn.cost import LiveBytes
 from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.ring import ring_attention
 from selfattn.devices.ulysses import ulysses_attention
-from selfattn.devices.world import Sent, on_ranks
+from selfattn.devices.world import Sent, SwapsApart, on_ranks
 from selfattn.dot_product import fused_attention
 from selfattn.labs.devices import BYTES, WAYS, DevicesLab, shares
 from selfattn.multihead import MultiHeadAttention
@@ -51,7 +51,7 @@ def counted(rank, n_ranks):
         found[way] = [sent.bytes[EXCHANGES[way]]]
     for n in (512, 1024):
         for way, call in calls(n, n_ranks).items():
-            with torch.no_grad(), LiveBytes() as memory:
+            with torch.no_grad(), SwapsApart(), LiveBytes() as memory:
                 call()
             found[way].append(memory.peak)
     return found

@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 
 from selfattn.devices.exchanges import Sent as Sent
+from selfattn.devices.exchanges import SwapsApart as SwapsApart
 from selfattn.signatures import Within, checked
 
 Ranks = Annotated[int, Within(1, 64)]
