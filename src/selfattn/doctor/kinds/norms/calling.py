@@ -2,15 +2,18 @@
 
 import copy
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
+from selfattn.doctor.kinds.tried import outcome
 from selfattn.doctor.patient import Facts, parameters
 
 EPS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps")
@@ -26,6 +29,11 @@ FACTS = {
         {"exact": "float64", "float32": "float32"},
         tried=False,
     ),
+    "gain": Fact(
+        "what it multiplies by; Gemma's gains start at 0",
+        {"itself": "the gain", "one plus": "1 + gain"},
+        tried=False,
+    ),
 }
 OPTIONAL = {
     "any width": "other numbers of features than its own",
@@ -35,45 +43,134 @@ OPTIONAL = {
     "float16": "float16",
     "single": "one token without a sequence",
 }
+LEARNT = ("gain", "shift")  # what a norm may have, in the order of its inputs
+NEUTRAL = (torch.ones_like, torch.zeros_like)  # what stands for each
 
 
 def read(thing: Any, told: Facts) -> Reading:
     """What it is: a function of all, a class, or a module with a width.
 
+    One that learns nothing, a function of x alone or of x and eps, or a
+    module without parameters, is held to the formula without.
+
     Raises:
-        UnclearError: if it is a function of x alone and of unknown width.
+        UnclearError: if it is a function of other things.
     """
     if isinstance(thing, type):
-        return Reading({"form": "class"})
+        return Reading({"form": "class"}, from_zero(outcome(thing, 7)))
     if not isinstance(thing, nn.Module):
-        if len(parameters(thing)) > 2:
+        listed = parameters(thing)
+        if len(listed) > 2:
             return Reading({"form": "function"})
+        if len(listed) == 1 or {*listed[1:]} & {*EPS}:
+            return Reading({"form": "bare", "eps by": listed[1:], "learns": 0})
         raise UnclearError(
             "A norm is examined as a function of x, its parameters and eps, "
             "or as a module that holds them: hand over one of these."
         )
-    widths = {p.numel() for p in thing.parameters()}
+    held = [p.numel() for p in thing.parameters()]
+    widths = {*held}
+    if not held:
+        return of_bare(thing, told)
     if len(widths) != 1:
         raise UnclearError(
             "A norm has a gain, and a shift perhaps, of one number a "
             f"feature each, but it has parameters of sizes {sorted(widths)}."
         )
-    facts = {"form": "module", "width": widths.pop()}
-    return Reading(facts, lacks={"any width": "its width is fixed"})
+    width = widths.pop()
+    facts = {"form": "module", "width": width, "learns": len(held)}
+    facts |= own_eps(thing, width, told)
+    lacks = {"any width": "its width is fixed"}
+    return Reading(facts, from_zero(thing), lacks)
+
+
+def of_bare(module: nn.Module, told: Facts) -> Reading:
+    """What is known of a module without parameters."""
+    shape = getattr(module, "normalized_shape", None)
+    facts: dict[str, Any] = {"form": "bare module", "learns": 0}
+    if isinstance(shape, tuple) and len(shape) == 1:
+        facts["width"] = shape[0]
+    facts |= own_eps(module, facts.get("width", 7), told)
+    lacks = {"any width": "its width is fixed"} if "width" in facts else {}
+    return Reading(facts, lacks=lacks)
+
+
+def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
+    """The eps of who cannot be told another, if it was told or is seen.
+
+    Of a token without a mean that is next to silent, hardly anything else
+    decides how loud it comes out.
+    """
+    if any(hasattr(module, name) for name in EPS):
+        return {}
+    if told.get("eps"):
+        return {"fixed eps": told["eps"]}
+    x = torch.zeros(2, width, dtype=torch.float64)
+    x[:, 0], x[:, 1:2] = 1e-7, -1e-7
+    quiet = copy.deepcopy(module).double()
+    fill(quiet, [torch.ones(width).double(), torch.zeros(width).double()])
+    output = outcome(quiet, x)
+    if not isinstance(output, Tensor) or output.shape != x.shape:
+        return {}
+    square = x.square().mean()
+    eps = float(square / output.double().square().mean() - square)
+    usual = [10.0**-n for n in range(3, 13)]
+    near = [one for one in usual if math.isclose(one, eps, rel_tol=0.01)]
+    return {"fixed eps": near[0]} if near else {}
+
+
+def from_zero(module: Any) -> dict[str, list[str]]:
+    """What a gain that is zero may be meant as: Gemma's counts from one."""
+    held = [*module.parameters()] if isinstance(module, nn.Module) else []
+    zero = held and not held[0].any()
+    return {"gain": [*FACTS["gain"].options]} if zero else {}
+
+
+@functools.lru_cache(maxsize=16)  # one object, so that its reference is one
+def that_learns(exercise: Exercise, many: int) -> Exercise:
+    """The exercise of norms that have so many of gain and shift.
+
+    Whoever holds no shift, as of `nn.LayerNorm(d, bias=False)`, adds none.
+    """
+
+    def without(answer: Callable[..., object]) -> Callable[..., object]:
+        def norm(x: Tensor, *learnt_and_eps: Any) -> object:
+            *learnt, eps = learnt_and_eps
+            instead = zip(NEUTRAL, learnt, strict=False)
+            plain = [neutral(one) for neutral, one in instead]
+            return answer(x, *learnt[:many], *plain[many:], eps)
+
+        return norm
+
+    return exercise.adapted(without)
 
 
 def of_its_width(exercise: Exercise, facts: Facts) -> Exercise:
-    """The exercise with inputs as wide as a module is."""
-    if facts.get("form") != "module":
+    """The exercise with inputs as wide as a module is, of what it learns."""
+    wanted = sum(name in LEARNT for name in exercise.probes[0].inputs)
+    many = facts.get("learns", wanted)
+    if many < wanted:
+        exercise = that_learns(exercise, many)
+    if facts.get("form") not in ("module", "bare module"):
         return exercise
-    probes = [
-        probe
-        if "any width" in probe.needs
-        else dataclasses.replace(
-            probe, sizes={**probe.sizes, "d": facts["width"]}, fixed=("d",)
-        )
-        for probe in exercise.probes
-    ]
+    return at_its_size(exercise, facts.get("width"), facts.get("fixed eps"))
+
+
+@functools.lru_cache(maxsize=64)
+def at_its_size(
+    exercise: Exercise, width: int | None, eps: float | None
+) -> Exercise:
+    """The exercise at a width and with an eps, where no others are had."""
+    probes = list(exercise.probes)
+    for i, probe in enumerate(probes):
+        inputs = probe.inputs
+        if eps is not None and "eps" not in probe.needs:
+            inputs = {**inputs, "eps": lambda sizes: eps}
+            probe = dataclasses.replace(probe, inputs=inputs)
+        if width is not None and "any width" not in probe.needs:
+            sizes = {**probe.sizes, "d": width}
+            probe = dataclasses.replace(probe, sizes=sizes, fixed=("d",))
+        probes[i] = probe
     return dataclasses.replace(exercise, probes=tuple(probes))
 
 
@@ -82,6 +179,18 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
     if facts["form"] == "function":
         function: Callable[..., object] = thing
         return function
+
+    def bare(x: Tensor, *parameters_and_eps: Any) -> object:
+        eps = parameters_and_eps[-1]
+        if facts["eps by"]:
+            return thing(x, **{facts["eps by"][0]: eps})
+        if eps != (facts.get("eps") or 1e-5):
+            raise ValueError("its eps cannot be set")
+        return thing(x)
+
+    if facts["form"] == "bare":
+        bare.__name__ = getattr(thing, "__name__", "norm")
+        return bare
 
     def norm(x: Tensor, *parameters_and_eps: Any) -> object:
         *wanted, eps = parameters_and_eps
@@ -97,6 +206,14 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
     return norm
 
 
+def adapt(norm: Any, facts: Facts) -> Callable[..., object]:
+    """Hand it the gain that it multiplies by, or that less one."""
+    if facts.get("gain") != "one plus":
+        called: Callable[..., object] = norm
+        return called
+    return lambda x, gain, *others: norm(x, gain - 1, *others)
+
+
 def set_eps(module: nn.Module, eps: float, facts: Facts) -> bool:
     """Tell a module its eps; whether it has that eps now.
 
@@ -107,7 +224,7 @@ def set_eps(module: nn.Module, eps: float, facts: Facts) -> bool:
             if not is_another(getattr(module, name), facts.get("eps")):
                 setattr(module, name, eps)
             return True
-    own: float = facts.get("eps") or 1e-5
+    own: float = facts.get("fixed eps") or facts.get("eps") or 1e-5
     return own == eps
 
 
@@ -147,4 +264,5 @@ def kind_of_norm(
         facts=facts,
         read=read,
         prepare=prepare,
+        adapt=adapt,
     )

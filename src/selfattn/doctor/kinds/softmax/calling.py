@@ -1,15 +1,19 @@
 """How softmax is called: over which axis, if it must be told."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
+from selfattn.doctor.kinds import tried
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.kinds.softmax.masked import as_lengths
 from selfattn.doctor.patient import Facts, handed, parameters
+from selfattn.doctor.probes import numbers
 
 AXES = ("dim", "axis")
 
@@ -55,7 +59,42 @@ def read(thing: Any, told: Facts) -> Reading:
         return Reading({**seen, "mask": "keep"}, lacks={"mask": why})
     if "len" in masked and "mask" not in told:
         seen["mask"] = "lengths"
-    return Reading({**seen, "masked": masked}, has=("mask",))
+    seen["masked"] = masked
+    if needs_it(thing, called, seen, masked):
+        seen["always"] = True
+        seen |= meant_so(thing, {**seen, **told})
+    return Reading(seen, has=("mask",))
+
+
+def meant_so(thing: Any, facts: Facts) -> Facts:
+    """What its mask says, if under one that forbids nothing it is right."""
+    scores = numbers(2, 3, 4)
+    for meaning in (
+        [facts["mask"]] if facts.get("mask") else FACTS["mask"].options
+    ):
+        call = adapt(thing, {**facts, "mask": meaning})
+        output = tried.outcome(call, scores)
+        if not isinstance(output, Tensor) or output.shape != scores.shape:
+            continue
+        if torch.allclose(output.float(), scores.softmax(-1), atol=1e-4):
+            return {"mask": meaning}
+    return {}
+
+
+def needs_it(thing: Any, called: Any, seen: Facts, masked: str) -> bool:
+    """Whether it cannot be called without a mask, nor with None for one."""
+    try:
+        listed = inspect.signature(called).parameters
+    except (TypeError, ValueError):
+        return False
+    if (
+        masked not in listed
+        or listed[masked].default is not inspect.Parameter.empty
+    ):
+        return False
+    axis = {seen["axis"]: -1} if seen["axis"] else {}
+    scores, none = torch.zeros(2, 3, 4), {masked: None}
+    return tried.outcome(handed, thing, scores, **axis, **none) is None
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -73,4 +112,24 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             )
         return handed(thing, scores, **given)
 
-    return softmax
+    return under_a_mask(softmax) if facts.get("always") else softmax
+
+
+def under_a_mask(softmax: Callable[..., Any]) -> Callable[..., object]:
+    """Give it a mask always: one that forbids nothing, if none is given.
+
+    Masks are of tables in a batch, and so are the scores beside it.
+    """
+
+    def masked(scores: Tensor, mask: Tensor | None = None) -> object:
+        if mask is not None:
+            return softmax(scores, mask)
+        tables = scores.reshape(-1, *scores.shape[-2:])
+        if scores.ndim == 1:
+            tables = scores[None, None]
+        allowed = torch.ones(tables.shape, dtype=torch.bool)
+        output = softmax(tables, allowed)
+        same = isinstance(output, Tensor) and output.shape == tables.shape
+        return output.reshape(scores.shape) if same else output
+
+    return masked

@@ -28,17 +28,24 @@ FACTS = {
 
 
 def read(thing: Any, told: Facts) -> Reading:
-    """Whether it takes one number or two."""
+    """Whether it takes one number or two; what was told comes first."""
+    many = told.get("arguments") or how_many(thing)
+    why = "it takes one number"
+    lacks = {"length": why, "empty": why} if many == 1 else {}
+    return Reading({"arguments": many} if many else {}, lacks=lacks)
+
+
+def how_many(thing: Any) -> int:
+    """How many numbers it needs, a module to be called; 0 if none can tell."""
     try:
-        found = inspect.signature(thing).parameters.values()
+        called = getattr(thing, "forward", thing)
+        found = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):
-        return Reading()
+        return 0
     needed = [
         p for p in found if p.default is p.empty and p.kind < p.VAR_POSITIONAL
     ]
-    facts, why = {"arguments": len(needed)}, "it takes one number"
-    lacks = {"length": why, "empty": why} if len(needed) == 1 else {}
-    return Reading(facts, lacks=lacks)
+    return len(needed)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
