@@ -66,8 +66,9 @@ def test_a_measurement_says_where_it_comes_from(chapter, experiment):
 
 def test_runs_that_were_added_say_where_they_were_made():
     """Fifteen runs stood under a commit and a processor of earlier ones."""
-    [later] = measured("origins")["later"]
-    runs, new = measured("origins")["runs"], later["runs"]
+    later = measured("origins")["later"]
+    assert [added["runs"] for added in later] == [15, 90]
+    runs, new = measured("origins")["runs"], 105
     experiment = experiments.load("origins")
     added = [
         {"seed": seed, **setting}

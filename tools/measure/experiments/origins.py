@@ -28,9 +28,10 @@ from selfattn.origins import (
 )
 
 ABOUT = (
-    "Dates: a translator of a width, trained for 400 steps on new texts of "
-    "so many dates; after 200, 300 and 400 steps, on 200 other texts, the "
-    "share of characters right when those before are given (characters) and "
+    "Dates: a translator of a width, trained at a rate for 400 steps on new "
+    "texts of so many dates; after 200, 300 and 400 steps, on 200 other "
+    "texts, the share of characters right when those before are given "
+    "(characters) and "
     "of dates of which all ten are (dates). Questions: a network of width 32 "
     "trained on so many examples; after 100, 200 and 300 steps, the share of "
     "right answers to 1000 other sequences. Guessing is right in half. The "
@@ -42,8 +43,9 @@ ABOUT = (
     "key in the row of the character, both counted from 0."
 )
 SEEDS = range(5)
+BATCH, WIDTH, RATE = 32, 32, 0.01
 SETTINGS = [
-    {"task": "dates", "dates": dates, "width": 64, "arm": arm}
+    {"task": "dates", "dates": dates, "width": 64, "arm": arm, "rate": RATE}
     for dates in (1, 2, 3)
     for arm in ("none", "general", "blind")
 ]
@@ -68,13 +70,25 @@ SETTINGS += [
     )
     for size in (64, 256, 1024)
 ]
-SETTINGS += [{"task": "dates", "dates": 2, "width": 64, "arm": "mean"}]
+SETTINGS += [
+    {"task": "dates", "dates": 2, "width": 64, "arm": "mean", "rate": RATE}
+]
 SETTINGS += [
     {"task": "alignment", "arm": arm} for arm in ("additive", "general")
 ]
 SETTINGS += [  # does the one vector want more numbers?
-    {"task": "dates", "dates": 2, "width": width, "arm": arm}
+    {"task": "dates", "dates": 2, "width": width, "arm": arm, "rate": RATE}
     for width, arm in ((32, "none"), (32, "general"), (16, "none"))
+]
+SETTINGS += [  # and does the look want this rate?
+    {"task": "dates", "dates": dates, "width": 64, "arm": arm, "rate": rate}
+    for rate in (0.003, 0.03)
+    for dates, arms in (
+        (1, ("none", "blind", "general")),
+        (2, ("none", "blind", "general", "mean")),
+        (3, ("none", "general")),
+    )
+    for arm in arms
 ]
 SMALLEST = {
     "task": "question",
@@ -85,7 +99,6 @@ SMALLEST = {
 # Another processor adds in another order; this network is right nearly
 # everywhere, from the first reading on.
 TOLERANCE = 0.02
-BATCH, WIDTH, RATE = 32, 32, 0.01
 DATES_AT, QUESTIONS_AT = (200, 300, 400), (100, 200, 300)
 
 
