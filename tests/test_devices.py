@@ -37,8 +37,10 @@ from selfattn.positions import rope
 from selfattn.positions.relative import ShawAttention
 
 BATCH, HEADS, D, D_V = 3, 4, 5, 7
-LATE = 0.5  # seconds that a rank is waited for, where it never comes
-LIMIT = 60.0  # and a whole world, so that a hang is a failure
+# Seconds that a rank is waited for, where it never comes; as many are left to
+# the ranks to be connected at all, on however busy a machine.
+LATE = 2.0
+LIMIT = 300.0  # and a whole world, so that a hang is a failure
 
 
 # W_o adds its bias once the heads are added up; the mechanism's own tables.

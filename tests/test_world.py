@@ -10,6 +10,7 @@ import time
 
 import pytest
 import torch
+import torch._dynamo  # LiveBytes needs it: here, and not in each rank
 import torch.distributed as dist
 from torch.distributed._functional_collectives import all_reduce
 from torch.testing import assert_close
@@ -20,7 +21,9 @@ from selfattn.devices import world
 from selfattn.devices.ulysses import ulysses_attention
 from selfattn.devices.world import Sent, SwapsApart, fate, on_ranks
 
-LATE = 0.5  # seconds that a rank is waited for, where it never comes
+# Seconds that a rank is waited for, where it never comes. They begin before
+# ranks are connected, which on a busy machine may take more than half of one.
+LATE = 3.0
 
 
 def numbered(rank, ranks):
@@ -55,7 +58,7 @@ def raises(rank, ranks):
 def sleeps(rank, ranks):
     """One rank never comes."""
     if rank == 1:
-        time.sleep(60.0)
+        time.sleep(600.0)
     dist.barrier()
 
 
@@ -71,7 +74,7 @@ def test_a_rank_that_fails_is_an_error_in_time(work, told):
     begin = time.monotonic()
     with pytest.raises(RuntimeError, match=told):
         on_ranks(work, 2, timeout=LATE)
-    assert time.monotonic() - begin < LATE + 10  # a busy machine included
+    assert time.monotonic() - begin < LATE + 30  # and not the 600
 
 
 def test_no_rank_works_before_all_are_connected(monkeypatch, tmp_path):
@@ -243,7 +246,7 @@ def test_an_answer_that_cannot_be_read_is_told():
     begin = time.monotonic()
     with pytest.raises(RuntimeError, match="rank 0: RuntimeError"):
         on_ranks(work, 2, timeout=LATE)
-    assert time.monotonic() - begin < LATE + 15
+    assert time.monotonic() - begin < LATE + 30
 
 
 def test_a_rank_that_ends_within_its_answer_is_told():

@@ -83,7 +83,7 @@ def test_search_finds_a_chapter(site, site_url, page, how):
     home = site_url if how == "served" else f"{site.as_uri()}/"
     page.goto(f"{home}search.html?q=softmax")
     found = page.locator("#search-results a[href*='dot_product']").first
-    found.wait_for(timeout=10_000)
+    found.wait_for(timeout=60_000)
 
 
 def test_a_search_quotes_the_text_and_not_the_menus_around_it(site_url, page):
@@ -154,7 +154,7 @@ def test_nothing_jumps_while_the_home_page_comes(site_url, new_page, window):
     page = new_page(viewport=WINDOWS[window])
     watched(page)
     page.goto(f"{site_url}book/intro.html")
-    page.locator(".lab-runs").wait_for(timeout=20_000)
+    page.locator(".lab-runs").wait_for(timeout=60_000)
     page.wait_for_timeout(500)
     assert page.evaluate("window.shifts") <= 0.02
 
@@ -174,7 +174,7 @@ def test_nothing_jumps_while_a_page_comes(site_url, new_page, address, window):
     page = new_page(viewport=WINDOWS[window])
     watched(page)
     page.goto(site_url + address)
-    page.locator(MOVED[address]).first.wait_for(timeout=20_000)
+    page.locator(MOVED[address]).first.wait_for(timeout=60_000)
     page.evaluate("document.fonts.ready.then(() => 0)")
     page.wait_for_timeout(500)
     assert page.evaluate("window.shifts") <= 0.02

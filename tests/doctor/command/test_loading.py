@@ -55,11 +55,15 @@ def test_an_import_that_goes_wrong_is_a_report(lines, words, examined):
 
 
 def test_an_import_that_hangs_is_stopped(examined):
-    start = time.monotonic()
-    code, out, _ = examined("while True: pass", "--time-limit", "1")
-    told = " ".join(out.split())
-    assert code == 2 and "within 1 seconds, and was stopped while it" in told
-    assert time.monotonic() - start < 60
+    for limit in (1, 8, 60):  # a busy machine may not come as far in one
+        start = time.monotonic()
+        code, out, _ = examined("while True: pass", "--time-limit", f"{limit}")
+        assert time.monotonic() - start < limit + 60
+        told = " ".join(out.split())
+        assert code == 2 and f"within {limit} seconds, and was stop" in told
+        if "and was stopped while it" in told:
+            return
+    pytest.fail(f"it was stopped elsewhere: {told}")
 
 
 LOUD = """

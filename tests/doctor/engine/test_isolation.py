@@ -130,15 +130,26 @@ def test_a_hostile_patient_gets_a_sentence(patient, sentence, capfd):
     assert "".join(capfd.readouterr()) == ""
 
 
+def stopped(patient, has_come_far, **facts):
+    """A patient is stopped in time; longer is given to it, up to a minute,
+    if on a busy machine it has not come as far by then as it was to come.
+    """
+    for limit in (0.5, 2.0, 8.0, 60.0):
+        start = time.monotonic()
+        report = examine(patient, kind="attention", time_limit=limit, **facts)
+        assert time.monotonic() - start < limit + 20
+        told = f"did not come to an end within {limit:g} seconds"
+        assert told in report.trouble
+        if has_come_far(report):
+            return
+    pytest.fail(f"it was stopped elsewhere: {report}")
+
+
 def test_a_patient_that_hangs_is_stopped():
-    start = time.monotonic()
-    report = examine(hangs, kind="attention", time_limit=0.5)
-    assert "did not come to an end within 0.5 seconds" in report.trouble
-    assert "stopped as it was called to see what it takes" in report.trouble
-    told = {"layout": "any", "kind": "attention", "time_limit": 0.5}
-    where = examine(hangs, **told).trouble
-    assert "at the probe “it is softmax(q kᵀ / √d) v”" in where
-    assert time.monotonic() - start < 20
+    where = "stopped as it was called to see what it takes"
+    stopped(hangs, lambda report: where in report.trouble)
+    where = "at the probe “it is softmax(q kᵀ / √d) v”"
+    stopped(hangs, lambda report: where in report.trouble, layout="any")
 
 
 def test_what_a_patient_starts_ends_with_it(tmp_path):
@@ -150,11 +161,13 @@ def test_what_a_patient_starts_ends_with_it(tmp_path):
         if not child:
             time.sleep(600)
             os._exit(0)
-        path.write_text(str(child), "utf-8")
+        new = path.with_name(str(child))
+        new.write_text(new.name, "utf-8")
+        new.replace(path)  # at once: never an empty file
         while True:
             time.sleep(0.01)
 
-    examine(breeds, kind="attention", time_limit=2.0)
+    stopped(breeds, lambda report: path.exists())
     child = int(path.read_text("utf-8"))
     for _ in range(100):
         if is_dead(child):
