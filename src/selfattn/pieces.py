@@ -17,6 +17,10 @@ from selfattn.checks import batch_shape
 
 P = ParamSpec("P")
 R = TypeVar("R")
+# exp(x) = 2^(x log₂e). How long `exp` takes depends on the processor: against
+# `exp2`, two thirds on an Intel one, four times on an AMD one, and on both ten
+# times and more where the result is nearly 0.
+LOG2_E = 1 / math.log(2)
 # A sum of weights that is smaller is none: it would have no digits, and what
 # is divided by it overflows.
 LEAST = {

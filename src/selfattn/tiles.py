@@ -1,8 +1,7 @@
 """Tiles: parts of a table of scores that is never whole.
 
 A tile is what some queries, next to each other, have to do with some keys.
-It is made in memory that is at hand from the tile before; so are the features
-of a chunk of tokens, where there are no scores.
+It is made in memory that is at hand from the tile before.
 """
 
 import itertools
@@ -15,14 +14,9 @@ import torch
 from torch import Tensor
 
 from selfattn.dot_product import widen
-from selfattn.pieces import blocks, chunks
+from selfattn.pieces import LOG2_E, blocks
 
 WhichHead = tuple[int, ...] | EllipsisType
-# Scores are held in powers of two: exp(x) = 2^(x log₂e). How long `exp` takes
-# depends on the processor: against `exp2`, two thirds on an Intel one, four
-# times on an AMD one, and on both ten times and more where the result is
-# nearly 0.
-LOG2_E = 1 / math.log(2)
 
 
 class Inputs(NamedTuple):
@@ -104,53 +98,6 @@ class Inputs(NamedTuple):
             here = rows.start + self.k.shape[-2] - self.q.shape[-2]
             hide_future(scores, here - keys.start)
         return scores
-
-
-class Reader:
-    """Reads chunk after chunk of tokens, always into the same memory.
-
-    New memory must first be mapped, which takes longer than to fill it.
-    """
-
-    def __init__(
-        self, tokens: tuple[Tensor, ...], ours: bool, size: int, causal: bool
-    ):
-        """What is read, and in which order."""
-        q, k, v = self.tokens = tokens
-        self.ours = ours
-        (batch, n_q, d), n_k = q.shape, k.shape[-2]
-        size = size if causal else 2 * size
-        self.order = [*chunks(n_q, n_k, size, causal=causal)]
-        sizes = [x.stop - x.start for both in self.order for x in both]
-        longest = max(sizes, default=0)
-        # For queries and keys one memory, unless both are read at a time.
-        [room] = widen(q.new_empty(2 + causal, batch, longest, d))
-        *self.rooms, self.spare = room
-        [self.sums] = widen(q.new_empty(batch, longest, v.shape[-1]))
-
-    def read(self, rows: slice, keys: slice) -> tuple[Tensor, Tensor, Tensor]:
-        """A chunk's features and values; the features are made if ours."""
-        q, k, v = self.tokens
-        f_q, f_k, values = widen(q[:, rows], k[:, keys], v[:, keys])
-        if self.ours:
-            f_q = self.features(f_q, self.rooms[0])
-            f_k = self.features(f_k, self.rooms[-1])
-        return f_q, f_k, values
-
-    def features(self, x: Tensor, room: Tensor) -> Tensor:
-        """φ of a chunk, as `elu_plus_one` makes it."""
-        if not x.numel():
-            return x
-        made, positive = room[:, : x.shape[1]], self.spare[:, : x.shape[1]]
-        torch.clamp(x, max=0, out=made).mul_(LOG2_E).exp2_()
-        return made.add_(torch.clamp(x, min=0, out=positive))
-
-    def ask(self, memory: Any, f_q: Tensor) -> tuple[Tensor, Tensor]:
-        """What a chunk of queries finds in a memory: φ(q) S and φ(q) Z."""
-        n = f_q.shape[1]
-        summed = torch.bmm(f_q, memory.pairs, out=self.sums[:, :n])
-        weighed = torch.mul(f_q, memory.total, out=self.spare[:, :n])
-        return summed, weighed.sum(dim=-1, keepdim=True)
 
 
 class Gradients(NamedTuple):

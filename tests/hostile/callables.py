@@ -30,6 +30,8 @@ ELSEWHERE = {
     "selfattn.signatures": "likewise",
     "selfattn.pieces": "what mechanisms are made of",
     "selfattn.hidden": "likewise",
+    "selfattn.underflow": "likewise",
+    "selfattn.feature_chunks": "likewise",
     "selfattn.kernels": "likewise",
     "selfattn.bound": "what layers make of functions that they are given",
     "selfattn.data.drawing": "what every task wears, which are tried",

@@ -31,8 +31,8 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.hidden import all_seen, unfelt
-from selfattn.pieces import add_product, blocks, without_autocast
-from selfattn.tiles import LOG2_E, Gradients, Inputs, cut, product
+from selfattn.pieces import LOG2_E, add_product, blocks, without_autocast
+from selfattn.tiles import Gradients, Inputs, cut, product
 
 
 def flash_attention(

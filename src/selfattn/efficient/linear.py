@@ -6,7 +6,6 @@ Supports:  causal
 Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -33,20 +32,19 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.entering import features
-from selfattn.hidden import is_coarse, is_spoilt, unfelt_sums
+from selfattn.feature_chunks import Reader
+from selfattn.hidden import is_spoilt, unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
+    LOG2_E,
     add_product,
     divisor,
     on_any_axes,
     without_autocast,
 )
 from selfattn.signatures import checked, shown
-from selfattn.tiles import Reader
+from selfattn.underflow import is_coarse
 
-# exp(x) = 2^(x log₂e), and `exp2` is about as fast on any processor; `exp` is
-# somewhat faster than it on some, and four times as slow on others.
-LOG2_E = 1 / math.log(2)
 CHUNK = 64  # tokens at a time: about d, where both ways cost the same
 FeatureMap = Callable[[Tensor], Tensor]
 

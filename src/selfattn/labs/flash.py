@@ -14,8 +14,8 @@ from torch import Tensor
 from selfattn.efficient.flash import tiled
 from selfattn.labs.machinery.lab import Lab
 from selfattn.labs.machinery.settings import Choice, Whole
+from selfattn.pieces import LOG2_E
 from selfattn.plots import colours
-from selfattn.tiles import LOG2_E
 
 N_KEYS = 8
 MIXED = [1.0, -0.5, 2.0, 0.5, 1.5, 3.0, -1.0, 0.0]

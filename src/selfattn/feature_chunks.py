@@ -1,0 +1,58 @@
+"""Features of tokens, where attention has no scores: read chunk by chunk."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.dot_product import widen
+from selfattn.pieces import LOG2_E, chunks
+
+
+class Reader:
+    """Reads chunk after chunk of tokens, always into the same memory.
+
+    New memory must first be mapped, which takes longer than to fill it.
+    """
+
+    def __init__(
+        self, tokens: tuple[Tensor, ...], ours: bool, size: int, causal: bool
+    ):
+        """What is read, and in which order."""
+        q, k, v = self.tokens = tokens
+        self.ours = ours
+        (batch, n_q, d), n_k = q.shape, k.shape[-2]
+        size = size if causal else 2 * size
+        self.order = [*chunks(n_q, n_k, size, causal=causal)]
+        sizes = [x.stop - x.start for both in self.order for x in both]
+        longest = max(sizes, default=0)
+        # For queries and keys one memory, unless both are read at a time.
+        [room] = widen(q.new_empty(2 + causal, batch, longest, d))
+        *self.rooms, self.spare = room
+        [self.sums] = widen(q.new_empty(batch, longest, v.shape[-1]))
+
+    def read(self, rows: slice, keys: slice) -> tuple[Tensor, Tensor, Tensor]:
+        """A chunk's features and values; the features are made if ours."""
+        q, k, v = self.tokens
+        f_q, f_k, values = widen(q[:, rows], k[:, keys], v[:, keys])
+        if self.ours:
+            f_q = self.features(f_q, self.rooms[0])
+            f_k = self.features(f_k, self.rooms[-1])
+        return f_q, f_k, values
+
+    def features(self, x: Tensor, room: Tensor) -> Tensor:
+        """φ of a chunk, as `elu_plus_one` makes it: that has a gradient, which
+        what is written to memory at hand cannot have.
+        """
+        if not x.numel():
+            return x
+        made, positive = room[:, : x.shape[1]], self.spare[:, : x.shape[1]]
+        torch.clamp(x, max=0, out=made).mul_(LOG2_E).exp2_()
+        return made.add_(torch.clamp(x, min=0, out=positive))
+
+    def ask(self, memory: Any, f_q: Tensor) -> tuple[Tensor, Tensor]:
+        """What a chunk of queries finds in a memory: φ(q) S and φ(q) Z."""
+        n = f_q.shape[1]
+        summed = torch.bmm(f_q, memory.pairs, out=self.sums[:, :n])
+        weighed = torch.mul(f_q, memory.total, out=self.spare[:, :n])
+        return summed, weighed.sum(dim=-1, keepdim=True)

@@ -1,0 +1,63 @@
+"""Sums that the type is too narrow for: they vanish, or overflow.
+
+Weights that are no softmax's are not measured against the largest of a row.
+Of long queries and keys all of them may be too small to divide by, and a
+query that sees keys gets nothing; in float64 it gets its average.
+"""
+
+import torch
+from torch import Tensor
+
+from selfattn.hidden import can_look, is_spoilt
+
+
+def is_coarse(
+    output: Tensor, causal: bool, q: Tensor, k: Tensor, v: Tensor | None = None
+) -> bool:
+    """Whether sums were too small for the type, or too large: in float64,
+    which is not asked, they may be neither.
+
+    Args:
+        output: of queries, or their weights, (..., n_q, any number).
+        causal: whether the last query sits on the last key.
+        q: queries, (..., n_q, d), of which it was made.
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v); none, if the output is weights.
+    """
+    if output.dtype == torch.float64:
+        return False
+    if is_spoilt(output):  # by sums, unless something was given so
+        given = (q, k) if v is None else (q, k, v)
+        return all(bool(x.isfinite().all()) for x in given)
+    return loses_a_row(output, causal, k, v)
+
+
+def loses_a_row(
+    output: Tensor, causal: bool, k: Tensor, v: Tensor | None = None
+) -> bool:
+    """Whether a query that sees a key got nothing, for all its weights were
+    too small for the type: among long queries and keys, some are. Of keys
+    whose values are zero, nothing is all there is to get.
+
+    >>> output, k = torch.zeros(1, 1), torch.ones(2, 1)
+    >>> loses_a_row(output, False, k), loses_a_row(output, False, k, 0 * k)
+    (True, False)
+    """
+    if output.dtype == torch.float64 or not can_look(output):
+        return False
+    n_q, n_k = output.shape[-2], k.shape[-2]
+    seeing = output[..., max(0, n_q - n_k) if causal else 0 :, :]
+    if n_k == 0 or 0 in seeing.shape:
+        return False
+    empty = seeing[..., 0] == 0  # few are, which is soon seen
+    if not empty.any():
+        return False
+    empty = (seeing == 0).all(dim=-1)
+    if v is None:
+        return bool(empty.any())
+    told = (v != 0).any(dim=-1)  # (..., n_k)
+    if causal:
+        told = told.cumsum(dim=-1)[..., -seeing.shape[-2] :] > 0
+    else:
+        told = told.any(dim=-1, keepdim=True)
+    return bool((empty & told).any())
