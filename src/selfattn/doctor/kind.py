@@ -103,6 +103,11 @@ def no_less(thing: Any, told: Facts, seen: Reading) -> None:
     """There is no reading under which less is asked."""
 
 
+def nothing_else(thing: Any, facts: Facts) -> Iterator[Facts]:
+    """There is nothing more that may be meant of it."""
+    yield from ()
+
+
 def needless() -> Examples:
     """The examples of a kind whose reference does not depend on the thing."""
     return {"": (None, {})}
@@ -150,6 +155,8 @@ class Kind:
             said of it, by labels; None is enough for a thing on which the
             exercise does not depend.
         meant: of mistakes that some make on purpose, the fact that says so.
+        perhaps: from a thing and what is known of it, facts by each of which
+            a thing that is unlike all others might be right.
         within: from a healthy thing and facts that were told, parts of which
             it matters what they compute, by their names, each with its kind
             and the facts that are known of it.
@@ -168,6 +175,7 @@ class Kind:
     fallback: Callable[[Any, Facts, Reading], Reading | None] = no_less
     examples: Callable[[], Examples] = needless
     meant: Mapping[str, str] = field(default_factory=dict)
+    perhaps: Callable[[Any, Facts], Iterator[Facts]] = nothing_else
     within: Callable[[Any, Facts], Inner] | None = None
     whole: Callable[..., Any] | None = None
 

@@ -11,6 +11,7 @@ from selfattn.doctor.engine.diagnosis import (
     looked_at_again,
 )
 from selfattn.doctor.engine.isolation import RefusedError, Stage, Watch
+from selfattn.doctor.engine.left_open import asked_after
 from selfattn.doctor.engine.outcome import OwnTroubleError, in_words
 from selfattn.doctor.engine.promises import FINE, weighed
 from selfattn.doctor.engine.visits import (
@@ -63,6 +64,8 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
         if own is not None:
             return own
     cases = list(read(visit, firsts))
+    if meant := asked_after(decide(cases, kind), thing, kind, said, watch):
+        return explain(meant)
     report = reported(cases, kind, said, lambda: fallback() is None)
     less = None if report.likely else fallback()
     if less is None:

@@ -7,6 +7,7 @@ from selfattn.doctor.kinds.attention.calling import (
     adapt,
     read,
 )
+from selfattn.doctor.kinds.attention.perhaps import perhaps
 from selfattn.doctor.kinds.attention.variants import REFERENCE, of
 
 KIND = Kind(
@@ -17,4 +18,5 @@ KIND = Kind(
     read=read,
     adapt=adapt,
     meant=MEANT,
+    perhaps=perhaps,
 )

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -152,6 +153,12 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     why = "its formula seems its own (if it should not be, formula='plain')"
     less = replace(seen, lacks={**seen.lacks, "numbers": why})
     return less.with_facts(formula="own", free=True)
+
+
+def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
+    """That its formula is its own: what is found in it may account for it."""
+    if facts.get("formula") is None:
+        yield {"formula": "own"}
 
 
 def is_more(x: Tensor, own: set[int]) -> bool:

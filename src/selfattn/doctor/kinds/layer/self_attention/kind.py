@@ -56,4 +56,5 @@ KIND = Kind(
     fallback=reading.fallback,
     examples=examples,
     meant=MEANT,
+    perhaps=reading.perhaps,
 )

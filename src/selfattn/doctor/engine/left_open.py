@@ -1,0 +1,74 @@
+"""What nobody told of a thing, and by which all that it does would be right.
+
+Who tells some facts of his patient and leaves one out is not ill by that. If
+one fact more makes it right on all probes, it may be meant: it is asked
+after. But only where its mistake has no name, since what is a known slip is
+not taken for a design.
+"""
+
+from typing import Any
+
+from selfattn.doctor.engine.diagnosis import Case
+from selfattn.doctor.engine.isolation import Watch
+from selfattn.doctor.engine.outcome import OwnTroubleError
+from selfattn.doctor.engine.promises import if_meant
+from selfattn.doctor.engine.visits import (
+    NUMBERS,
+    Visit,
+    check_takes,
+    looked_at,
+    read,
+)
+from selfattn.doctor.kind import Kind, UnclearError
+from selfattn.doctor.patient import Facts
+
+
+def asked_after(
+    case: Case, thing: Any, kind: Kind, said: Facts, watch: Watch
+) -> Case | None:
+    """A case that asks after one fact, if with it all would be right.
+
+    That is soon seen, and so comes before two mistakes at once are looked
+    for, which takes longest.
+    """
+    report = case.report
+    if not said or report.mistake or not report.findings:
+        return None
+    known = {**kind.read(thing, said).facts, **report.facts, **report.assumed}
+    refused = {*report.refused}
+    for more in kind.perhaps(thing, {**known, **said}):
+        if more.keys() & said.keys():
+            continue
+        if is_right(thing, kind, {**said, **more}, watch, refused):
+            words = [shown(name, value) for name, value in more.items()]
+            asks = if_meant([", ".join(words)])
+            return case._replace(report=report.with_(different=asks))
+    return None
+
+
+def is_right(
+    thing: Any, kind: Kind, said: Facts, watch: Watch, refused: set[str]
+) -> bool:
+    """Whether it is healthy, and held to numbers, if this is told of it.
+
+    It must not refuse more than what it ``refused`` without.
+    """
+    try:
+        seen = kind.read(thing, said)
+        prepared = kind.prepare(thing, {**seen.facts, **said})
+        visit = Visit(thing, prepared, kind, said, watch)
+        check_takes(visit, seen)
+        cases = [*read(visit, looked_at(visit, seen))]
+    except (UnclearError, OwnTroubleError):
+        return False
+    return any(
+        case.report.passed
+        and {*case.report.refused} <= refused
+        and NUMBERS not in case.exercise.optional
+        for case in cases
+    )
+
+
+def shown(name: str, value: object) -> str:
+    """A fact as it may be said; a function has no words."""
+    return f"{name}=…" if callable(value) else f"{name}={value!r}"

@@ -1,0 +1,138 @@
+"""Facts that nobody told of a function, found by what it does.
+
+Nobody caps scores, sees a band of keys alone or every third by mistake.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.kinds import tried
+from selfattn.doctor.kinds.attention.calling import adapt
+from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import numbers
+
+N = 13  # tokens, to see who sees whom
+MOST = 200.0  # that a cap may be: of more, float32 sees nothing
+OF_SIGHT = ("window", "table", "bias")
+Table = Callable[[int, int], Tensor]
+
+
+def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
+    """What may be meant: a cap, or a mask that it keeps by itself."""
+    cap = None if "kernel" in facts else cap_of(thing, facts)
+    if cap is not None:
+        yield {"cap": cap}
+    if (scale := scale_of(thing)) is not None:
+        yield {"scale": scale, **({} if cap is None else {"cap": cap})}
+    if any(facts.get(name) is not None for name in OF_SIGHT):
+        return
+    seen = sight(thing, facts)
+    if seen is None:
+        return
+    always: Facts = {} if facts.get("causal") else {"causal": True}
+    if facts.get("causal") or not is_causal(seen):
+        always = {}
+    if always:
+        yield always
+    if (window := window_of(seen)) is not None:
+        yield {"window": window, **always}
+    if (stride := stride_of(seen)) is not None:
+        yield {"table": strided(stride, is_causal(seen)), **always}
+
+
+def of_axes(thing: Any, facts: Facts, n: int) -> Iterator[tuple[Any, ...]]:
+    """Calls of it, each with q, k and v of so many tokens that it takes."""
+    call = adapt(thing, {**facts, "call": facts.get("call")})
+    for front in ((2, 3), (2,)):
+        qkv = [numbers(*front, n, 4, seed=seed) for seed in range(3)]
+        output = tried.outcome(call, *qkv)
+        if isinstance(output, Tensor) and output.shape == qkv[2].shape:
+            yield call, *qkv
+
+
+def cap_of(thing: Any, facts: Facts) -> float | None:
+    """The number that no score passes, if there is one.
+
+    Of two keys one has a score in the thousands and the other none: how
+    little the weight of that one is tells how far the first is from it.
+    """
+    for call, q, k, v in of_axes(thing, facts, 2):
+        q, k, v = (torch.zeros_like(x) for x in (q, k, v))
+        q[..., 0], k[..., 0, 0], v[..., 1, :] = 300.0, 300.0, 1.0
+        output = tried.outcome(call, q, k, v)
+        if not isinstance(output, Tensor):
+            return None
+        weight = float(output[..., -1, :].double().mean())
+        far = math.log(1 / weight - 1) if 0 < weight < 0.5 else MOST
+        return float(f"{far:.4g}") if far < MOST else None
+    return None
+
+
+def scale_of(thing: Any) -> float | None:
+    """The scale that stands in its signature, for whoever hands none over."""
+    try:
+        listed = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    said = [p.default for p in listed if "scal" in p.name.lower()]
+    numbers_said = [x for x in said if isinstance(x, int | float)]
+    return float(numbers_said[0]) if numbers_said else None
+
+
+def sight(thing: Any, facts: Facts) -> Tensor | None:
+    """Which token's output moves with which value, (N, N)."""
+    for call, q, k, v in of_axes(thing, facts, N):
+        before, columns = tried.outcome(call, q, k, v), []
+        for j in range(N):
+            other = v.clone()
+            other[..., j, :] += 50
+            after = tried.outcome(call, q, k, other)
+            moved = (after - before).abs().amax(dim=-1) > 1e-4
+            columns.append(moved.reshape(-1, N)[0])
+        return torch.stack(columns, dim=1)
+    return None
+
+
+def offsets() -> Tensor:
+    """How far behind a query each key is, (N, N)."""
+    i = torch.arange(N)
+    return i[:, None] - i
+
+
+def is_causal(seen: Tensor) -> bool:
+    """Whether no later token is seen, and each sees itself."""
+    return bool(seen.equal(seen.tril()) and seen.diagonal().all())
+
+
+def window_of(seen: Tensor) -> int | None:
+    """How far it sees, if that is a band narrower than the text."""
+    for window in range(1, N - 1):
+        band = offsets().abs() < window
+        if seen.equal(band.tril() if is_causal(seen) else band):
+            return window
+    return None
+
+
+def stride_of(seen: Tensor) -> int | None:
+    """Every how many tokens it looks at one, from itself on."""
+    for stride in range(2, N // 2):
+        table = offsets() % stride == 0
+        if seen.equal(table.tril() if is_causal(seen) else table):
+            return stride
+    return None
+
+
+def strided(stride: int, causal: bool) -> Table:
+    """The table of who looks at every so many-th token."""
+
+    def table(n_q: int, n_k: int) -> Tensor:
+        i = torch.arange(n_k - n_q, n_k)[:, None]
+        seen = (i - torch.arange(n_k)) % stride == 0
+        return seen.tril(n_k - n_q) if causal else seen
+
+    return table
