@@ -73,6 +73,11 @@ def described(known: Mistake | Callable[..., object]) -> Mistake:
     return Mistake(known.__name__.replace("_", " "), known, **words)
 
 
+def name_of(known: Mistake | Callable[..., object]) -> str:
+    """What a mistake is called, wherever it is made again."""
+    return described(known).name
+
+
 @dataclass(frozen=True, eq=False)
 class Exercise:
     """One exercise. See the package's docstring for how to write one.

@@ -29,12 +29,14 @@ from selfattn.doctor.engine.matching import (
     observe_known,
 )
 from selfattn.doctor.engine.outcome import Outcome, differentiable, observe
-from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.exercise import Exercise, Mistake, name_of
+from selfattn.doctor.exercises.dot_product import attention
 from selfattn.doctor.probes import Inputs, Probe
 
 LARGE, LARGEST = 10.0, 1000.0  # outputs of sound code are near one
 ROUNDED = 100.0  # beyond, a count would be taken for the next one
-COMPUTED, FLOAT32 = "computed in float32", 1e-5  # and how far off it is
+COMPUTED = name_of(attention.computed_in_float32)
+FLOAT32 = 1e-5  # how far off that is
 SECONDS = 3.0  # of one thread, to look for two mistakes at once
 
 

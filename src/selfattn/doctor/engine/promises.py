@@ -9,7 +9,10 @@ he left open. And a number type is promised by its name alone, whatever else
 is told: nearly all code runs in one or two of the four.
 """
 
-from selfattn.doctor.exercise import Mistake
+from selfattn.doctor.deviations import hiding
+from selfattn.doctor.exercise import Mistake, name_of
+from selfattn.doctor.exercises.dot_product import weights
+from selfattn.doctor.exercises.multihead import attention as multihead
 from selfattn.doctor.kind import TYPES as NAMES
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.patient import Facts
@@ -21,10 +24,14 @@ AXES = {"batches", "heads"}  # which one may add by a loop
 FINE = {"finite"}  # who hides with -inf need not add before he scales
 EDGES = {"odd", "long"}  # sizes that hardly anybody ever asks for
 # What is a mistake only if there is a flag, by which one could ask.
-BY_FLAG = {"causal without being asked": "causal"}
+BY_FLAG = {name_of(hiding.causal_without_being_asked): "causal"}
 
 # Who has a formula of his own may have this in it.
-MAY_BE_ITS_OWN = {"sigmoid instead of softmax", "divided by d", "input added"}
+MAY_BE_ITS_OWN = {
+    name_of(weights.sigmoid_instead_of_softmax),
+    name_of(weights.divided_by_d),
+    name_of(multihead.input_added),
+}
 OF_A_FORMULA = "what else is its own"
 
 

@@ -5,6 +5,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from selfattn.doctor.exercise import name_of
+from selfattn.doctor.exercises.masks import causal as triangles
+from selfattn.doctor.kinds.cached_decoder import mistakes
 from selfattn.doctor.kinds.cached_decoder.probes import at_once, written
 from selfattn.doctor.patient import Patient
 
@@ -20,8 +23,8 @@ def of_the_blind(patient: Patient, x: Tensor) -> str:
     said = written(patient, x, at_once(x))  # type: ignore[arg-type]
     rows = first_nan(patient, x)
     if rows is not None and rows.sum() == 1 and (rows[0] or rows[-1]):
-        first = "not itself and the first is nan"
-        return first if rows[0] else "upside down"
+        first = name_of(mistakes.not_itself_and_the_first_is_nan)
+        return first if rows[0] else name_of(triangles.upside_down)
     return OTHERWISE if said.isnan().all() else ""
 
 

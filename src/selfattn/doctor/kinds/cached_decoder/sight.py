@@ -6,6 +6,12 @@ Nobody knows its numbers, but what moves when what changes can be looked at.
 import torch
 from torch import Tensor
 
+from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.exercise import name_of
+from selfattn.doctor.exercises.dot_product import attention as functions
+from selfattn.doctor.exercises.masks import causal as triangles
+from selfattn.doctor.kinds.attention import mistakes as flags
+from selfattn.doctor.kinds.cached_decoder import mistakes
 from selfattn.doctor.kinds.cached_decoder.blindness import of_the_blind
 from selfattn.doctor.kinds.cached_decoder.kept import CHUNKS, close
 from selfattn.doctor.kinds.cached_decoder.probes import (
@@ -28,23 +34,23 @@ def in_what_it_sees(patient: Patient, x: Tensor) -> str:
     seen = influence(patient, x, at_once(x))  # type: ignore[arg-type]
     past = torch.ones(n, n).tril().bool()
     if torch.equal(seen, past.mT) or torch.equal(seen, past.mT.triu(1)):
-        return "from the other side"
+        return name_of(triangles.from_the_other_side)
     if torch.equal(seen, past.tril(-1)):
-        return "not itself and the first is nan"
+        return name_of(mistakes.not_itself_and_the_first_is_nan)
     if torch.equal(seen.tril(1), seen) and seen.diagonal(1).all():
-        return "one too many"
+        return name_of(triangles.one_too_many)
     if is_upside_down(patient, x, seen):
-        return "upside down"
+        return name_of(triangles.upside_down)
     if seen.triu(1).any():
         if all_alike(patient, x):
-            return "weights averaged"
+            return name_of(scores.weights_averaged)
         if are_only_fainter(patient, x):
-            return "mask after softmax"
+            return name_of(functions.mask_after_softmax)
         if not seen.diagonal()[1:].any():
-            return "not itself and the first averages"
-        return faintly(patient, x) or "not causal"
+            return name_of(mistakes.not_itself_and_the_first_averages)
+        return faintly(patient, x) or name_of(mistakes.not_causal)
     if not across(patient, x):
-        return "keys of the first sequence"
+        return name_of(flags.keys_of_the_first_sequence)
     return of_chunks(patient, x, seen)
 
 
@@ -79,8 +85,8 @@ def faintly(patient: Patient, x: Tensor) -> str:
     second = written(patient, changed(x, 0), at_once(x))  # type: ignore[arg-type]
     past = (second[:, 1:-2] - said[0][:, 1:]).abs().mean()
     if last.abs().mean() < past / 8:
-        return "masked with too small a number"
-    return "masked with zero"
+        return name_of(hiding.masked_with_too_small_a_number)
+    return name_of(functions.masked_with_zero)
 
 
 def all_alike(patient: Patient, x: Tensor) -> bool:
@@ -126,18 +132,19 @@ def of_chunks(patient: Patient, x: Tensor, once: Tensor) -> str:
         return ""
     own = torch.block_diag(*(torch.ones(c, c) for c in CHUNKS)).bool()
     if torch.equal(seen, once & own):
-        return "cache not read"
+        return name_of(mistakes.cache_not_read)
     more, less = seen & ~once, once & ~seen
     if more.any() and torch.equal(more, more & own):
         if less.any():
-            return "only the last chunk kept"  # written over by the new ones
-        return (
-            "not causal within a chunk" if is_right_singly(patient, x) else ""
-        )
+            # Written over by the new ones.
+            return name_of(mistakes.only_the_last_chunk_kept)
+        if not is_right_singly(patient, x):
+            return ""
+        return name_of(mistakes.not_causal_within_a_chunk)
     first = torch.cat([torch.ones(c, seen.shape[1]).tril() for c in CHUNKS])
     first = first.bool()
     if torch.equal(seen, first) or torch.equal(
         seen, first | torch.eye(len(seen)).bool()
     ):
-        return "first on first"
+        return name_of(mistakes.first_on_first)
     return ""

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.deviations import hiding, scores
-from selfattn.doctor.exercise import described, mistake
+from selfattn.doctor.exercise import described, mistake, name_of
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
+from selfattn.doctor.kinds.cached_decoder import mistakes
 from selfattn.doctor.kinds.cached_decoder.blindness import OTHERWISE
 from selfattn.doctor.kinds.cached_decoder.kept import Kept, close, history
 from selfattn.doctor.kinds.cached_decoder.probes import (
@@ -57,17 +58,23 @@ GIVEN_AWAY = (
     ),
 )
 
+ONE_CHUNK = name_of(mistakes.only_the_last_chunk_kept)
+ALL_BUT_ONE = name_of(mistakes.last_word_not_kept)
+AMISS = name_of(mistakes.new_words_at_wrong_distances)
 # Where the fifth word stands that comes as the third chunk.
-PLACES = {0: "positions start again", 2: "positions count the chunks"}
+PLACES = {
+    0: name_of(mistakes.positions_start_again),
+    2: name_of(mistakes.positions_count_the_chunks),
+}
 # From the second chunk on everything is wrong: that has many causes.
 UNSURE = (
-    "new words at wrong distances",
-    "keys kept as values",
-    "not causal",
-    "not causal within a chunk",
-    "not itself and the first averages",
-    "only the last chunk kept",
-    "positions start again",
+    AMISS,
+    name_of(mistakes.keys_kept_as_values),
+    name_of(mistakes.not_causal),
+    name_of(mistakes.not_causal_within_a_chunk),
+    name_of(mistakes.not_itself_and_the_first_averages),
+    ONE_CHUNK,
+    name_of(mistakes.positions_start_again),
 )
 
 
@@ -99,13 +106,13 @@ def in_the_cache(patient: Patient, x: Tensor) -> str:
         return ""
     made = [last for one in kept if not is_in((last := one.after[-1]), x)]
     if any(map(is_rounded, made)):
-        return "kept in half precision"
+        return name_of(mistakes.kept_in_half_precision)
     growing = [one for one in kept if one.axis is not None]
     for one in growing:
         name = of_lengths([t.shape[one.axis] for t in one.after])
-        if name == "only the last chunk kept" and not is_read(patient, x):
-            return "cache not read"
-        if name == "last word not kept" and not is_first(patient, x, one):
+        if name == ONE_CHUNK and not is_read(patient, x):
+            return name_of(mistakes.cache_not_read)
+        if name == ALL_BUT_ONE and not is_first(patient, x, one):
             return OTHERWISE
         if name:
             return name
@@ -160,9 +167,9 @@ def rounded_to(half: torch.dtype, x: Tensor) -> Tensor:
 def of_lengths(lengths: list[int]) -> str:
     """What is wrong with how much is kept after 2, 3 and 5 tokens."""
     known: dict[tuple[int, ...], str] = {
-        (2, 2, 2): "cache never grows",
-        (2, 1, 2): "only the last chunk kept",
-        (1, 1, 2): "last word not kept",
+        (2, 2, 2): name_of(mistakes.cache_never_grows),
+        (2, 1, 2): ONE_CHUNK,
+        (1, 1, 2): ALL_BUT_ONE,
     }
     return known.get(tuple(lengths), "")
 
@@ -178,21 +185,21 @@ def of_order(one: Kept, all_of: list[Kept], i: int) -> str:
     if torch.equal(front, old):
         return ""
     if torch.equal(back, old):
-        return "new ones in front"
+        return name_of(mistakes.new_ones_in_front)
     if torch.equal(front, old[:1].expand_as(old)):
-        return "first text for all"
+        return name_of(mistakes.first_text_for_all)
     if any(torch.equal(front, rounded_to(half, old)) for half in HALVES):
-        return "kept in half precision"
+        return name_of(mistakes.kept_in_half_precision)
     for j, other in enumerate(all_of):
         if j == i or other.after[0].shape != old.shape:
             continue
         if torch.equal(front, other.after[0]):
             pair = j // 2 == i // 2
-            layers = "caches of layers exchanged"
-            return "keys kept as values" if pair else layers
+            layers = name_of(caches_of_layers_exchanged)
+            return name_of(mistakes.keys_kept_as_values) if pair else layers
     turned = front.norm(dim=-1), old.norm(dim=-1)
     if torch.allclose(*turned, rtol=1e-4):
-        return "keys rotated again"
+        return name_of(mistakes.keys_rotated_again)
     return ""
 
 
@@ -218,13 +225,13 @@ def in_its_positions(patient: Patient, x: Tensor) -> str:
             if first.after[0].shape == third.shape and close(
                 first.after[0], third
             ):
-                return "positions start again"
+                return name_of(mistakes.positions_start_again)
     lengths = [
         close(one.after[-1].norm(dim=-1), whole.after[-1].norm(dim=-1))
         for one, whole in wrong
     ]
     if all(lengths):
-        return "new words at wrong distances"
+        return AMISS
     return of_places(patient, x) or OTHERWISE
 
 
@@ -247,6 +254,6 @@ def of_places(patient: Patient, x: Tensor) -> str:
         for place in range(every.after[0].shape[one.axis]):
             if close(every.after[0].narrow(one.axis, place, 1), mine):
                 if place != 4:
-                    return PLACES.get(place, "new words at wrong distances")
+                    return PLACES.get(place, AMISS)
                 break
     return ""
