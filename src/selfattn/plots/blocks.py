@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from selfattn.plots.colours import NEUTRAL, OUTPUT, K
+from selfattn.plots.phone import WIDTH, drawn_otherwise
 
 Place = tuple[float, float]
 
@@ -29,6 +31,8 @@ def flow(
     fontsize: float = 10.0,
 ) -> Axes:
     """Boxes at their places, and arrows with the shapes that flow there.
+
+    On a phone a row of boxes is a column, and columns stand closer.
 
     Args:
         ax: where to draw.
@@ -56,7 +60,28 @@ def flow(
     ax.set_xlim(min(xs) - 0.9, max(xs) + 0.9)
     ax.set_ylim(min(ys) - 0.7, max(ys) + 0.7)
     ax.axis("off")
+    figure = ax.get_figure(root=True)
+    if figure is not None:
+        drawn_otherwise(figure, lambda: narrow(boxes, arrows))
     return ax
+
+
+def narrow(boxes: Mapping[str, Place], arrows: Sequence[Arrow]) -> Figure:
+    """The same as a phone shows it, from the bottom to the top."""
+    if len({y for _, y in boxes.values()}) == 1:
+        boxes = {name: (y, 0.6 * x) for name, (x, y) in boxes.items()}
+        arrows = [
+            arrow._replace(shift=(0.7, 0.0), bend=2.6 * arrow.bend)
+            for arrow in arrows
+        ]
+    arrows = [arrow._replace(bend=0.85 * arrow.bend) for arrow in arrows]
+    xs, ys = zip(*boxes.values(), strict=True)
+    rows = (max(ys) - min(ys)) / 1.2
+    figure = Figure(figsize=(WIDTH, 0.6 + 0.58 * rows))
+    ax = figure.add_axes((0, 0, 1, 1))
+    flow(ax, boxes, arrows)
+    ax.set_xlim(min(xs) - 1.7, max(xs) + 1.7)
+    return figure
 
 
 def draw_arrow(

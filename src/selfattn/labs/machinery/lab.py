@@ -104,6 +104,6 @@ class Lab(anywidget.AnyWidget):
         """The live view, and the still picture for where it cannot run."""
         data, metadata = super()._repr_mimebundle_(**kwargs)
         self.alt = self.describe()
-        png, size = picture(self.figure())
+        png, size = picture(self.figure(), phone=False)
         data["image/png"] = base64.b64encode(png).decode()
         return data, metadata | {"image/png": {"alt": self.alt, **size}}
