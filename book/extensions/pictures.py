@@ -3,9 +3,11 @@
 Without a width and a height the text below a picture jumps down when the
 picture arrives. A picture may be denser than the page: it says so itself, in
 dots an inch. One that says where its panels part is shown in as many pieces,
-side by side where they fit and below each other on a phone; another that is
-too wide for a phone is marked, with its width, so that custom.css can let it
-scroll instead of making its labels too small to read. A drawing of
+side by side where they fit and below each other on a phone. One that is too
+wide for a phone carries another, as `selfattn.plots.showing` makes them: that
+becomes a file of its own, which a phone asks for instead. One that carries
+none is marked, with its width, so that custom.css can let it scroll instead
+of making its labels too small to read. A drawing of
 `selfattn.plots.drawing` becomes part of the page, so that it has the page's
 colours, in the light and in the dark.
 """
@@ -22,10 +24,14 @@ from docutils import nodes
 
 DRAWING = 'class="drawing"'
 WIDE = 370  # pixels of the page: more, and a phone makes its labels too small
+PHONE = b"phOn"  # what a picture carries for a phone
+FOR_PHONE = "-phone.png"  # how its file's name ends
+NARROW = "screen and (max-width: 600px)"  # as in custom.css
 DOTS = 100  # an inch of the page; a picture may have more
 METRE = 0.0254  # an inch
 HIDDEN = ' aria-hidden="true"'
 STILL = re.compile(r'<img [^>]*class="[^"]*lab-still[^>]* src="([^"]*)"')
+STEM = re.compile(r' src="([^"]*)\.png"')
 SHEET = '<link rel="stylesheet"'
 
 
@@ -36,6 +42,25 @@ def chunks(path: Path) -> Iterator[tuple[bytes, bytes]]:
         (length,) = struct.unpack(">I", content[place : place + 4])
         yield name, content[place + 8 : place + 8 + length]
         place += length + 12
+
+
+def carried(path: Path) -> bytes:
+    """The picture that one carries for a phone; nothing, if it has none."""
+    for name, content in chunks(path) if path.suffix == ".png" else ():
+        if name == PHONE:
+            return content
+    return b""
+
+
+def parted(png: bytes) -> tuple[bytes, bytes]:
+    """A picture without what it carries, and that."""
+    place = 8
+    while (name := png[place + 4 : place + 8]) not in (b"IDAT", b""):
+        end = place + 12 + int.from_bytes(png[place : place + 4], "big")
+        if name == PHONE:
+            return png[:place] + png[end:], png[place + 8 : end - 4]
+        place = end
+    return png, b""
 
 
 def density(path: Path) -> float:
@@ -88,6 +113,17 @@ def in_pieces(image: str, pieces: list[tuple[int, int]], dense: float) -> str:
     return f"{whole}{''.join(shown)}</span>"
 
 
+def with_another(image: str, other: bytes, dense: float) -> str:
+    """The same, but a phone asks for another picture, of its own size."""
+    sizes = struct.unpack(">II", other[16:24])
+    wide, high = (round(pixels / dense) for pixels in sizes)
+    source = STEM.search(image)[1] + FOR_PHONE
+    return (
+        f'<picture><source media="{NARROW}" srcset="{source}" '
+        f'width="{wide}" height="{high}">{image}</picture>'
+    )
+
+
 def forget_sizes(app, document, name):
     """What a notebook says of a picture's size is for notebooks."""
     for image in document.findall(nodes.image):
@@ -112,14 +148,28 @@ def visit_image(self, node):
     told = tuple(round(pixels / dense) for pixels in size)
     still = "lab-still" in node["classes"]
     pieces = [] if still else panels(path, size[0])
-    is_wide = told[0] > WIDE and not pieces
+    other = b"" if still else carried(path)
+    is_wide = told[0] > WIDE and not pieces and not other
     if is_wide:
         node["classes"].append("wide")
     type(self).visit_image(self, node)
     tells = '<img width="{}" height="{}" '.format(*told)
     tells += f'style="--natural:{told[0]}" ' * is_wide
     image = self.body[-1].replace("<img ", tells, 1)
+    if other:
+        image = with_another(image, other, dense)
     self.body[-1] = in_pieces(image, pieces, dense) if pieces else image
+
+
+def part(app, exception):
+    """What pictures carry for a phone lies beside them, and is not in them."""
+    if exception or app.builder.format != "html":
+        return
+    for path in Path(app.outdir, "_images").glob("*.png"):
+        whole, other = parted(path.read_bytes())
+        if other:
+            path.write_bytes(whole)
+            path.with_name(path.stem + FOR_PHONE).write_bytes(other)
 
 
 def ask_early(app, exception):
@@ -147,6 +197,7 @@ def depart_image(self, node):
 def setup(app):
     """Take over how images are written, and register the hook."""
     app.connect("doctree-resolved", forget_sizes)
+    app.connect("build-finished", part)
     app.connect("build-finished", ask_early, priority=995)  # one sheet by now
     app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -21,6 +21,8 @@ FIRST = "a.term:not(.used)"  # where a term of the glossary is explained
 GLOSSARY = Path("book", "glossary.toml")
 SHORT = re.compile(r"(\w+) for short")  # "...; GQA for short."
 CODE = re.compile(r'(?<=<div class="highlight">)<pre>.*?</pre>', re.DOTALL)
+# Whatever stands below the last, on the page: its words run on otherwise.
+BLOCKS = "p, li, dt, dd, td, th, br, div, blockquote, pre, figcaption, h2, h3"
 HEADING = re.compile("^h[1-6]$")
 # Of what repeats the chapters, or is code, the title alone is found.
 REPEATING = {"book/claim-tests", "book/conclusions"}
@@ -70,7 +72,10 @@ def article_of(html: str) -> Tag | None:
     """A page's article without its code, which is half of its elements."""
     start, end = html.find("<article"), html.rfind("</article>")
     uncoded = CODE.sub("", html[start:end])
-    return BeautifulSoup(uncoded, "html.parser").article
+    article = BeautifulSoup(uncoded, "html.parser").article
+    for block in article.select(BLOCKS) if article else ():
+        block.insert_after(" ")
+    return article
 
 
 def words(element: Tag) -> str:

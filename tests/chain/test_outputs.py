@@ -11,7 +11,7 @@ import nbformat
 import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from tools.verify.pictures import other_pictures
 
@@ -155,3 +155,27 @@ def test_a_comparison_of_nothing_is_red(tmp_path):
     assert len(cases) == len(cells)
     red = [c for c in cases if c.find("failure") is not None]
     assert [c.attrib["name"] for c in red] == list(EMPTY)
+
+
+def carrying(shade):
+    """A picture that carries another for a phone, in this shade of grey."""
+    notes = PngImagePlugin.PngInfo()
+    notes.add(b"phOn", base64.b64decode(png(shade)))
+    return base64.b64encode(blank(notes)).decode()
+
+
+def blank(notes=None):
+    """A white picture."""
+    file = io.BytesIO()
+    Image.new("L", (30, 20), 255).save(file, "PNG", pnginfo=notes)
+    return file.getvalue()
+
+
+def test_what_only_a_phone_shows_is_compared_too():
+    stored = outputs(carrying(100))
+    assert other_pictures(outputs(carrying(102)), stored) == []
+    [why] = other_pictures(outputs(carrying(200)), stored)
+    assert "for a phone" in why
+    bare = base64.b64encode(blank()).decode()
+    [why] = other_pictures(outputs(bare), stored)
+    assert "carries 0 for a phone now" in why

@@ -51,11 +51,16 @@ CUT_OFF = """() => [...document.querySelectorAll(".katex-display")]
 # Pictures that are shown so small that their letters, of nine points or more,
 # cannot be read: with what is folded unfolded for as long as that takes.
 SHRUNK = """(least) => {
+  // A phone may be shown another picture, which has a size of its own.
+  const own = (image) => {
+    const other = image.closest("picture")?.querySelector("source");
+    return other && matchMedia(other.media).matches ? other : image;
+  };
   const folded = [...document.querySelectorAll("details:not([open])")];
   for (const fold of folded) fold.open = true;
   const found = [...document.querySelectorAll("article img[width]")]
     .filter((e) => e.clientWidth && !e.matches(".lab-still"))
-    .map((e) => [e.clientWidth / e.getAttribute("width"), e.alt])
+    .map((e) => [e.clientWidth / own(e).getAttribute("width"), e.alt])
     .filter(([size]) => size < least - 0.005)
     .map(([size, alt]) => `${size.toFixed(2)}: ${alt.slice(0, 40)}`);
   for (const fold of folded) fold.open = false;

@@ -172,24 +172,29 @@ def width_of(part: Legend | Text) -> float:
 
 
 def turn_crowded(axes: Axes) -> None:
-    """Names of places on an axis that reach into each other are turned."""
+    """Names of places on an axis that reach into each other are turned.
+
+    If they still do, each goes into one line.
+    """
     labels = [
         label
         for label in axes.get_xticklabels()
         if label.get_text() and label.get_visible()
     ]
-    boxes = [label.get_window_extent() for label in labels]
-    boxes.sort(key=lambda box: box.x0)
-    crowded = any(b.x0 < a.x1 + 2 for a, b in pairwise(boxes))
-    if not crowded or any(label.get_rotation() for label in labels):
+    turned = any(label.get_rotation() for label in labels)
+    if turned or not crowded(labels):
         return
     axes.tick_params(axis="x", labelrotation=90)
-    lines = max(label.get_text().count("\n") + 1 for label in labels)
-    dots = axes.get_window_extent().width / len(labels)
-    deep = float(labels[0].get_fontsize()) / 72 * figure_of(axes).dpi
-    if lines > 1 and lines * deep * 1.2 > dots:
+    if crowded(labels) and any("\n" in x.get_text() for x in labels):
         words = [label.get_text().replace("\n", " ") for label in labels]
         axes.set_xticks([x.get_position()[0] for x in labels], words)
+
+
+def crowded(labels: list[Text]) -> bool:
+    """Whether some reach into their neighbours, or almost."""
+    boxes = [label.get_window_extent() for label in labels]
+    boxes.sort(key=lambda box: box.x0)
+    return any(b.x0 < a.x1 + 2 for a, b in pairwise(boxes))
 
 
 def figure_of(part: Axes | Legend | Text) -> Figure:
