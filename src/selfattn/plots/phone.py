@@ -200,7 +200,8 @@ def crowded(labels: list[Text]) -> bool:
 def figure_of(part: Axes | Legend | Text) -> Figure:
     """The whole figure that something stands in."""
     figure = part.get_figure(root=True)
-    assert figure is not None
+    if figure is None:
+        raise ValueError("part must stand in a figure; it stands in none")
     return figure
 
 
