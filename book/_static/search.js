@@ -67,12 +67,14 @@
   };
 
   // A word counts by how rare it is: by how often it comes in a section of
-  // this length (k and b as in Okapi BM25), and most where it is in the title.
+  // this length (k and b as in Okapi BM25), and most where it is in the title
+  // of what is told.
   function worth(section, word, rare) {
     const often = section.count.get(word) ?? 0;
     const length = 1.5 * (0.4 + 0.6 * section.length / 120);
+    const told = !ASIDE.test(section.title);
     return rare * (4 * often / (often + length || 1)
-      + 3 * section.titleWords.has(word) + 1.6 * section.subjects.has(word)
+      + 3 * (told && section.titleWords.has(word)) + 1.6 * section.subjects.has(word)
       + 2 * section.fileWords.has(word) // what a chapter is for short
       + 0.6 * section.strongWords.has(word)
       + 0.5 * section.chapterWords.has(word));

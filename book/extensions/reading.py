@@ -102,7 +102,9 @@ def furnish_home(app: Sphinx, document: nodes.document, name: str) -> None:
             place = section.index(run) + 1
             section[place:place] = install_line(Path(app.srcdir))
         if DOCTOR in section["ids"]:
-            section.insert(2, without_a_clone(Path(app.srcdir)))
+            (block, *_) = section.findall(nodes.literal_block)
+            place = section.index(block) + 2  # after what comes with it
+            section.insert(place, without_a_clone(Path(app.srcdir)))
         if NUMBERS in section["ids"]:
             title = next(section.findall(nodes.title))
             place = section.index(title) + 1

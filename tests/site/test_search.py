@@ -37,6 +37,7 @@ EXPLAINED = {
     "query key value": "dot_product.html#queries-keys-and-values",
     "scaled dot product attention": "dot_product.html#queries-keys",
     "flex attention": "masks.html#two-meanings-of-true",
+    "top-p": "models.html#what-to-take",
     "GPT": "models.html#the-same-blocks",
     "why divide by sqrt d": "scaling.html#",
 }
