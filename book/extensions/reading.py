@@ -102,9 +102,7 @@ def furnish_home(app: Sphinx, document: nodes.document, name: str) -> None:
             place = section.index(run) + 1
             section[place:place] = install_line(Path(app.srcdir))
         if DOCTOR in section["ids"]:
-            (block, *_) = section.findall(nodes.literal_block)
-            place = section.index(block) + 2  # after what comes with it
-            section.insert(place, without_a_clone(Path(app.srcdir)))
+            section[2:2] = without_a_clone(Path(app.srcdir))
         if NUMBERS in section["ids"]:
             title = next(section.findall(nodes.title))
             place = section.index(title) + 1
@@ -138,16 +136,15 @@ def number(app: Sphinx, name: str) -> list[nodes.Node]:
     return [nodes.inline("", told, classes=["section-number"])] * bool(counted)
 
 
-def without_a_clone(root: Path) -> nodes.paragraph:
-    """Where the wheel is that lies beside the site."""
+def without_a_clone(root: Path) -> list[nodes.Node]:
+    """Where the wheel is that lies beside the site, and what installs it."""
     wheel = wheel_name(root)
     told = nodes.paragraph()
     told += nodes.Text("Without a clone: download ")
     told += nodes.reference("", wheel, refuri=f"../{wheel}")
-    told += nodes.Text(", which lies beside this page, and ")
-    told += nodes.literal(text="pip install")
-    told += nodes.Text(" it.")
-    return told
+    told += nodes.Text(", which lies beside this page, and install it:")
+    line = f"pip install {wheel}"
+    return [told, nodes.literal_block(line, line, language="sh")]
 
 
 def install_line(root: Path) -> list[nodes.Node]:
