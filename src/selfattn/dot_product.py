@@ -298,6 +298,8 @@ def still_finite(x: Tensor, dtype: torch.dtype) -> Tensor:
     Else a bias of float64 would be infinite among numbers of float32, which
     hides a key, or all the others.
     """
+    if x.dtype is dtype:
+        return x
     most = torch.finfo(dtype).max
     if torch.finfo(x.dtype).max <= most:
         return x.to(dtype)

@@ -157,9 +157,9 @@ def unless_large(
         v: values, (..., n_k, d_v).
     """
     result = weigh(v)
-    most = torch.finfo(v.dtype).max ** 0.5
     if not (first(result).requires_grad and can_look(v) and v.numel()):
         return result
+    most = torch.finfo(v.dtype).max ** 0.5
     if not most < largest(v) < math.inf:
         return result
     large = (v.abs() > most).any(dim=-1, keepdim=True)
@@ -292,7 +292,7 @@ def can_look(x: Tensor) -> bool:
     """
     if torch.compiler.is_compiling():
         return False
-    if x.device.type != "cpu" or torch._C._get_dispatch_mode(TRACING):
+    if not x.is_cpu or torch._C._get_dispatch_mode(TRACING):
         return False
     # Of somebody's own class, whose numbers may be anywhere.
     if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:
@@ -316,5 +316,6 @@ def is_spoilt(x: Tensor) -> bool:
     """Whether a number is NaN or infinite, where one can look."""
     if not can_look(x):
         return False
-    wide = torch.float32 if x.element_size() < 4 else None
-    return not math.isfinite(x.detach().sum(dtype=wide).item())
+    half = x.element_size() < 4
+    total = x.sum(dtype=torch.float32) if half else x.sum()
+    return not math.isfinite(total.item())

@@ -110,7 +110,7 @@ def loses_nan(
         return False
     # By numbers alone: a table of what is zero would take memory that grows.
     column = output[..., 0]
-    if column.count_nonzero() == column.numel():  # as nearly always
+    if int(column.count_nonzero()) == column.numel():  # as nearly always
         return False
     if not is_out_of_reach(q, k, table, scale):
         return False

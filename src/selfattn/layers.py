@@ -68,15 +68,16 @@ class LayerNorm(nn.Module):
         Raises:
             ValueError: if x has another number of features.
         """
-        check_width("x", x, len(self.gain))
-        check_at_layer("x", x, self.gain)
+        gain = self.gain
+        check_width("x", x, gain.numel())
+        check_at_layer("x", x, gain)
         [wide] = widen(x)
         centred = wide - wide.mean(dim=-1, keepdim=True)
         variance = centred.square().mean(dim=-1, keepdim=True)
         if lacks_range(variance, self.eps):
             return self.forward(x.double()).to(x.dtype)
         normal = centred / (variance + self.eps).sqrt()
-        return (normal * self.gain + self.shift).to(x.dtype)
+        return (normal * gain + self.shift).to(x.dtype)
 
 
 class RMSNorm(nn.Module):
@@ -110,13 +111,14 @@ class RMSNorm(nn.Module):
         Raises:
             ValueError: if x has another number of features.
         """
-        check_width("x", x, len(self.gain))
-        check_at_layer("x", x, self.gain)
+        gain = self.gain
+        check_width("x", x, gain.numel())
+        check_at_layer("x", x, gain)
         [wide] = widen(x)
         square = wide.square().mean(dim=-1, keepdim=True)
         if lacks_range(square, self.eps):
             return self.forward(x.double()).to(x.dtype)
-        return (wide / (square + self.eps).sqrt() * self.gain).to(x.dtype)
+        return (wide / (square + self.eps).sqrt() * gain).to(x.dtype)
 
 
 def lacks_range(squares: Tensor, eps: float) -> bool:

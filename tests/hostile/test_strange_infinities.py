@@ -116,6 +116,25 @@ def test_what_is_infinite_is_what_it_is_by_definition(name, spoilt, causal):
         assert_close(found, expected, equal_nan=True, check_stride=False)
 
 
+@pytest.mark.parametrize("see_itself", [True, False])
+@pytest.mark.parametrize("n", [3, 7, 20])
+def test_an_infinite_key_to_come_is_hidden_from_who_sees_infinity(
+    n, see_itself
+):
+    """Of texts whose last key was infinite, all who saw a value of infinity
+    got NaN: the score that was hidden was added to minus infinity.
+    """
+    q, k, v = torch.randn(3, 1, n, 5).double().abs()
+    k[0, -1], v[0, 0, 1] = INF, INF
+    options = {"n_buckets": 2, "see_itself": see_itself, "causal": True}
+    seen = lsh_mask(q, k, **options)[..., :-1, :]
+    assert not seen[..., -1].any()
+    found = lsh_attention(q, k, v, **options)[:, :-1]
+    expected = by_definition(q[:, :-1], k[:, :-1], v[:, :-1], seen[..., :-1])
+    assert seen[..., 0].any()
+    assert_close(found, expected)
+
+
 TOO = {
     **MASKED,
     **CAUSAL,
