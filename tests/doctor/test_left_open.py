@@ -3,6 +3,7 @@
 import functools
 import math
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -130,3 +131,68 @@ def test_what_is_seen_of_a_function_names_the_fact():
     assert [*perhaps(scaled, told)] == [{"scale": 0.4}]
     assert [*perhaps(bent, told)] == [{"cap": 25.0}]
     assert [*perhaps(F.scaled_dot_product_attention, told)] == []
+
+
+class Normed(nn.Module):
+    """Queries and keys are normed by head before they meet."""
+
+    def __init__(self, d=12, h=3):
+        super().__init__()
+        self.h = h
+        self.q_proj, self.k_proj, self.v_proj, self.o_proj = (
+            nn.Linear(d, d, bias=False) for _ in range(4)
+        )
+        self.q_norm, self.k_norm = nn.LayerNorm(d // h), nn.LayerNorm(d // h)
+
+    def forward(self, x, attn_mask=None):
+        q, k, v = (
+            to(x).unflatten(-1, (self.h, -1)).transpose(1, 2)
+            for to in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        q, k = self.q_norm(q), self.k_norm(k)
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)
+        return self.o_proj(heads.transpose(1, 2).flatten(2))
+
+
+class InBuckets(nn.Module):
+    """No scale; a number learnt for each distance and head is added."""
+
+    def __init__(self, d=12, h=3, far=4):
+        super().__init__()
+        self.h, self.far = h, far
+        self.q, self.k, self.v, self.o = (
+            nn.Linear(d, d, bias=False) for _ in range(4)
+        )
+        self.bias = nn.Embedding(2 * far + 1, h)
+
+    def forward(self, x, mask=None):
+        q, k, v = (
+            to(x).unflatten(-1, (self.h, -1)).transpose(1, 2)
+            for to in (self.q, self.k, self.v)
+        )
+        i = torch.arange(x.shape[1])
+        bucket = (i - i[:, None]).clamp(-self.far, self.far) + self.far
+        scores = q @ k.mT + self.bias(bucket).permute(2, 0, 1)
+        if mask is not None:
+            low = torch.finfo(scores.dtype).min
+            scores = scores.masked_fill(mask[:, None, None] == 0, low)
+        heads = scores.softmax(dim=-1) @ v
+        return self.o(heads.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize(
+    ("make", "more"),
+    [
+        (Normed, {"mask": "keep", "mask_axes": "NN", "empty_row": "zeros"}),
+        (InBuckets, {"padding": "keep", "empty_row": "average"}),
+        (InBuckets, {"scale": 1.0, "dtypes": ["float32"]}),
+    ],
+)
+def test_who_has_more_parameters_need_not_tell_his_formula(make, more):
+    """Healthy layers were asked for formula='own', which was seen before."""
+    torch.manual_seed(0)
+    told = {"layout": "BND", "causal": False, "n_heads": 3}
+    layer = make()
+    for facts in ({"layout": "BND"}, told, {**told, **more}):
+        report = here(layer, kind="self-attention", **facts)
+        assert report.passed, (facts, report)

@@ -1,6 +1,7 @@
 """Sound code with a convention of its own that was called ill for it."""
 
 import functools
+import math
 
 import pytest
 import torch
@@ -186,3 +187,78 @@ def test_an_eps_that_cannot_be_set_is_that_of_the_reference(eps):
         assert report.passed, report
     report = here(Fixed(7, eps), kind="layer-norm", eps=1e-5)
     assert report.exit_code == 1
+
+
+def by_length(x, gain, eps=1e-12):
+    return F.normalize(x, dim=-1, eps=eps) * math.sqrt(x.shape[-1]) * gain
+
+
+def only_by_length(x, eps=1e-12):
+    return F.normalize(x, dim=-1, eps=eps) * math.sqrt(x.shape[-1])
+
+
+class ByLength(nn.Module):
+    """As in many vision models: no eps is to be seen."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(d))
+
+    def forward(self, x):
+        return F.normalize(x, dim=-1) * x.shape[-1] ** 0.5 * self.gamma
+
+
+class ByLeastLength(ByLength):
+    def __init__(self, d, eps=1e-8):
+        super().__init__(d)
+        self.eps = eps
+
+    def forward(self, x):
+        length = x.norm(dim=-1, keepdim=True).clamp(min=self.eps)
+        return x / length * x.shape[-1] ** 0.5 * self.gamma
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [by_length, only_by_length, ByLength, ByLength(7), ByLeastLength(7)],
+)
+def test_a_norm_by_length_is_different_and_not_ill(thing):
+    """It was told that its eps stood outside the root, which has none."""
+    for told in ({}, {"dtypes": ["float32"]}, {"precision": "exact"}):
+        report = here(thing, kind="rms-norm", **told)
+        assert report.mistake.name == "eps as a floor", report
+        assert report.exit_code == 3, report
+        assert "say eps_as='floor'." in report.different
+    assert here(thing, kind="rms-norm", eps_as="floor").passed
+
+
+def test_who_tells_eps_of_a_norm_by_length_promises_the_usual_place():
+    for thing in (by_length, ByLeastLength(7)):
+        report = here(thing, kind="rms-norm", eps=1e-8)
+        assert (report.exit_code, report.mistake.name) == (1, "eps as a floor")
+
+
+class Outside(ByLeastLength):
+    def forward(self, x):
+        root = x.square().mean(dim=-1, keepdim=True).sqrt()
+        return x / (root + self.eps) * self.gamma
+
+
+@pytest.mark.parametrize("told", [{}, {"eps": 1e-6}, {"eps_as": "term"}])
+def test_an_eps_outside_the_root_is_one_still(told):
+    report = here(Outside(7, eps=1e-6), kind="rms-norm", **told)
+    assert report.exit_code == 1
+    assert report.mistake.name == "eps outside the root"
+
+
+def test_a_floor_excuses_nothing_else():
+    def halved(x, gain, eps=1e-12):
+        return by_length(x, gain / 2, eps)
+
+    def centred(x, gain, eps=1e-12):
+        return by_length(x - x.mean(dim=-1, keepdim=True), gain, eps)
+
+    for thing in (halved, centred):
+        for told in ({}, {"eps_as": "floor"}):
+            report = here(thing, kind="rms-norm", **told)
+            assert report.exit_code == 1, report

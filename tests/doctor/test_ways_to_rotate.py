@@ -1,5 +1,7 @@
 """The doctor on RoPE as others write it: how it is called is found out."""
 
+import functools
+
 import pytest
 import torch
 from torch import nn
@@ -9,8 +11,8 @@ from selfattn.doctor import examine
 BY = -1.0  # what a sine is multiplied by, where it turns the other way
 
 
-def rates(d):
-    return 10_000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+def rates(d, base=10_000.0):
+    return base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
 
 
 def angles(n, d, offset=0):
@@ -298,3 +300,48 @@ def test_who_raises_at_an_offset_alone_is_ill():
 
     report = examine(no_further, kind="rope", time_limit=None, **HALVES)
     assert not report.passed and not report.question
+
+
+def written_in_place(x, where, theta, by):
+    x = x.clone()
+    half = where[:, None] * rates(x.shape[-1], theta)
+    cos, sin = half.cos().to(x), by * half.sin().to(x)
+    a, b = x[..., ::2].clone(), x[..., 1::2].clone()
+    x[..., ::2] = a * cos - b * sin
+    x[..., 1::2] = a * sin + b * cos
+    return x
+
+
+def base_called_theta(by):
+    def rotate(x, theta=10_000):
+        return written_in_place(x, torch.arange(x.shape[-2]), theta, by)
+
+    return rotate
+
+
+def base_before_an_offset(by):
+    def rotate(x, rope_theta=10_000.0, offset=0):
+        where = torch.arange(offset, offset + x.shape[-2])
+        return written_in_place(x, where, rope_theta, by)
+
+    return rotate
+
+
+def base_behind_positions(by):
+    def rotate(x, pos, freq_base=10_000.0, rotary="whole"):
+        return written_in_place(x, pos, freq_base, by)
+
+    return rotate
+
+
+@pytest.mark.parametrize(
+    "make", [base_called_theta, base_before_an_offset, base_behind_positions]
+)
+@pytest.mark.parametrize("told", [{}, NEIGHBOURS])
+def test_a_base_with_a_default_is_no_table(make, told):
+    """`theta=10000` was handed a table of angles: 9 of 12 probes failed."""
+    examined = functools.partial(examine, kind="rope", time_limit=None)
+    report = examined(make(1.0), **told)
+    assert report.passed, report
+    report = examined(make(BY), **{**NEIGHBOURS, **told})
+    assert report.findings and not report.different, report

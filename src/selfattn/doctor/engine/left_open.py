@@ -29,7 +29,8 @@ def asked_after(
     """A case that asks after one fact, if with it all would be right.
 
     That is soon seen, and so comes before two mistakes at once are looked
-    for, which takes longest.
+    for, which takes longest. But it comes after a reading under which less
+    is asked: who is healthy in that one need not be asked after anything.
     """
     report = case.report
     if not said or report.mistake or not report.findings:

@@ -87,12 +87,19 @@ def left_open(report: Report, kind: Kind, said: Facts) -> str:
                 return if_meant([meant])
         flag = BY_FLAG.get(mistake.name, "")
         open_ = flag in report.lacking and flag not in said
+        open_ |= name_open(mistake.name, kind, said)
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
     free = types | (set() if said.get("takes") is not None else EDGES)
     if "layout" in kind.facts and "layout" not in said:
         free |= AXES
     free -= set(report.promised)
     return promised_by_nobody(report, free)
+
+
+def name_open(name: str, kind: Kind, said: Facts) -> bool:
+    """Whether a mistake is one only by a fact, and that was not told."""
+    fact = kind.promised_by.get(name)
+    return fact is not None and fact not in said
 
 
 def different(report: Report, kind: Kind) -> str:
@@ -111,7 +118,8 @@ def different(report: Report, kind: Kind) -> str:
             "However I call it, it raises, so that I know nothing of it. Say "
             "how it is to be called: --list has the facts that tell."
         )
-    return of_no_formula(report, free) if kind.meant else ""
+    designs = kind.meant.keys() - kind.promised_by.keys()
+    return of_no_formula(report, free) if designs else ""
 
 
 def if_meant(facts: list[str]) -> str:

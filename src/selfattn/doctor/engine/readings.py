@@ -64,8 +64,11 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
         if own is not None:
             return own
     cases = list(read(visit, firsts))
-    if meant := asked_after(decide(cases, kind), thing, kind, said, watch):
-        return explain(meant)
+    first = decide(cases, kind)
+    meant = functools.partial(asked_after, first, thing, kind, said, watch)
+    alone = not first.report.likely and fallback() is None
+    if alone and (asks := meant()):
+        return explain(asks)
     report = reported(cases, kind, said, lambda: fallback() is None)
     less = None if report.likely else fallback()
     if less is None:
@@ -76,6 +79,23 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
         other = reported(list(others), kind, said)
         if other.likely:
             return other
+    return asked_or_named(meant(), report, cases, kind, said)
+
+
+def asked_or_named(
+    asks: Case | None,
+    report: Report,
+    cases: list[Case],
+    kind: Kind,
+    said: Facts,
+) -> Report:
+    """What is said at last of one that no reading makes sense of.
+
+    That is what it ``asks`` after, or else two mistakes at once; if it has
+    neither, its report without a name.
+    """
+    if asks is not None:
+        return explain(asks)
     named = decide(named_at_last(cases, lambda: True), kind)
     if named.report.mistake is None:
         return report

@@ -45,6 +45,20 @@ def eps_outside_the_root(x, gain, eps):
 
 
 @mistake
+def eps_as_a_floor(x, gain, eps):
+    """Tokens with small numbers come out as large as all others.
+
+    Cause: The token is divided by its length, and eps counts only where
+        that is next to zero, as in F.normalize.
+    Cure: (mean square + eps).sqrt(); or say eps_as='floor', if it is meant.
+    Chapter: layers
+    """
+    wide = x.float() if x.element_size() < 4 else x
+    length = wide.norm(dim=-1, keepdim=True).clamp(min=eps)
+    return (wide / length * wide.shape[-1] ** 0.5 * gain).to(x.dtype)
+
+
+@mistake
 def no_eps(x, gain, eps):
     """A token of zeros gives NaN.
 
@@ -254,7 +268,7 @@ MISTAKES = (
     float32_returned,
     changed_in_place,
 )
-DEVIATIONS = (root_of_the_mean_of_absolute_values,)
+DEVIATIONS = (root_of_the_mean_of_absolute_values, eps_as_a_floor)
 CONVENTIONS = {
     "precision": {
         "exact": None,

@@ -55,6 +55,7 @@ FORMS = {
 UNKNOWN = ("offset", "positions", "table", "key")
 STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 PLACED = {"offset", "positions", "positions of texts"}
+ANGLES = ("cos", "sin", "table")  # roles of tensors alone
 
 
 class Way(NamedTuple):
@@ -113,10 +114,17 @@ def ways(thing: Any, told: str | None, name: str | None) -> Iterator[Way]:
 
 
 def forms_of(p: inspect.Parameter, told: str | None) -> list[Form | None]:
-    """What an argument may be given; None where it may be left out."""
+    """What an argument may be given; None where it may be left out.
+
+    Whose default is a number, or a word, takes no tensor in its place:
+    `theta=10_000` is a base, and no table of angles.
+    """
     needed = p.default is p.empty
     known = told or role(p.name)
     if not needed and known in ("", "key"):
+        return [None]
+    plain = isinstance(p.default, int | float | str)
+    if plain and not told and known in ANGLES:
         return [None]
     kinds = (known,) if known else UNKNOWN
     forms: list[Form | None] = [

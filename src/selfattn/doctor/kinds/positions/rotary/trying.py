@@ -206,7 +206,8 @@ def rotates(thing: Any, way: Way, facts: Facts, x: Tensor) -> bool:
         lengths = x.norm(dim=-1)
         if there is None or there.shape != x.shape:
             continue
-        if torch.allclose(there.norm(dim=-1), lengths, rtol=1e-3):
+        now = there.norm(dim=-1).to(lengths.dtype)  # it may be another
+        if torch.allclose(now, lengths, rtol=1e-3):
             return True
     return False
 
