@@ -64,22 +64,18 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
         if own is not None:
             return own
     cases = list(read(visit, firsts))
-    first = decide(cases, kind)
-    meant = functools.partial(asked_after, first, thing, kind, said, watch)
-    alone = not first.report.likely and fallback() is None
-    if alone and (asks := meant()):
-        return explain(asks)
-    report = reported(cases, kind, said, lambda: fallback() is None)
-    less = None if report.likely else fallback()
-    if less is None:
+    report = reported(cases, kind, said, lambda: False)
+    if report.likely:
         return report
+    less = fallback()
     # Who is right on most probes has no other formula.
-    if 2 * len(report.findings) >= report.probes:
+    if less is not None and 2 * len(report.findings) >= report.probes:
         others = read(*first_look(thing, kind, said, less, watch))
         other = reported(list(others), kind, said)
         if other.likely:
             return other
-    return asked_or_named(meant(), report, cases, kind, said)
+    asks = asked_after(decide(cases, kind), thing, kind, said, watch)
+    return asked_or_named(asks, report, cases, kind, said)
 
 
 def asked_or_named(
