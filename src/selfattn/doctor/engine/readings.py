@@ -65,9 +65,9 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
             return own
     cases = list(read(visit, firsts))
     report = reported(cases, kind, said, lambda: False)
-    if report.likely:
+    if report.passed or report.mistake is not None:
         return report
-    less = fallback()
+    less = None if report.likely else fallback()
     # Who is right on most probes has no other formula.
     if less is not None and 2 * len(report.findings) >= report.probes:
         others = read(*first_look(thing, kind, said, less, watch))
