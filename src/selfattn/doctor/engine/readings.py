@@ -24,7 +24,12 @@ from selfattn.doctor.engine.visits import (
     read,
     title,
 )
-from selfattn.doctor.kind import Kind, Reading, UnclearError
+from selfattn.doctor.kind import (
+    Kind,
+    Reading,
+    UnclearError,
+    nothing_else,
+)
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.report import Report
 
@@ -64,8 +69,12 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
         if own is not None:
             return own
     cases = list(read(visit, firsts))
-    report = reported(cases, kind, said, lambda: False)
-    if report.passed or report.mistake is not None:
+    # Two mistakes at once take longest: what is asked first comes first.
+    at_once = functools.cache(
+        lambda: kind.perhaps is nothing_else and fallback() is None
+    )
+    report = reported(cases, kind, said, at_once)
+    if report.passed or report.mistake is not None or at_once():
         return report
     less = None if report.likely else fallback()
     # Who is right on most probes has no other formula.
