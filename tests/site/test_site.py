@@ -235,7 +235,7 @@ def test_a_figure_stands_on_the_page_and_out_from_it(
 ):
     page = new_page(color_scheme=scheme)
     page.goto(f"{site_url}book/scaling.html")
-    figure = page.locator(".cell_output > img.dark-light").first
+    figure = page.locator(".cell_output img.dark-light").first
     shares = shades(page, figure)
     ground = max(shares, key=shares.get)
     behind = "getComputedStyle(document.body).backgroundColor"
