@@ -38,7 +38,8 @@ def on_ranks(
     Args:
         work: is called as ``work(rank, n_ranks)`` on each of them.
         n_ranks: how many processes there are.
-        timeout: seconds that a rank waits for another.
+        timeout: seconds that a rank waits for another; that all have begun,
+            for a minute at most.
 
     Returns:
         What ``work`` returned on each rank, the first rank's first.

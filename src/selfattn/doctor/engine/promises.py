@@ -87,7 +87,7 @@ def left_open(report: Report, kind: Kind, said: Facts) -> str:
                 return if_meant([meant])
         flag = BY_FLAG.get(mistake.name, "")
         open_ = flag in report.lacking and flag not in said
-        open_ |= name_open(mistake.name, kind, said)
+        open_ |= may_be_meant(mistake.name, kind, said)
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
     free = types | (set() if said.get("takes") is not None else EDGES)
     if "layout" in kind.facts and "layout" not in said:
@@ -96,7 +96,7 @@ def left_open(report: Report, kind: Kind, said: Facts) -> str:
     return promised_by_nobody(report, free)
 
 
-def name_open(name: str, kind: Kind, said: Facts) -> bool:
+def may_be_meant(name: str, kind: Kind, said: Facts) -> bool:
     """Whether a mistake is one only by a fact, and that was not told."""
     fact = kind.promised_by.get(name)
     return fact is not None and fact not in said
