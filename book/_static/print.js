@@ -1,45 +1,104 @@
-// On paper a page is light, whatever it is on the screen, and the solutions
-// stand last, each under the name of its exercise; so do a lab's answers.
+// On paper a page is light, whatever it is on the screen. What is folded there
+// stays folded but for the answers to predictions, unless the page is printed
+// whole. Where links lead is told in notes after the text; the solutions stand
+// last, each under the name of its exercise; so do a lab's answers.
 (() => {
   const page = document.documentElement.dataset;
+  const FOLDED = "details:not([open], .predicted, .lab-place *)";
+  const ASIDE = "details:is(.claims-box, .remedy):not([open])"; // always
   let undo = null;
+
+  const made = (tag, look, ...parts) => {
+    const node = document.createElement(tag);
+    node.className = look;
+    node.append(...parts);
+    return node;
+  };
 
   function moved(solution, last) {
     const place = document.createComment("its solution is at the end");
-    const name = document.createElement("h3");
     const exercise = solution.parentElement.closest("section");
     const head = exercise.querySelector("h2, h3");
-    name.textContent = head.firstChild.textContent;
+    const name = made("h3", "", head.firstChild.textContent);
     solution.before(place);
     last.append(name, solution);
     return () => place.replaceWith(solution);
   }
 
+  // The solutions of all exercises that are printed.
+  function solutions(article, steps) {
+    const last = made("section", "solutions-on-paper",
+      made("h2", "", "Solutions"));
+    const solved = [...article.querySelectorAll(
+      "section > :is(h4, details.answer)")]
+      .filter((e) => e.firstChild.textContent === "Solution"
+        || e.firstChild.textContent === "Answers")
+      .filter((e) => !e.parentElement.closest(".left-out"));
+    for (const e of solved)
+      steps.push(moved(e.matches("h4") ? e.parentElement : e, last));
+    if (solved.length) article.append(last);
+    steps.push(() => last.remove());
+  }
+
+  // What is not printed, answers aside: they go to the solutions.
+  function leave(article, steps) {
+    const left = [...article.querySelectorAll(
+      page.paper === "whole" ? ASIDE : FOLDED)]
+      .filter((e) => !e.matches(".answer") && !solution(e));
+    for (const e of left) e.classList.add("left-out");
+    steps.push(() => left.forEach((e) => e.classList.remove("left-out")));
+  }
+
+  const solution = (e) => {
+    const head = e.closest("section")?.querySelector(":scope > h4");
+    return head?.firstChild.textContent === "Solution";
+  };
+
+  // Where links lead: an address, or a work, which the link has as its title.
+  function notes(article, steps) {
+    const list = document.createElement("ol");
+    const numbers = new Map();
+    for (const link of article.querySelectorAll(
+      "a[href*='bibliography.html#'], a[href^=http]:not(.citation *)")) {
+      const told = link.title || decodeURI(link.href);
+      if (link.closest(".left-out") || link.textContent === told) continue;
+      if (!numbers.has(told)) {
+        numbers.set(told, numbers.size + 1);
+        list.append(made("li", "", told));
+      }
+      const mark = made("sup", "note-mark", String(numbers.get(told)));
+      link.after(mark);
+      steps.push(() => mark.remove());
+    }
+    const section = made("section", "notes-on-paper",
+      made("h2", "", "Notes"), list);
+    if (numbers.size) article.append(section);
+    steps.push(() => section.remove());
+  }
+
   function prepare() {
     if (undo) return;
     const { theme } = page;
+    const article = document.querySelector("article.bd-article");
+    const steps = [() => { page.theme = theme; }];
     page.theme = "light";
-    const last = document.createElement("section");
-    last.className = "solutions-on-paper";
-    last.append(document.createElement("h2"));
-    last.firstChild.textContent = "Solutions";
-    const back = [...document.querySelectorAll(
-      "article section > :is(h4, details.answer)")]
-      .filter((e) => e.firstChild.textContent === "Solution"
-        || e.firstChild.textContent === "Answers")
-      .map((e) => moved(e.matches("h4") ? e.parentElement : e, last));
-    if (back.length) document.querySelector("article.bd-article").append(last);
-    undo = () => {
-      page.theme = theme;
-      for (const step of back) step();
-      last.remove();
-    };
+    leave(article, steps);
+    notes(article, steps);
+    solutions(article, steps);
+    undo = () => steps.forEach((step) => step());
   }
 
   function restore() {
     undo?.();
     undo = null;
+    delete page.paper;
   }
+
+  // The button for all of a page; see paper.py.
+  window.printWhole = () => {
+    page.paper = "whole";
+    window.print();
+  };
 
   addEventListener("beforeprint", prepare);
   addEventListener("afterprint", restore);

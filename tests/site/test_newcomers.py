@@ -24,7 +24,7 @@ LED = {
     ),
     "what GQA is": (SHARED, "a group of query heads shares one key head"),
     "get the doctor": (DOCTOR, "pip install ."),
-    "print a chapter": ("intro.html#how-to-use-it", "A chapter prints with"),
+    "print a chapter": ("intro.html#print-a-chapter", "To print a chapter"),
     "a word I do not know": ("glossary.html", "The words of the field"),
 }
 # Asked in the search, and told above what was found.

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from pypdf import PdfReader
 
 from tools.build.offline import (
+    WHOLE,
     bookmarks,
     headings,
     printed,
@@ -88,8 +89,11 @@ def test_nothing_to_click_is_on_paper(site_url, page):
     )
     seen = "(all) => all.filter((e) => e.checkVisibility()).length"
     assert clicked.evaluate_all(seen) > 10
-    page.emulate_media(media="print")
-    assert clicked.evaluate_all(seen) == 0
+    for way in ("as it stands", WHOLE):
+        page.emulate_media(media="screen")
+        page.evaluate(f'"{way}"' if way != WHOLE else way)
+        page.emulate_media(media="print")
+        assert clicked.evaluate_all(seen) == 0
 
 
 @pytest.mark.parametrize("width", [1280, 794])  # a window, and A4
@@ -132,6 +136,90 @@ def test_what_is_folded_on_paper_is_told_where_it_stands(site_url, page):
     assert {*marked} == {"none"}
 
 
+SECOND = "article details.second-reading"
+
+
+def test_paper_has_the_main_way_and_what_was_opened(site_url, page):
+    """A chapter to hand out had 37 pages, the plots' code in full length."""
+    page.goto(f"{site_url}book/masks.html")
+    second = page.locator(f"{SECOND} > :nth-child(2)")
+    assert second.count() > 10
+    page.locator(f"{SECOND} > summary").nth(1).click()
+    page.emulate_media(media="print")
+    expect(second.nth(1)).to_be_visible()
+    seen = [one.is_visible() for one in second.all()]
+    assert seen.count(True) == 1
+    lines = page.locator(f"{SECOND} > summary").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e, '::after').content)"
+    )
+    assert {*lines[:1], *lines[2:]} == {'" (folded, so not printed)"'}
+    assert lines[1] == "none"
+    predicted = page.locator("article details.predicted .cell_output").first
+    assert predicted.is_visible()  # what was asked is answered
+    inputs = page.locator("article .tag_hide-input .cell_input pre")
+    outputs = page.locator("article .tag_hide-input .cell_output img")
+    in_sight = f":not({SECOND}:not([open]) *)"
+    assert not any(one.is_visible() for one in inputs.all())
+    assert outputs.and_(page.locator(in_sight)).first.is_visible()
+    solved = page.locator(".solutions-on-paper .cell_input pre")
+    assert solved.count() >= 3
+    assert all(one.is_visible() for one in solved.all())
+
+
+def test_a_chapter_to_hand_out_is_shorter_than_all_of_it(site_url, page):
+    address = f"{site_url}book/masks.html"
+    short, whole = (
+        len(PdfReader(io.BytesIO(content)).pages)
+        for content in (
+            printed(page, address, whole=False),
+            printed(page, address),
+        )
+    )
+    assert short <= 0.65 * whole
+
+
+def test_all_of_a_page_is_printed_by_a_button(site_url, page):
+    """And the next print is again of what stands open."""
+    page.goto(f"{site_url}book/masks.html")
+    paper = "document.documentElement.dataset.paper"
+    page.evaluate(f"window.print = () => {{ window.printed = {paper}; }}")
+    page.get_by_label("Download this page").click()
+    page.get_by_text(".pdf, unfolded").click()
+    assert page.evaluate("window.printed") == "whole"
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(paper) is None
+
+
+def test_where_a_link_leads_is_a_note_on_paper(site_url, page):
+    """Whose sources stood as a year in a handout, and no more."""
+    page.goto(f"{site_url}book/masks.html")
+    page.wait_for_load_state("networkidle")
+    before = without_tab_stops(page.locator("article.bd-article").inner_html())
+    page.emulate_media(media="print")
+    notes = page.locator(".notes-on-paper li")
+    expect(notes.first).to_be_visible()
+    told = notes.all_inner_texts()
+    marks = page.locator("article .note-mark").all_inner_texts()
+    assert {*marks} == {str(n) for n in range(1, len(told) + 1)}
+    assert any("Williams and David Zipser. A learning" in one for one in told)
+    assert len({*told}) == len(told)
+    second = page.locator(f"{SECOND} .note-mark")
+    assert second.count() == 0  # what is not printed leads nowhere
+    last = page.locator("article > :is(.notes-on-paper, .solutions-on-paper)")
+    assert "notes" in last.first.get_attribute("class")
+    page.emulate_media(media="screen")
+    after = without_tab_stops(page.locator("article.bd-article").inner_html())
+    assert after == before
+
+
+def test_a_note_on_code_elsewhere_is_its_address(site_url, page):
+    page.goto(f"{site_url}book/masks.html")
+    page.evaluate(WHOLE)
+    page.emulate_media(media="print")
+    told = page.locator(".notes-on-paper li").all_inner_texts()
+    assert "https://github.com/pytorch/pytorch/issues/103082" in told
+
+
 def test_a_card_is_whole_on_paper(site_url, page):
     """Every third stood on two pages, its title on the one before."""
     content = printed(page, f"{site_url}book/intro.html")
@@ -159,6 +247,7 @@ def test_a_line_of_code_is_a_line_on_paper(site_url, new_page, name):
     """On A4 with the PDF's margins; more than half of the cells had others."""
     page = new_page(viewport={"width": 657, "height": 970})
     page.goto(f"{site_url}book/{name}.html")
+    page.evaluate(WHOLE)
     page.emulate_media(media="print")
     assert page.locator(".cell_input pre").count() > 50
     assert page.evaluate(WRAPPED) == []

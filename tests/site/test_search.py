@@ -4,6 +4,7 @@ import pytest
 
 RESULTS = "#search-results li"
 SHARED = "multihead.html#heads-that-share-keys-and-the-memory-of-a-cache"
+PRINT = "intro.html#print-a-chapter"
 EXPLAINED = {
     "softmax": "dot_product.html#the-softmax-and-how-it-breaks",
     "RoPE": "positions.html#turn-instead-of-add-rope",
@@ -26,7 +27,12 @@ EXPLAINED = {
     "multi-head attention": "multihead.html#multi-head-attention",
     "all-to-all": "devices.html#",
     "debug my attention code": "doctor.html#",
-    "pdf": "intro.html#how-to-use-it",
+    "pdf": PRINT,
+    "print": PRINT,
+    "print a chapter": PRINT,
+    "how to print": PRINT,
+    "printing": PRINT,
+    "print the whole book": PRINT,
     "chapter 3": "scaling.html#",
     "second head": "multihead.html#",
     # As the field says it, where a chapter's title says it otherwise.

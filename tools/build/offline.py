@@ -39,6 +39,8 @@ FOOT = (
     '<div style="width: 100%; font: 8pt serif; text-align: center">'
     '<span class="title"></span> · <span class="pageNumber"></span></div>'
 )
+# Told to a page: on paper, nothing is folded.
+WHOLE = "document.documentElement.dataset.paper = 'whole'"
 
 
 def write_archive(site: Path, target: Path) -> None:
@@ -53,10 +55,15 @@ def write_archive(site: Path, target: Path) -> None:
                 archive.writestr(told, path.read_bytes())
 
 
-def printed(page: Page, address: str) -> bytes:
-    """One page of the site as PDF, light, with its headings as bookmarks."""
+def printed(page: Page, address: str, whole: bool = True) -> bytes:
+    """One page of the site as PDF, light, with its headings as bookmarks.
+
+    ``whole``, with all that is folded; or as a reader prints it.
+    """
     page.goto(address, wait_until="load")
     page.evaluate("document.fonts.ready")
+    if whole:
+        page.evaluate(WHOLE)
     page.emulate_media(media="print", color_scheme="light")
     return page.pdf(
         format="A4",
