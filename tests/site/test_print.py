@@ -208,6 +208,7 @@ def test_where_a_link_leads_is_a_note_on_paper(site_url, page):
     last = page.locator("article > :is(.notes-on-paper, .solutions-on-paper)")
     assert "notes" in last.first.get_attribute("class")
     page.emulate_media(media="screen")
+    expect(page.locator(".notes-on-paper")).to_have_count(0)
     after = without_tab_stops(page.locator("article.bd-article").inner_html())
     assert after == before
 
