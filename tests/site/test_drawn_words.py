@@ -203,3 +203,55 @@ def test_bars_are_named_by_what_is_under_them(drawn):
     (keys,) = drawn("flash")["pictures"]
     for t, x, _ in keys["ticks"]:
         assert x == (int(t) - 0.5) * 40
+
+
+# Pairs of words or numbers of one plane that hide a part of each other, and
+# words that leave their plane; a pixel is forgiven, as is a letter's space.
+HIDDEN = """(root) => [...root.querySelectorAll(".lab-plane svg")]
+  .flatMap((plane) => {
+    const sheet = plane.getBoundingClientRect();
+    const texts = [...plane.querySelectorAll("text")]
+      .filter((e) => !e.closest(".lab-absent") && e.textContent)
+      .map((e) => [e.textContent, e.getBoundingClientRect()])
+      .map(([text, { left, right, top, bottom, height }]) => [text, { left,
+        right, top: top + 0.15 * height, bottom: bottom - 0.15 * height }]);
+    const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
+      && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+    const pairs = texts.flatMap(([a, one], i) => texts.slice(i + 1)
+      .filter(([, other]) => meet(one, other)).map(([b]) => `${a} on ${b}`));
+    return [...pairs, ...texts.filter(([, at]) => at.left < sheet.left - 1
+      || at.right > sheet.right + 1).map(([a]) => `${a} outside`)];
+  })"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    ("stem", "links"),
+    [
+        (
+            "intro",
+            [
+                "x=x",
+                "words=listen+to+silent&asks=1",
+                "words=one+two+three+four+five",
+                "words=we+saw+a+bird+that+could+not+fly&asks=3",
+            ],
+        ),
+        ("dot_product", ["x=x", "n=6", "n=6&query=4", "q=2:0:0&n=4"]),
+        ("efficient/performer", ["x=x", "angle=0", "length=1"]),
+    ],
+)
+def test_no_word_of_a_plane_hides_another(
+    site_url, new_page, width, stem, links
+):
+    """On a phone "cat" stood on a -3, and "sat asks" on its own arrow."""
+    page = new_page(viewport={"width": width, "height": 800})
+    found = {}
+    for link in links:
+        name = stem.rpartition("/")[2]
+        page.goto("about:blank")
+        page.goto(f"{site_url}book/{stem}.html#lab={name}&{link}")
+        page.locator(".lab-runs").wait_for()
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        found[link] = page.locator(LAB).evaluate(HIDDEN)
+    assert {link: pairs for link, pairs in found.items() if pairs} == {}

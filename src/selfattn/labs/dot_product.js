@@ -142,6 +142,7 @@ function lookPlane(lab) {
       plane.shift(key, now.k[j]);
       sayHandle(key, now.k[j], keySentence(now, steps, j));
     });
+    plane.letter([query, ...keys], q);
     write(note, now.d_k === 2 ? ""
       : `The plane shows the first 2 of ${now.d_k} features; `
         + `the other ${now.d_k - 2} are fixed numbers.`);
@@ -168,14 +169,14 @@ function valuePlane(lab) {
       value.classList.toggle("lab-absent", j >= n);
       if (j >= n) return;
       value.classList.toggle("lab-hidden", !mask[query][j]);
-      plane.shift(value, VALUES[j]);
       const r = 2.5 + 14 * Math.sqrt(weights[query][j]);
+      plane.shift(value, VALUES[j], r);
       set(value.querySelector("circle"), { r });
-      set(value.querySelector("text"), { y: -Math.max(6, r + 3) });
     });
     const seen = VALUES.slice(0, n).filter((_, j) => mask[query][j]);
     set(area, { points: hull(seen).map((v) => plane.place(v)).join(" ") });
-    plane.shift(output, outputs[query]);
+    plane.shift(output, outputs[query], 7);
+    plane.letter([output, ...values]);
   }
   return { frame: plane.frame, show };
 }

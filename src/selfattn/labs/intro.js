@@ -203,16 +203,16 @@ function lookPlane(lab) {
       set(key, { "aria-label": `Key of ${words[j]}` });
       sayHandle(key, result.k[j], keySentence(values, result, j));
     });
+    plane.letter([query, ...keys], at);
   }
   return { frame: plane.frame, show };
 }
 
-// Writes a word beside its point; words at one place stand below each other.
+// Writes the word of a point, unless it is written there already.
 function label(text, words, points, j) {
   const near = (x, axis) => Math.abs(x - points[j][axis]) < 0.25;
   const before = words.slice(0, j).filter((_, i) => points[i].every(near));
   write(text, before.includes(words[j]) ? "" : words[j]);
-  set(text, { dy: `${1.15 * new Set(before).size}em` });
 }
 
 // The right plane: the values, as large as their weights, their average, and
@@ -237,11 +237,12 @@ function valuePlane(lab) {
       if (j >= words.length) return;
       value.classList.toggle("lab-hidden", !mask[asks][j]);
       label(value.querySelector("text"), words, v, j);
-      plane.shift(value, v[j]);
-      const r = (3 + 14 * Math.sqrt(weights[asks][j])).toFixed(2);
-      set(value.querySelector("circle"), { r });
+      const r = 3 + 14 * Math.sqrt(weights[asks][j]);
+      plane.shift(value, v[j], r);
+      set(value.querySelector("circle"), { r: r.toFixed(2) });
     });
-    plane.shift(output, outputs[asks]);
+    plane.shift(output, outputs[asks], 8);
+    plane.letter([output, ...marks]);
     const path = letterPath(words[asks]).map((point) => plane.place(point));
     set(chain, { points: path.map((x) => x.join(",")).join(" ") });
   }

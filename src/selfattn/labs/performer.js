@@ -118,6 +118,7 @@ function planeOf(lab) {
     plane.move(listens, [0, 0], key);
     plane.shift(q, query);
     plane.shift(k, key);
+    plane.letter([q, k]);
   }
   return { frame: plane.frame, show };
 }

@@ -1,6 +1,7 @@
 // Pictures that several labs draw: a plane with points, and a heat map.
 
 import { decimal, drawn, element, set, share, write } from "./drawing.js";
+import { boxOf, boxesAlong, letter } from "./lettering.js";
 import { snap } from "./settings.js";
 
 const SIZE = 240; // of the plane, in its own units
@@ -11,6 +12,8 @@ export class Plane {
   constructor(title, { low, high }) {
     this.low = low - 0.6;
     this.high = high + 0.6;
+    this.marks = new Map(); // where each is, and its radius
+    this.ticks = [];
     this.picture = drawn("svg", {
       viewBox: `0 0 ${SIZE} ${SIZE}`, role: "group", "aria-label": title });
     for (let x = Math.ceil(low); x <= high; x += 1)
@@ -43,18 +46,34 @@ export class Plane {
 
   tick(point, x) {
     const [left, top] = this.place(point);
-    return drawn("text", { class: "lab-tick", x: left + 3, y: top + 10 },
-      decimal(x, 0));
+    const at = { x: left + 3, y: top + 10 };
+    this.ticks.push({ ...at, text: decimal(x, 0) });
+    return drawn("text", { class: "lab-tick", ...at }, decimal(x, 0));
   }
 
-  // A mark's word stands on its right; on its left, if it would not fit.
-  shift(group, point) {
+  // Puts a mark, whose shapes go `r` to each side, at a point.
+  shift(group, point, r = 6) {
     const [x, y] = this.place(point);
     set(group, { transform: `translate(${x} ${y})` });
-    const word = group.querySelector("text");
+    this.marks.set(group, { x, y, r });
+  }
+
+  // Puts the words beside these marks where they are in no other's way, and
+  // not on the arrow from the middle to a point.
+  letter(groups, arrow = null) {
+    const shown = groups.filter((group) =>
+      !group.classList.contains("lab-absent"));
+    const words = shown.map((group) => group.querySelector("text"));
     const unit = Number(this.picture.style.getPropertyValue("--unit")) || 1;
-    set(word, x + 10 + 8 * unit * word.textContent.length < SIZE
-      ? { x: 8, "text-anchor": "start" } : { x: -8, "text-anchor": "end" });
+    const points = shown.map((group, i) =>
+      ({ ...this.marks.get(group), text: words[i].textContent }));
+    const taken = this.ticks.map((tick) =>
+      boxOf({ ...tick, size: 12 * unit }));
+    if (arrow)
+      taken.push(...boxesAlong(this.place([0, 0]), this.place(arrow)));
+    letter(points, { size: 13 * unit, taken, sheet: [0, 0, SIZE, SIZE] })
+      .forEach(({ x, y, anchor }, i) =>
+        set(words[i], { x, y, "text-anchor": anchor }));
   }
 
   // Where the pointer is, in the plane's numbers.
@@ -69,7 +88,7 @@ export class Plane {
 // A labelled mark on a plane: shapes, and a word beside them.
 export function mark(look, word, ...shapes) {
   return drawn("g", { class: `lab-mark ${look}` }, ...shapes,
-    drawn("text", { x: 8, y: -6 }, word));
+    drawn("text", {}, word));
 }
 
 const ARROWS = {
