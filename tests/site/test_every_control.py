@@ -8,6 +8,7 @@ those an option is chosen by its words.
 
 import importlib
 import json
+from itertools import takewhile
 from pathlib import Path
 from urllib.parse import quote_plus
 
@@ -611,21 +612,41 @@ def unlike(lab, stem):
             wrong.append((name, said, wanted))
         for other, by_keys, by_mouse in ways(lab, mine, name):
             wanted = face(lab, other)
-            shown = [wanted != before]
+            shown = ["" if wanted != before else "as before"]
             for way in (by_keys, by_mouse):
                 lead(lab, mine)
                 way()
                 lab.page.mouse.move(0, 0)
-                shown.append(lab.evaluate(FACE) == wanted)
-            if not all(shown):
+                shown.append(parting(lab.evaluate(FACE), wanted))
+            if any(shown):
                 wrong.append((name, getattr(other, name), shown))
     return wrong
+
+
+def parting(shown, wanted):
+    """Where two faces part, and what each has there; nothing, if nowhere."""
+    if shown == wanted:
+        return ""
+    pairs = zip(shown, wanted, strict=False)
+    place = len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
+    begin = max(0, place - 150)
+    return f"{shown[begin : place + 60]!r}, not {wanted[place : place + 60]!r}"
 
 
 def test_no_lab_is_left_out():
     scripts = {path.stem for path in Path(labs.__file__).parent.glob("*.js")}
     modules = {path.stem for path in Path(labs.__file__).parent.glob("*.py")}
     assert {*WORDS} == scripts & modules
+
+
+def test_where_two_faces_part_is_told():
+    """Which of a lab's hundreds of parts it was, nobody could say."""
+    one, other = ("<p>" * 99 + x + "</p>" for x in ("one", "other"))
+    assert parting(one, one) == ""
+    told = parting(one, other)
+    assert "<p>one</p>'" not in told.rpartition(", not ")[2]
+    assert "<p>one</p>'" in told
+    assert told.endswith(", not 'ther</p>'")
 
 
 @pytest.mark.parametrize("stem", WORDS)

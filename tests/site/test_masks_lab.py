@@ -106,3 +106,24 @@ def test_a_drawing_travels_by_its_link(open_lab):
     assert_shows(
         lab, kind="none", flipped=[[0, 3], [1, 2]], padded=2, left=True
     )
+
+
+# How much of the first picture is dark, of all its pixels.
+DARK = """(root) => {
+  const { width, height } = root.querySelector("canvas");
+  const { data } = root.querySelector("canvas").getContext("2d")
+    .getImageData(0, 0, width, height);
+  let dark = 0;
+  for (let at = 3; at < data.length; at += 4) dark += data[at] > 40;
+  return dark / (width * height);
+}"""
+
+
+def test_a_large_mask_of_empty_rows_does_not_look_like_one_that_sees(open_lab):
+    """Each of its 128 rows was struck out, which made half of it dark."""
+    lab = open_lab("#lab=masks&kind=none&n=128&n_q=128&padded=128")
+    expect(lab.locator(".lab-insight")).to_contain_text("0 of 16384 pairs")
+    assert 0 < lab.evaluate(DARK) < 0.05
+    lab.page.evaluate("location.hash = 'lab=masks&kind=none&n=8&padded=8'")
+    expect(lab.locator(".lab-insight")).to_contain_text("0 of 64 pairs")
+    assert lab.evaluate(DARK) > 0.04  # a line through each row, and dots

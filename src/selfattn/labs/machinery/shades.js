@@ -39,13 +39,20 @@ export class Shades {
     pen.imageSmoothingEnabled = false;
     pen.drawImage(dots, 0, 0, n * side, n_q * side);
     if (worded) this.details(pen, side, n_q, n, text);
-    for (const i of struck) // a row with nothing in it
-      pen.fillRect(0, (i + 0.5) * side - 1, n * side, 2);
+    this.strike(pen, side, n, worded ? n : n / 64, struck);
     if (marked) {
       pen.lineWidth = Math.max(2, side / 14);
       pen.strokeRect(marked[1] * side + 1, marked[0] * side + 1,
         side - 2, side - 2);
     }
+  }
+
+  // Rows with nothing in them: a line through each; where rows are thin, only
+  // its two ends, for lines in every row would be a shade.
+  strike(pen, side, n, long, rows) {
+    for (const i of rows)
+      for (const from of [0, n - long])
+        pen.fillRect(from * side, (i + 0.5) * side - 1, long * side, 2);
   }
 
   details(pen, side, n_q, n, text) {
