@@ -782,3 +782,17 @@ def test_keys_of_infinity_leave_the_rows_that_are_sound_their_gradients():
     output = fused_attention(x, k, v, causal=True)
     [grad] = torch.autograd.grad(output[0].sum(), x)
     assert grad[0].any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_who_may_see_nothing_gets_zeros_though_all_scores_overflow(dtype):
+    """That it sees nothing only the table tells: what is hidden by -inf has
+    the score NaN, if it overflows, even between queries and keys of ones.
+    """
+    q, k, v = (torch.ones(n, 8, dtype=dtype) for n in (2, 3, 3))
+    mask = torch.tensor([[False] * 3, [True] * 3])
+    output = fused_attention(q, k, v, mask=mask, scale=1e38)
+    assert torch.equal(output[0], torch.zeros_like(output[0]))
+    expected = attention(q, k, v, mask=mask, scale=1e38)
+    assert torch.equal(output.isnan(), expected.isnan())
+    assert output[1].isnan().all()

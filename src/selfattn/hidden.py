@@ -48,7 +48,8 @@ def unfelt(
             is passed back, as where a mask takes its score away, or where
             it is infinite, and each query's score minus infinity.
         idle: which queries see no key, (..., n_q, 1), which are spoilt by
-            nothing, not even by themselves; the mechanism shows it if None.
+            nothing, not even by themselves; the mechanism shows it if None,
+            as far as the scores of ones do not overflow.
         surely: the mechanism without dropout, if it has any.
         exactly: the mechanism in which a score that is hidden is not felt,
             though it be infinite or NaN, if it is not so itself.
