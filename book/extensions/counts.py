@@ -68,6 +68,12 @@ def hostile(*names: str) -> Callable[[Path], int]:
     return count
 
 
+def by_strangers(book: Path) -> int:
+    """How many tests tell a story of somebody's own inputs."""
+    paths = (book.parent / "tests" / "hostile").glob("test_strange*.py")
+    return sum(path.read_text("utf-8").count("\ndef test_") for path in paths)
+
+
 VERDICTS = (
     *("right", "refused clearly", "wrong", "accepted nonsense"),
     *("obscure error", "hang"),
@@ -108,6 +114,7 @@ COUNTS: dict[str, Callable[[Path], int]] = {
     "labs": labs,
     "hostile checks": hostile(*VERDICTS),
     "callables tried": hostile("callables"),
+    "tests by strangers": by_strangers,
     **{f"hostile: {name}": hostile(name) for name in VERDICTS},
     "wrong claims": verdicts("wrong"),
     "contradicting claims": verdicts("contradicts-another-source"),
