@@ -252,8 +252,8 @@ function valuePlane(lab) {
 // From the middle to a word's value, a letter a step.
 function letterPath(word) {
   const letters = [...word.toLowerCase()];
-  const next = (at, letter) => at.map((x, axis) =>
-    x + letterArrow(letter)[axis] / Math.sqrt(letters.length));
+  const root = letters.length ** 0.5;
+  const next = (at, c) => at.map((x, i) => x + letterArrow(c)[i] / root);
   return letters.reduce((path, letter) =>
     [...path, next(path.at(-1), letter)], [[0, 0]]);
 }
