@@ -251,11 +251,9 @@ function valuePlane(lab) {
 
 // From the middle to a word's value, a letter a step.
 function letterPath(word) {
-  const letters = [...word.toLowerCase()];
-  const root = letters.length ** 0.5;
+  const all = [...word.toLowerCase()], root = Math.sqrt(all.length);
   const next = (at, c) => at.map((x, i) => x + letterArrow(c)[i] / root);
-  return letters.reduce((path, letter) =>
-    [...path, next(path.at(-1), letter)], [[0, 0]]);
+  return all.reduce((path, c) => [...path, next(path.at(-1), c)], [[0, 0]]);
 }
 
 export default defineLab({ compute: attendWords, build, sees, tasks });
