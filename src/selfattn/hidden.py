@@ -255,10 +255,7 @@ def average(weights: Tensor, v: Tensor) -> Tensor:
     >>> average(torch.tensor([[1.0, 0.0]]), v)
     tensor([[1.]])
     """
-
-    def seen(keys: Tensor) -> Tensor:
-        return (weights != 0).to(v) @ keys.to(v) != 0
-
+    seen = partial(weigh_any, weights, v)
     output = unless_large(partial(torch.matmul, weights), seen, v)
     if not is_spoilt(output):
         return output
@@ -269,6 +266,11 @@ def average(weights: Tensor, v: Tensor) -> Tensor:
     with torch.no_grad():
         output = with_infinite(weights.matmul, v)
     return torch.where(felt, output, clean)
+
+
+def weigh_any(weights: Tensor, v: Tensor, keys: Tensor) -> Tensor:
+    """Which queries weigh any of some keys, which are (..., n_k, 1)."""
+    return (weights != 0).to(v) @ keys.to(v) != 0
 
 
 def projected(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
