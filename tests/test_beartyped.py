@@ -41,3 +41,14 @@ def test_a_default_that_is_no_key_is_no_hindrance():
     assert jaxtyped(listing, typechecker=once)() == []
     with pytest.raises(TypeError, match="checking the parameters"):
         jaxtyped(listing, typechecker=once)(1)
+
+
+def test_an_axis_that_is_computed_is_computed_at_every_call():
+    def more(x: Float[Tensor, " n"], by: int) -> Float[Tensor, " n+{by}"]:
+        return ones(5)
+
+    checked = jaxtyped(more, typechecker=once)
+    for n in (2, 3):
+        assert checked(ones(n), 5 - n).shape == (5,)
+        with pytest.raises(TypeError, match="checking the return value"):
+            checked(ones(n), 4 - n)
