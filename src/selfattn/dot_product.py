@@ -28,6 +28,7 @@ from selfattn.checks import (
     check_shapes,
 )
 from selfattn.hidden import all_seen, average, is_spoilt, match, unfelt
+from selfattn.infinite import level
 from selfattn.kernels import fused
 from selfattn.masks import causal_mask
 
@@ -219,10 +220,11 @@ def fused_attention(
         dropout_p=dropout_p,
         scale=scale,
     )
-    if table is None and not causal and k.shape[-2]:  # all see all
-        return all_seen(attend, q, k, v)
     options = {"mask": mask, "bias": bias, "causal": causal, "scale": scale}
-    return unfelt(attend, q, k, v, **besides(attend, table, **options))
+    told = besides(attend, table, **options)
+    if table is None and not causal and k.shape[-2]:  # all see all
+        return all_seen(attend, q, k, v, **told)
+    return unfelt(attend, q, k, v, **told)
 
 
 def by_definition(
@@ -244,6 +246,8 @@ def besides(attend: partial, table: Tensor | None, **options: Any) -> Any:
     told = {"idle": idle, "exactly": partial(attention, **options)}
     if dropout_p:
         told["surely"] = partial(attend, dropout_p=0.0)
+    if table is not None and table.dtype != torch.bool:
+        told["level"] = lambda *qkv: attend(*qkv, attn_mask=level(table))
     return told
 
 
@@ -335,7 +339,14 @@ def masked_softmax(scores: Table, mask: Mask = None) -> Table:
     # goes through it as zeros and is wiped out afterwards.
     empty = (scores == -math.inf).all(dim=-1, keepdim=True)
     weights = scores.masked_fill(empty, 0.0).softmax(dim=-1)
-    return weights.masked_fill(empty, 0.0)
+    weights = weights.masked_fill(empty, 0.0)
+    # A row with a score of NaN or infinity is all NaN, and would be so on the
+    # way back of others, too, times zero.
+    if not (weights.requires_grad and is_spoilt(weights[..., :1])):
+        return weights
+    lost = weights[..., :1].isnan()
+    known = scores.masked_fill(empty | lost, 0.0).softmax(dim=-1)
+    return known.masked_fill(empty, 0.0).masked_fill(lost, math.nan)
 
 
 def with_bias(scores: Table, bias: Bias) -> Table:

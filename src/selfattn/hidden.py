@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.checks import is_transformed
+from selfattn.checks import is_autocast, is_transformed
 from selfattn.infinite import MARK, all_felt, with_infinite
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
@@ -31,6 +31,7 @@ def unfelt(
     idle: Callable[[], Tensor] | None = None,
     surely: Attention | None = None,
     exactly: Attention | None = None,
+    level: Attention | None = None,
 ) -> Any:
     """Attend; and where something came out spoilt, without what is hidden.
 
@@ -53,15 +54,17 @@ def unfelt(
         surely: the mechanism without dropout, if it has any.
         exactly: the mechanism in which a score that is hidden is not felt,
             though it be infinite or NaN, if it is not so itself.
+        level: the mechanism without what is NaN or infinity in its bias.
 
     Returns:
         What the mechanism returns. Queries that are spoilt, or see a spoilt
-        key, get what the definition gives, and pass nothing back; the others
-        get what they would get
-        if that key were not there; so it is with a value so large that what
-        comes back to it overflows. On a GPU, which would have to wait for
-        the answer, and while PyTorch traces or transforms, nothing is looked
-        for, and what is hidden is felt as it is in PyTorch's own attention.
+        key that weighs something, get what the definition gives, and pass
+        nothing back; so do those whose scores overflow. The others get what
+        they would get if that key were not there; so it is with a value so
+        large that what comes back to it overflows. On a GPU, which would have
+        to wait for the answer, and while PyTorch traces or transforms,
+        nothing is looked for, and what is hidden is felt as it is in
+        PyTorch's own attention.
     """
 
     def sound(q: Tensor, k: Tensor, v: Tensor) -> Any:
@@ -83,22 +86,81 @@ def unfelt(
         felt = lost | sees(surely or attend, asked, k, v, spoilt)
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
+    if first(clean).requires_grad:
+        rest = level or attend
+        asked, felt, clean = overflown(rest, asked, k, v, felt, clean)
+        felt, clean = weightless(rest, asked, k, v, felt, result, clean)
     return joined(felt, result, clean)
+
+
+def overflown(
+    attend: Attention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    felt: Tensor,
+    clean: Any,
+) -> tuple[Tensor, Tensor, Any]:
+    """The queries without those that are spoilt by nothing that was given
+    for them, as of a score that overflows; what is felt; and what is clean.
+
+    Their weights are NaN; and on the way back of all others, times zero.
+    """
+    if not is_spoilt(first(clean)):
+        return q, felt, clean
+    over = ~first(clean).isfinite().all(dim=-1, keepdim=True)
+    q = torch.where(over, 0.0, q)
+    spoilt = ~(k.isfinite().all(-1) & v.isfinite().all(-1))[..., None]
+    clean = attend(q, k.masked_fill(spoilt, 0), v.masked_fill(spoilt, 0))
+    return q, felt | over, clean
+
+
+def weightless(
+    attend: Attention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    felt: Tensor,
+    result: Any,
+    clean: Any,
+) -> tuple[Tensor, Any]:
+    """What is felt, and what is clean, if an infinite key that is seen weighs
+    nothing, by its score of minus infinity: the others are averaged.
+
+    One that is as far away as can be, and yet a number, has no weight either,
+    and passes nothing back. Where it has, the result is another.
+    """
+    if not k.isinf().any():
+        return felt, clean
+    spoilt, bad = (~x.isfinite().all(-1, keepdim=True) for x in (k, v))
+    most = furthest(k)
+    far = k.detach().nan_to_num(0, most, -most)
+    near = attend(q, torch.where(spoilt, far, k), v.masked_fill(bad, 0))
+    if is_spoilt(first(near)):
+        return felt, clean
+    found, wanted = (first(x).detach() for x in (near, result))
+    room = torch.finfo(found.dtype).eps ** 0.5
+    size = found.abs().amax() if found.numel() else 0.0
+    same = (found - wanted).abs() <= room * size  # not of NaN
+    same = felt & same.all(dim=-1, keepdim=True)
+    return felt & ~same, joined(same, near, clean)
+
+
+def furthest(k: Tensor) -> float:
+    """How far away a key can be whose products are still numbers."""
+    dtype = k.dtype
+    if is_autocast(k) and dtype != torch.float64:
+        dtype = torch.get_autocast_dtype(k.device.type)
+    most = torch.finfo(dtype).max
+    return most if dtype == torch.float16 else most**0.5
 
 
 def unfelt_sums(
     attend: Attention, q: Tensor, k: Tensor, v: Tensor, causal: bool
 ) -> Any:
     """The same for sums over all keys, or over all those before a query."""
-    if k.shape[-2] and not causal:
-        return all_seen(attend, q, k, v)
-    return unfelt(attend, q, k, v, keys=False)
-
-
-def all_seen(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Any:
-    """The same where all see all, and a query that is spoilt spoils nobody
-    else: not even on the way back, where zero is times its NaN.
-    """
+    if not k.shape[-2] or causal:
+        return unfelt(attend, q, k, v, keys=False)
     result = attend(q, k, v)
     if not (first(result).requires_grad and is_spoilt(first(result))):
         return result
@@ -109,6 +171,20 @@ def all_seen(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Any:
     with torch.no_grad():
         result = attend(q, k, v)
     return joined(lost, result, clean)
+
+
+def all_seen(
+    attend: Attention, q: Tensor, k: Tensor, v: Tensor, **besides: Any
+) -> Any:
+    """The same as `unfelt` where all see all, and nothing is hidden: what is
+    spoilt is felt, but on nobody else's way back, where it is times zero.
+    """
+    result = attend(q, k, v)
+    if not first(result).requires_grad:
+        return result
+    if not (is_spoilt(first(result)) or is_spoilt(k)):
+        return result
+    return unfelt(attend, q, k, v, **besides)
 
 
 def sees(

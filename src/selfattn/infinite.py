@@ -48,6 +48,16 @@ def with_infinite(weigh: Callable[[Tensor], Tensor], v: Tensor) -> Tensor:
     return output.masked_fill(lost | (ups & downs), math.nan)
 
 
+def level(bias: Tensor) -> Tensor:
+    """A bias without NaN and infinity; minus infinity hides, and stays.
+
+    >>> import torch
+    >>> level(torch.tensor([torch.inf, -torch.inf, torch.nan, 2.0]))
+    tensor([0., -inf, 0., 2.])
+    """
+    return bias.masked_fill(bias.isnan() | (bias == math.inf), 0.0)
+
+
 def all_felt(
     attend: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor
 ) -> Any:

@@ -13,6 +13,8 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from selfattn.dot_product import attention, fused_attention
 
+OF_LINEAR = ("weight", "bias")
+
 
 def options_of(layer: nn.MultiheadAttention) -> dict[str, Any]:
     """What our layer is to be made with, to compute the same.
@@ -128,8 +130,13 @@ def check_theirs(layer: nn.MultiheadAttention) -> None:
     there, and all are of one type. One that is to be quantised has others.
     """
     own = getattr(type(layer), "forward", None)
-    names = ("in_proj_weight", *(f"{x}_proj_weight" for x in "qkv"))
+    names = (
+        "in_proj_weight",
+        "in_proj_bias",
+        *(f"{x}_proj_weight" for x in "qkv"),
+    )
     anew = [name for name in names if is_made_anew(layer, name)]
+    anew += [name for name in OF_LINEAR if is_made_anew(layer.out_proj, name)]
     if own is not nn.MultiheadAttention.forward or anew:
         raise ValueError(
             "the weights of nn.MultiheadAttention can be copied, but layer is "
@@ -150,10 +157,14 @@ def check_plain(ours: Any) -> None:
     for name in ("W_q", "W_k", "W_v", "W_o"):
         layer = getattr(ours, name)
         plain = getattr(type(layer), "forward", None) is nn.Linear.forward
-        if not plain or is_made_anew(layer, "weight"):
+        if not plain or any(is_made_anew(layer, x) for x in OF_LINEAR):
             raise ValueError(
                 "nn.MultiheadAttention takes the weights of nn.Linear, but "
                 f"{name} is {layer}{', pruned or normed' if plain else ''}"
+            )
+        if layer.weight.is_meta:
+            raise ValueError(
+                f"{name} must have numbers to copy, but its weight is on meta"
             )
         if layer.weight.dtype != ours.W_q.weight.dtype:
             raise ValueError(

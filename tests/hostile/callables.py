@@ -30,6 +30,7 @@ ELSEWHERE = {
     "selfattn.signatures": "likewise",
     "selfattn.pieces": "what mechanisms are made of",
     "selfattn.hidden": "likewise",
+    "selfattn.infinite": "likewise",
     "selfattn.underflow": "likewise",
     "selfattn.feature_chunks": "likewise",
     "selfattn.kernels": "likewise",
@@ -38,7 +39,8 @@ ELSEWHERE = {
     "selfattn.devices.world": "starts processes; its tests end and delay them",
     "selfattn.doctor": "has patients of its own: its clinic and its audit",
 }
-INTERNAL = ("log_features",)  # parts of a mechanism
+# Parts of a mechanism, of a task, of a norm, of what a layer says.
+INTERNAL = ("log_features", "numbers", "lacks_range", "misfit")
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")
 
 

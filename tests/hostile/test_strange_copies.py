@@ -57,6 +57,16 @@ def pruned(layer):
     prune.random_unstructured(layer.W_k, "weight", 0.5)
 
 
+def pruned_bias(layer):
+    """So it is with a bias, which was copied as it was before."""
+    prune.random_unstructured(layer.W_k, "bias", 0.5)
+
+
+def nowhere(layer):
+    """What has no numbers, PyTorch had no words of its own for."""
+    layer.W_k.to("meta")
+
+
 def normed(layer):
     """So it is with this, the old one of two in PyTorch."""
     spectral_norm(layer.W_v)
@@ -68,12 +78,15 @@ def widened(layer):
 
 @pytest.mark.parametrize(
     ("change", "name"),
-    [(adapted, "W_q"), (pruned, "W_k"), (normed, "W_v"), (widened, "W_o")],
+    [
+        *[(adapted, "W_q"), (pruned, "W_k"), (normed, "W_v")],
+        *[(widened, "W_o"), (pruned_bias, "W_k"), (nowhere, "W_k")],
+    ],
 )
 def test_a_projection_that_is_more_than_its_weight_is_not_copied(change, name):
-    layer = MultiHeadAttention(8, 2)
+    layer = MultiHeadAttention(8, 2, projection_bias=True)
     change(layer)
-    with pytest.raises(ValueError, match=rf"nn\.Linear|one type.*{name}"):
+    with pytest.raises(ValueError, match=rf"{name} (is|are|must have)"):
         layer.to_torch()
 
 
@@ -105,6 +118,15 @@ def pruned_of_pytorch():
     return layer
 
 
+def pruned_behind():
+    """In the last of its projections, which is a layer by itself."""
+    layer = nn.MultiheadAttention(8, 2, batch_first=True)
+    prune.random_unstructured(layer.out_proj, "weight", 0.5)
+    with torch.no_grad():
+        layer.out_proj.weight_orig.mul_(2)
+    return layer
+
+
 def half_widened():
     """Its numbers of float64 were rounded, and nothing said."""
     layer = nn.MultiheadAttention(8, 2, batch_first=True).double()
@@ -113,7 +135,7 @@ def half_widened():
 
 
 @pytest.mark.parametrize(
-    "make", [quantizable, pruned_of_pytorch, half_widened]
+    "make", [quantizable, pruned_of_pytorch, pruned_behind, half_widened]
 )
 def test_what_pytorchs_layer_does_not_compute_by_is_not_copied(make):
     """All of these became a layer with other numbers, without a word."""

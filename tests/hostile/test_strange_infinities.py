@@ -14,7 +14,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from hostile.test_strangers import CAUSAL, MASKED
-from selfattn.dot_product import attention
+from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linformer import LinformerAttention
 from selfattn.efficient.longformer import (
@@ -200,3 +200,114 @@ def test_a_spoilt_query_leaves_what_tells_distances_sound():
         grads.append(torch.autograd.grad(total, [*attend.parameters()]))
     for found, wanted in zip(*grads, strict=True):
         assert_close(found, wanted)
+
+
+ALL_SEE_ALL = {
+    "attention": attention,
+    "fused": fused_attention,
+    "flash": flash_attention,
+    "tiles": partial(flash_attention, block_q=3, block_k=4),
+    "swin": partial(swin_attention, grid=(2, 3), window=(2, 3)),
+    "window": partial(sliding_window_attention, window=6),
+    "longformer": partial(longformer_attention, window=6),
+    "strided": partial(strided_attention, stride=6),
+    "fixed": partial(fixed_attention, stride=6),
+    "lsh": partial(lsh_attention, n_buckets=1),
+    "linformer": LinformerAttention(nn.Identity()),
+}
+each_of_all = pytest.mark.parametrize("name", ALL_SEE_ALL)
+
+
+def passed_back(attend, inputs, rows, **options):
+    """The output, and what these of its rows pass back to all inputs."""
+    inputs = [x.clone().requires_grad_() for x in inputs]
+    output = attend(*inputs, **options)
+    total = output[..., rows, :].double().square().sum()
+    return output.detach(), *torch.autograd.grad(total, inputs)
+
+
+@each_of_all
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("bad", [[1], [0, 1, 2, 3]])
+def test_a_key_that_weighs_nothing_passes_nothing_back(
+    name, causal, autocast, bad
+):
+    """Its scores are minus infinity: the output was right; but the gradient
+    of all queries was NaN where all see all, and elsewhere that of those who
+    see it was zero, whatever else they see.
+    """
+    if causal and name == "linformer":
+        return
+    inputs = torch.rand(3, 2, 6, 4) + 0.1
+    inputs[1, :, 2, bad] = -INF
+    without = torch.arange(6) != 2
+    given = inputs.double()
+    given[1, :, 2] = 0
+    wanted = passed_back(
+        attention, given, slice(None), mask=without, causal=causal
+    )
+    room = 5e-2 if autocast else 1e-5
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        found = passed_back(
+            ALL_SEE_ALL[name], inputs, slice(None), causal=causal
+        )
+    for x, y in zip(found, wanted, strict=True):
+        assert_close(x.double(), y, atol=room, rtol=room)
+
+
+@each_of_all
+def test_who_has_an_infinite_score_leaves_the_others_what_they_had(name):
+    """Of a key that weighs nothing for the one, and all for the other."""
+    inputs = torch.rand(3, 2, 6, 4) + 0.1
+    inputs[0, 0, 4, 1], inputs[1, 0, 2, 1] = -0.5, -INF
+    rows = [0, 1, 2, 3, 5]
+    output, *found = passed_back(ALL_SEE_ALL[name], inputs, rows)
+    wanted = passed_back(attention, inputs.double(), rows)
+    assert output[0, 4].isnan().all()
+    for x, y in zip(found, wanted[1:], strict=True):
+        assert y.any()
+        assert_close(x.double(), y, atol=1e-5, rtol=1e-5)
+
+
+@each_of_all
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_who_has_a_score_that_overflows_passes_nothing_back(name, dtype):
+    """All weights of one query were NaN; and with it, times zero, what the
+    others passed back to keys and queries.
+    """
+    most = torch.finfo(dtype).max
+    inputs = torch.rand(3, 2, 6, 4).to(dtype)
+    inputs[0, 0, 4], inputs[1, 0, 2] = most**0.45, 0.5
+    inputs[1, 0, 2, 0] = most**0.48
+    inputs[0, 0, 4, 0] = most**0.6
+    rows = [0, 1, 2, 3, 5]
+    output, *found = passed_back(ALL_SEE_ALL[name], inputs, rows)
+    assert output[0, 4].isnan().all()
+    assert output[0, rows].isfinite().all()
+    assert all(x.isfinite().all() for x in found)
+    assert all(x[1].any() for x in found)  # the other sequence's
+
+
+WITH_A_BIAS = ["attention", "fused", "flash", "tiles"]
+
+
+@pytest.mark.parametrize("name", WITH_A_BIAS)
+@pytest.mark.parametrize("spoilt", [INF, math.nan])
+@pytest.mark.parametrize("of", ["bias", "k", "v"])
+def test_what_one_query_sees_is_nothing_to_the_others(name, spoilt, of):
+    """Of that query nobody asked; and the gradients of all were NaN."""
+    given = dict(zip("qkv", torch.rand(3, 6, 4) + 0.1, strict=True))
+    bias, mask = torch.zeros(6, 6), torch.ones(6, 6, dtype=torch.bool)
+    mask[torch.arange(6) != 4, 2] = False
+    bias[1, 3] = -INF
+    tables = {"mask": mask, "bias": bias}
+    others = [0, 1, 2, 3, 5]
+    wanted = passed_back(attention, given.values(), others, **tables)
+    {**given, "bias": bias}[of][(4, 2) if of == "bias" else 2] = spoilt
+    attend = ALL_SEE_ALL[name]
+    output, *found = passed_back(attend, given.values(), others, **tables)
+    assert not output[4].isfinite().any()
+    for x, y in zip([output[others], *found], wanted, strict=True):
+        y = y[others] if x.shape != y.shape else y
+        assert_close(x, y, atol=1e-6, rtol=1e-5)

@@ -44,7 +44,7 @@ class Case(NamedTuple):
             expected,
             tuple(call.tensors().values()),
             dtype,
-            tuple(call.target.parameters),
+            (*call.target.parameters, *parts_of(call.module)),
         )
 
     def nonsense(self, kind: str, detail: str, /, **changed: Any) -> Trial:
@@ -55,6 +55,11 @@ class Case(NamedTuple):
     def is_mechanism(self) -> bool:
         """Whether it is called as `attention` is."""
         return {"q", "k", "causal"} <= {*self.call.target.parameters}
+
+
+def parts_of(module: nn.Module | None) -> list[str]:
+    """What an error of a method may name besides: its layer's parts."""
+    return [] if module is None else [n for n, _ in module.named_children()]
 
 
 def plain(call: Call) -> Any:

@@ -7,6 +7,7 @@ Reference: Dao et al. (2022), algorithms 1 and 4; Milakov and Gimelshein (2018)
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -31,6 +32,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.hidden import all_seen, unfelt
+from selfattn.infinite import level
 from selfattn.pieces import LOG2_E, add_product, blocks, without_autocast
 from selfattn.tiles import Gradients, Inputs, cut, product
 
@@ -144,13 +146,14 @@ def tiled(
     batch = batch_shape(q, k, v)
     q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
 
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Parts:
-        tables = mask, bias
-        return Parts(*Flash.apply(q, k, v, *tables, causal, block_q, block_k))
+    def attend(q: Tensor, k: Tensor, v: Tensor, flat: bool = False) -> Parts:
+        added = level(bias) if flat and bias is not None else bias
+        options = added, causal, block_q, block_k
+        return Parts(*Flash.apply(q, k, v, mask, *options))
 
     if mask is None and bias is None and not causal:  # all see all
         return Parts(*all_seen(attend, q, k, v))
-    return Parts(*unfelt(attend, q, k, v))
+    return Parts(*unfelt(attend, q, k, v, level=partial(attend, flat=True)))
 
 
 class Flash(torch.autograd.Function):
