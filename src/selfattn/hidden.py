@@ -110,8 +110,7 @@ def overflown(
         return q, felt, clean
     over = ~first(clean).isfinite().all(dim=-1, keepdim=True)
     q = torch.where(over, 0.0, q)
-    spoilt = ~(k.isfinite().all(-1) & v.isfinite().all(-1))[..., None]
-    clean = attend(q, k.masked_fill(spoilt, 0), v.masked_fill(spoilt, 0))
+    _, clean = without_spoilt(attend, q, k, v, (math.inf,))
     return q, felt | over, clean
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from hostile.feeding import Call
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.masks import causal_mask
+from selfattn.models import VisionTransformer
 
 
 def encoder_layer(block: EncoderBlock, x: Tensor) -> Tensor:
@@ -28,6 +29,14 @@ def decoder_layer(block: DecoderBlock, x: Tensor, memory: Tensor) -> Tensor:
     theirs.self_attn = block.attention.to_torch()
     theirs.multihead_attn = block.cross.to_torch()
     return theirs(x, memory, tgt_mask=~causal_mask(*x.shape[1:2] * 2))
+
+
+def vision(model: VisionTransformer, images: Tensor) -> Tensor:
+    """A class from PyTorch's encoder layers, on our patches."""
+    x = model.encoder.embed(images)
+    for block in model.encoder.blocks:
+        x = encoder_layer(block, x)
+    return model.head(model.encoder.norm(x)[:, 0])
 
 
 def layer(kind: type[nn.Module], block: nn.Module) -> nn.Module:
@@ -56,6 +65,7 @@ def layer(kind: type[nn.Module], block: nn.Module) -> nn.Module:
 TWINS: dict[str, Callable[..., Tensor]] = {
     "blocks.DecoderBlock.forward": decoder_layer,
     "blocks.EncoderBlock.forward": encoder_layer,
+    "models.vision.VisionTransformer.forward": vision,
 }
 
 
