@@ -221,10 +221,10 @@ def fused_attention(
         scale=scale,
     )
     options = {"mask": mask, "bias": bias, "causal": causal, "scale": scale}
-    told = besides(attend, table, **options)
     if table is None and not causal and k.shape[-2]:  # all see all
-        return all_seen(attend, q, k, v, **told)
-    return unfelt(attend, q, k, v, **told)
+        told = partial(besides, attend, table, **options)
+        return all_seen(attend, q, k, v, told)
+    return unfelt(attend, q, k, v, **besides(attend, table, **options))
 
 
 def by_definition(

@@ -173,7 +173,11 @@ def unfelt_sums(
 
 
 def all_seen(
-    attend: Attention, q: Tensor, k: Tensor, v: Tensor, **besides: Any
+    attend: Attention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    besides: Callable[[], dict[str, Any]] = dict,
 ) -> Any:
     """The same as `unfelt` where all see all, and nothing is hidden: what is
     spoilt is felt, but on nobody else's way back, where it is times zero.
@@ -183,7 +187,7 @@ def all_seen(
         return result
     if not (is_spoilt(first(result)) or is_spoilt(k)):
         return result
-    return unfelt(attend, q, k, v, **besides)
+    return unfelt(attend, q, k, v, **besides())
 
 
 def sees(
