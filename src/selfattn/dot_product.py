@@ -243,7 +243,8 @@ def besides(attend: partial, table: Tensor | None, **options: Any) -> Any:
     idle = None if table is None else partial(sees_nothing, table)
     dropout_p = attend.keywords["dropout_p"]
     options["dropout_p"] = dropout_p
-    told = {"idle": idle, "exactly": partial(attention, **options)}
+    exactly = partial(attention, **options)
+    told: dict[str, Any] = {"idle": idle, "exactly": exactly}
     if dropout_p:
         told["surely"] = partial(attend, dropout_p=0.0)
     if table is not None and table.dtype != torch.bool:
