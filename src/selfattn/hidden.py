@@ -67,9 +67,9 @@ def unfelt(
         PyTorch's own attention.
     """
 
-    def sound(q: Tensor, k: Tensor, v: Tensor) -> Any:
+    def sound(q: Tensor, k: Tensor, v: Tensor, by: Attention = attend) -> Any:
         seen = partial(sees, surely or attend, q, k, v)
-        return unless_large(partial(attend, q, k), seen, v)
+        return unless_large(partial(by, q, k), seen, v)
 
     result = sound(q, k, v)
     suspect = is_spoilt(first(result))
@@ -87,7 +87,7 @@ def unfelt(
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
     if first(clean).requires_grad:
-        rest = level or attend
+        rest = partial(sound, by=level or attend)
         asked, felt, clean = overflown(rest, asked, k, v, felt, clean)
         felt, clean = weightless(rest, asked, k, v, felt, result, clean)
     return joined(felt, result, clean)
@@ -109,6 +109,8 @@ def overflown(
     if not is_spoilt(first(clean)):
         return q, felt, clean
     over = ~first(clean).isfinite().all(dim=-1, keepdim=True)
+    if not over.any():  # but a sum of what is large
+        return q, felt, clean
     q = torch.where(over, 0.0, q)
     _, clean = without_spoilt(attend, q, k, v, (math.inf,))
     return q, felt | over, clean

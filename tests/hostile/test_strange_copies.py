@@ -79,8 +79,12 @@ def widened(layer):
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        *[(adapted, "W_q"), (pruned, "W_k"), (normed, "W_v")],
-        *[(widened, "W_o"), (pruned_bias, "W_k"), (nowhere, "W_k")],
+        (adapted, "W_q"),
+        (pruned, "W_k"),
+        (normed, "W_v"),
+        (widened, "W_o"),
+        (pruned_bias, "W_k"),
+        (nowhere, "W_k"),
     ],
 )
 def test_a_projection_that_is_more_than_its_weight_is_not_copied(change, name):
