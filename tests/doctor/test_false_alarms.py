@@ -120,3 +120,96 @@ def test_heads_are_counted_by_the_axis_that_they_have():
     torch.manual_seed(0)
     report = here(ByHeads(), kind="self-attention")
     assert report.passed, report
+
+
+def in_groups(q, k, v):
+    """Causal without a flag; the last query sits on the last key."""
+    b, h, n, d = q.shape
+    m, g = k.shape[2], k.shape[1]
+    q = q.reshape(b, g, h // g, n, d)
+    scores = torch.einsum("bgrnd,bgmd->bgrnm", q, k) / d**0.5
+    late = torch.ones(n, m).triu(m - n + 1).bool()
+    weights = scores.masked_fill(late, -torch.inf).softmax(dim=-1)
+    return torch.einsum("bgrnm,bgme->bgrne", weights, v).flatten(1, 2)
+
+
+def test_nobody_who_keeps_a_mask_promised_more_queries_than_keys():
+    """Those before the first key got NaN, and he was ill, though he told."""
+    told = {"kind": "attention", "layout": "BHND", "grouped": True}
+    assert here(in_groups, causal=True, alignment="last", **told).passed
+    report = here(in_groups, **told)
+    assert report.mistake.name == "causal without being asked"
+    assert "say causal=True." in report.different
+
+
+def one_text(q, k, v):
+    """The first query sits on the first key."""
+    n, m = len(q), len(k)
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(
+        torch.ones(n, m).triu(1).bool(), -torch.inf
+    )
+    return scores.softmax(dim=-1) @ v
+
+
+def test_on_which_key_a_query_sits_is_a_mistake_only_if_it_was_told():
+    """It was, of all who see the past and are given more keys."""
+    told = {"kind": "attention", "layout": "N D", "causal": True}
+    assert here(one_text, alignment="first", **told).passed
+    assert here(one_text, square=True, **told).passed
+    assert 'say alignment="first".' in here(one_text, **told).different
+    assert here(one_text, alignment="last", **told).exit_code == 1
+    asked = here(one_text, kind="attention").different
+    assert 'say alignment="first" and causal=True.' in asked
+
+
+def near_the_first(q, k, v):
+    n, m = q.shape[-2], k.shape[-2]
+    far = (torch.arange(n)[:, None] - torch.arange(m)).abs() >= 2
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(far, -torch.inf)
+    return scores.softmax(dim=-1).nan_to_num() @ v
+
+
+def test_a_window_sits_where_it_was_told_to():
+    told = {"kind": "attention", "layout": "BND", "window": 2}
+    assert here(near_the_first, alignment="first", **told).passed
+    assert here(near_the_first, alignment="last", **told).exit_code == 1
+    assert "say square=True." in here(near_the_first, **told).different
+
+
+def of_three_axes(q, k, v):
+    """What stands before the tokens is the batch, and nothing else."""
+    n, m, d = q.shape[1], k.shape[1], q.shape[2]
+    far = (torch.arange(n)[:, None] - torch.arange(m)).abs() >= 2
+    scores = (q @ k.mT / d**0.5).masked_fill(far, -torch.inf)
+    return scores.softmax(dim=-1).nan_to_num() @ v
+
+
+def test_no_axes_are_read_that_it_raises_by():
+    """With a head alone it was like another mistake, and surely that."""
+    report = here(of_three_axes, kind="attention")
+    assert (report.exit_code, report.mistake) == (3, None)
+    assert "numbers are those of no formula" in report.different
+
+
+def test_a_scale_in_the_code_and_a_head_for_all_are_asked_after():
+    def by_a_number(q, k, v):
+        return (0.25 * q @ k.mT).softmax(dim=-1) @ v
+
+    report = here(by_a_number, kind="attention", layout="BHND")
+    assert "say scale=0.25." in report.different
+    report = here(of_one_head, kind="attention", layout="BHND")
+    assert "say grouped='one'." in report.different
+
+
+def table_in_float64(n, d):
+    places = torch.arange(n, dtype=torch.float64)[:, None]
+    angles = places / 10_000 ** (torch.arange(d).double() // 2 * 2 / d)
+    return torch.where(torch.arange(d) % 2 == 0, angles.sin(), angles.cos())
+
+
+def test_a_table_in_float64_is_asked_after():
+    """Nobody had said which number type it has."""
+    table = functools.partial(here, table_in_float64, kind="sinusoidal")
+    assert 'say dtypes=["float64"].' in table().different
+    assert table(dtypes=["float64"]).passed
+    assert table(dtypes=["float32"]).mistake.name == "float64 returned"

@@ -19,6 +19,7 @@ from selfattn.doctor.engine.visits import (
     looked_at,
     read,
 )
+from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.patient import Facts
 
@@ -41,10 +42,18 @@ def asked_after(
         if more.keys() & said.keys():
             continue
         if is_right(thing, kind, {**said, **more}, watch, refused):
-            words = [shown(name, value) for name, value in more.items()]
-            asks = if_meant([", ".join(words)])
-            return case._replace(report=report.with_(different=asks))
+            words = ", ".join(shown(name, x) for name, x in more.items())
+            mistake = if_not_meant(words, case, kind)
+            asked = {"different": if_meant([words]), "mistake": mistake}
+            return case._replace(report=report.with_(**asked))
     return None
+
+
+def if_not_meant(words: str, case: Case, kind: Kind) -> Mistake | None:
+    """The mistake that it is, unless it is meant, where that has a name."""
+    known = (*case.exercise.mistakes, *case.exercise.deviations)
+    named = (one for one in known if kind.meant.get(one.name) == words)
+    return next(named, None)
 
 
 def is_right(

@@ -165,12 +165,25 @@ def of_no_formula(report: Report, free: set[str]) -> str:
         for f in report.findings
         if not (free & needs(f) or f.probe.convention)
     }
+    if misread(report, sorts):
+        sorts -= {"raises", "shape"}
     if not sorts or not sorts <= NUMERIC - {"nan"}:
         return ""
     return (
         "Its numbers are those of no formula that I know, right or wrong. If "
         "it has one of its own, say which facts are its own: --list has them."
     )
+
+
+def misread(report: Report, sorts: set[str]) -> bool:
+    """Whether its axes may have been taken for others than they are.
+
+    Nobody told of them; and who is wrong on most probes in each layout, and
+    raises on some, may have been right in one that was not tried.
+    """
+    assumed = {**report.facts, **report.assumed}
+    many = 2 * len(report.findings) > report.probes
+    return "layout" in assumed and many and bool(sorts & (NUMERIC - {"nan"}))
 
 
 def each(mistake: Mistake | None) -> list[Mistake]:

@@ -136,11 +136,23 @@ Looked = list[tuple[Case, list[Reading]]]
 
 
 def looked_at(visit: Visit, seen: Reading) -> Looked:
-    """A thing's case in each group of ways to read it, without its name."""
-    return [
+    """A thing's case in each group of ways to read it, without its name.
+
+    A reading by which it has axes for heads, and raises wherever there are
+    any, is none: what it does without them may look like anything.
+    """
+    looked = [
         (visit.case(group[0], put_off=True, name=False), group)
         for group in known_best(visit, grouped(visit.kind, visit.said, seen))
     ]
+    return [one for one in looked if not belied_by_axes(*one)] or looked
+
+
+def belied_by_axes(case: Case, group: list[Reading]) -> bool:
+    """Whether it raises wherever it is called by the axes that it has."""
+    axes = by_axes(group[0].facts)
+    called = [o for p, o in case.outcomes.items() if axes & {*p.needs}]
+    return bool(called) and all(one.error for one in called)
 
 
 def read(visit: Visit, firsts: Looked) -> Iterator[Case]:

@@ -113,7 +113,10 @@ MEANT = {
     "no scale": "scale=1.0",
     "cosine instead of product": 'scores="cosine"',
     "causal without being asked": "causal=True",
+    "first on first": 'alignment="first"',
 }
+# Where a text sees its own past, there is no other place for a query.
+PROMISED_BY = {"first on first": "alignment"}
 
 
 def read(thing: Any, told: Facts) -> Reading:

@@ -4,6 +4,7 @@ from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.attention.calling import (
     FACTS,
     MEANT,
+    PROMISED_BY,
     adapt,
     read,
 )
@@ -18,5 +19,6 @@ KIND = Kind(
     read=read,
     adapt=adapt,
     meant=MEANT,
+    promised_by=PROMISED_BY,
     perhaps=perhaps,
 )

@@ -6,6 +6,7 @@ keys, or more keys than queries.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ from selfattn.doctor.probes import (
     real_keys,
     some_keys,
 )
+from selfattn.masks import causal_mask
 
 OPTIONAL = {
     "mask": "a mask",
@@ -104,6 +106,20 @@ def added(answer: Any, inputs: Inputs) -> Tensor:
         return answer(q, k[..., :-1, :], v[..., :-1, :], mask=mask)
 
     return twice_or_louder(answer, call, q.shape[-2], k.shape[-2] - 1)
+
+
+def with_itself(probe: Probe) -> Probe:
+    """A probe whose mask leaves each query its own key, beside the past."""
+    made: Callable[..., Tensor] = probe.inputs["mask"]
+
+    def mask(sizes: Any) -> Tensor:
+        table = made(sizes)
+        own = torch.ones(sizes["n_q"], sizes["n_k"], dtype=torch.bool)
+        own = own.triu(sizes["n_k"] - sizes["n_q"])
+        own &= causal_mask(sizes["n_q"], sizes["n_k"])
+        return table | own
+
+    return dataclasses.replace(probe, inputs={**probe.inputs, "mask": mask})
 
 
 MASK = "a query sees the keys that its row of the mask allows, and no others"

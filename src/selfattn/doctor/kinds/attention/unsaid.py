@@ -1,6 +1,8 @@
 """Facts that nobody told of a function, found by what it does.
 
-Nobody caps scores, sees a band of keys alone or every third by mistake.
+Nobody caps scores, sees a band of keys alone or every third by mistake. And
+who has one head of keys for all, or needs as many queries as keys, may never
+have thought that anybody would call him otherwise.
 """
 
 import inspect
@@ -23,20 +25,42 @@ Table = Callable[[int, int], Tensor]
 
 
 def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
-    """What may be meant: a cap, or a mask that it keeps by itself."""
+    """What may be meant: a cap, a scale, or a mask that it keeps by itself."""
+    yield from of_form(thing, facts)
     cap = None if "kernel" in facts else cap_of(thing, facts)
     if cap is not None:
         yield {"cap": cap}
-    if (scale := scale_of(thing)) is not None:
+    scale = None if "kernel" in facts else scale_of(thing, facts)
+    if scale is not None:
         yield {"scale": scale, **({} if cap is None else {"cap": cap})}
+    yield from of_sight(thing, facts)
+
+
+def of_form(thing: Any, facts: Facts) -> Iterator[Facts]:
+    """What it takes: a head of keys for all, or as many keys as queries."""
+    if "grouped" not in facts and not any(of_axes(thing, facts, N)):
+        for grouped in ("one", True):
+            yield {"grouped": grouped}
+    hides = facts.get("causal") or any(facts.get(n) for n in OF_SIGHT)
+    if hides and not {"square", "alignment"} & facts.keys():
+        yield {"square": True}
+
+
+def of_sight(thing: Any, facts: Facts) -> Iterator[Facts]:
+    """Which keys it sees, if that is something that may be meant.
+
+    Who has a flag for it is not meant to be causal without.
+    """
+    flag = "causal" in (facts.get("names") or {})
+    may_be = not (facts.get("causal") or flag)
     if any(facts.get(name) is not None for name in OF_SIGHT):
+        if may_be:
+            yield {"causal": True}
         return
     seen = sight(thing, facts)
     if seen is None:
         return
-    always: Facts = {} if facts.get("causal") else {"causal": True}
-    if facts.get("causal") or not is_causal(seen):
-        always = {}
+    always: Facts = {"causal": True} if may_be and is_causal(seen) else {}
     if always:
         yield always
     if (window := window_of(seen)) is not None:
@@ -73,8 +97,30 @@ def cap_of(thing: Any, facts: Facts) -> float | None:
     return None
 
 
-def scale_of(thing: Any) -> float | None:
-    """The scale that stands in its signature, for whoever hands none over."""
+def scale_of(thing: Any, facts: Facts) -> float | None:
+    """The scale of whoever hands none over, if it is not the usual one.
+
+    It stands in its signature, or is told by the weight of a key with a
+    product of one, beside another with none.
+    """
+    if (said := scale_said(thing)) is not None or "scale" in facts:
+        return said
+    for call, q, k, v in of_axes(thing, facts, 2):
+        q, k, v = (torch.zeros_like(x) for x in (q, k, v))
+        q[..., 0], k[..., 0, 0], v[..., 0, :] = 1.0, 1.0, 1.0
+        output = tried.outcome(call, q, k, v)
+        if not isinstance(output, Tensor):
+            return None
+        weight = float(output[..., -1, :].double().mean())
+        if not 0 < weight < 1:
+            return None
+        scale = float(f"{math.log(weight / (1 - weight)):.3g}")
+        return None if scale == q.shape[-1] ** -0.5 else scale
+    return None
+
+
+def scale_said(thing: Any) -> float | None:
+    """The scale that stands in its signature."""
     try:
         listed = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):

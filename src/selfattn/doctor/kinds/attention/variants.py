@@ -32,11 +32,15 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_out,
 )
 from selfattn.doctor.kinds.attention.own import GROUP, GROUPS, of_scale
-from selfattn.doctor.kinds.attention.probes import OPTIONAL, PROBES, needs
+from selfattn.doctor.kinds.attention.probes import (
+    OPTIONAL,
+    PROBES,
+    needs,
+    with_itself,
+)
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import SIZES, Probe
 from selfattn.dot_product import attention
-from selfattn.masks import causal_mask
 
 ASKS = "softmax(q kᵀ / √d) v, under a mask or a causal flag"
 REFERENCE = Exercise(
@@ -62,6 +66,7 @@ class Formula:
     cosine: bool = False
     bias: Callable[[int, int, int], Tensor] | None = None
     always: bool = False
+    from_first: bool = False
     window: int | None = None
     table: Callable[[int, int], Tensor] | None = None
     grouped: bool | str = False
@@ -70,13 +75,16 @@ class Formula:
 def of(thing: Any, facts: Facts) -> Exercise:
     """The exercise for what is said of a function."""
     grouped = facts.get("grouped") or bool(facts.get("shared"))
+    always = facts.get("causal") is True
+    hides = always or facts.get("window") or facts.get("table")
     formula = Formula(
         facts["layout"],
         facts.get("scale"),
         facts.get("cap"),
         facts.get("scores") == "cosine",
         facts.get("bias"),
-        facts.get("causal") is True,
+        always,
+        bool(hides) and facts.get("alignment") == "first",
         facts.get("window"),
         facts.get("table"),
         "one" if facts.get("shared") else grouped,
@@ -138,7 +146,7 @@ def design(formula: Formula) -> Design:
         steps["scale"] = lambda width: formula.scale
     steps["bend"] = lambda table: bent(table, formula)
     steps["always"] = formula.always or formula.window is not None
-    if formula.window is not None or formula.table is not None:
+    if keeps_a_mask(formula):
         steps |= {"past": lambda n, m: claimed(n, m, formula)}
         steps["always"] = True
     return replace(USUAL, **steps)
@@ -155,14 +163,20 @@ def bent(table: Tensor, formula: Formula) -> Tensor:
     return table
 
 
+def keeps_a_mask(formula: Formula) -> bool:
+    """Whether it hides keys by itself, and not just all that come later."""
+    hides = formula.window is not None or formula.table is not None
+    return hides or (formula.always and formula.from_first)
+
+
 def claimed(n_q: int, n_k: int, formula: Formula) -> Tensor:
     """The mask that a function keeps by itself."""
+    start = 0 if formula.from_first else n_k - n_q
+    far = torch.arange(n_q)[:, None] + start - torch.arange(n_k)
     if formula.table is not None:
         table = formula.table(n_q, n_k)
-        return table & causal_mask(n_q, n_k) if formula.always else table
-    i = torch.arange(n_q)[:, None] + n_k - n_q
-    far = i - torch.arange(n_k)
-    near = far.abs() < (formula.window or n_k)
+        return table & (far >= 0) if formula.always else table
+    near = far.abs() < (formula.window or n_q + n_k)
     return near & (far >= 0) if formula.always else near
 
 
@@ -219,8 +233,8 @@ def fitting(formula: Formula) -> list[Probe]:
     for probe in PROBES:
         if probe.convention == "alignment":
             continue
-        if formula.always or formula.window or formula.table:
-            if "causal" in probe.inputs:
+        if formula.always or keeps_a_mask(formula):
+            if "causal" in probe.inputs or leaves_nothing(probe, formula):
                 continue
             if "mask" in probe.inputs and not probe.convention:
                 probe = with_itself(probe)
@@ -228,6 +242,16 @@ def fitting(formula: Formula) -> list[Probe]:
             probe = with_groups(probe, formula.grouped == "one")
         found.append(probe)
     return [*found, *beyond(formula)]
+
+
+def leaves_nothing(probe: Probe, formula: Formula) -> bool:
+    """Whether some query of it comes before all keys that it might see.
+
+    Nobody who keeps a mask said what becomes of more queries than keys.
+    """
+    sizes = {**SIZES, **probe.sizes}
+    seen = claimed(sizes["n_q"], sizes["n_k"], formula)
+    return not bool(seen.any(dim=-1).all())
 
 
 def beyond(formula: Formula) -> list[Probe]:
@@ -247,20 +271,6 @@ def beyond(formula: Formula) -> list[Probe]:
         "so it is in a text that is longer than what is seen", QKV_BATCH, sizes
     )
     return [replace(probe, needs=needs(probe), fixed=("n_q", "n_k"))]
-
-
-def with_itself(probe: Probe) -> Probe:
-    """A probe whose mask leaves each query its own key, beside the past."""
-    made: Callable[..., Tensor] = probe.inputs["mask"]
-
-    def mask(sizes: Any) -> Tensor:
-        table = made(sizes)
-        own = torch.ones(sizes["n_q"], sizes["n_k"], dtype=torch.bool)
-        own = own.triu(sizes["n_k"] - sizes["n_q"])
-        own &= causal_mask(sizes["n_q"], sizes["n_k"])
-        return table | own
-
-    return replace(probe, inputs={**probe.inputs, "mask": mask})
 
 
 def with_groups(probe: Probe, single: bool) -> Probe:

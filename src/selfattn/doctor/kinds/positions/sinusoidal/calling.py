@@ -51,6 +51,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             made = made[0]
         if not isinstance(made, Tensor) or made.ndim != 2:
             return made
+        if "float64" in (facts.get("dtypes") or ()):
+            made = made.float() if made.dtype == torch.float64 else made
         return in_pairs(made) if facts["layout"] == "halves" else made
 
     return sinusoidal

@@ -2,7 +2,11 @@
 
 import dataclasses
 
-from selfattn.doctor.exercises.positions.sinusoidal import SINUSOIDAL
+from selfattn.doctor.exercise import name_of
+from selfattn.doctor.exercises.positions.sinusoidal import (
+    SINUSOIDAL,
+    float64_returned,
+)
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.positions.sinusoidal.calling import (
     FACTS,
@@ -28,6 +32,8 @@ REFERENCE = dataclasses.replace(
     },
 )
 
+FLOAT64 = name_of(float64_returned)
+
 KIND = Kind(
     "sinusoidal",
     does="of n and d_model, the Transformer's table of positions",
@@ -35,4 +41,6 @@ KIND = Kind(
     facts=FACTS,
     read=read,
     adapt=adapt,
+    meant={FLOAT64: 'dtypes=["float64"]'},
+    promised_by={FLOAT64: "dtypes"},
 )
