@@ -28,8 +28,8 @@ def unscaled(q, k, v):
     return (q @ k.mT).softmax(-1) @ v
 
 
-def by_eight(q, k, v):
-    return (q @ k.mT / 8).softmax(-1) @ v
+def by_one_more(q, k, v):
+    return (q @ k.mT / (q.shape[-1] + 1)).softmax(-1) @ v
 
 
 class SeventhLayer(MultiHeadAttention):
@@ -50,7 +50,7 @@ def named():
 
 @pytest.fixture(scope="module")
 def strange():
-    return here(by_eight, layout="any")
+    return here(by_one_more, layout="any")
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +131,10 @@ def run(snippet, **scope):
 
 
 def test_the_snippet_of_a_function_runs_and_shows_the_failure(strange):
-    yours, scope, call = run(strange.snippet, torch=torch, by_eight=by_eight)
-    right = eval(call, scope | {"by_eight": attention})
+    yours, scope, call = run(
+        strange.snippet, torch=torch, by_one_more=by_one_more
+    )
+    right = eval(call, scope | {"by_one_more": attention})
     assert not torch.allclose(yours, right)
     shown = strange.snippet.split("# yours: ")[1].splitlines()[0]
     first = float(re.search(r"-?[0-9.]+", shown)[0])

@@ -75,16 +75,14 @@ class Formula:
 def of(thing: Any, facts: Facts) -> Exercise:
     """The exercise for what is said of a function."""
     grouped = facts.get("grouped") or bool(facts.get("shared"))
-    always = facts.get("causal") is True
-    hides = always or facts.get("window") or facts.get("table")
     formula = Formula(
         facts["layout"],
         facts.get("scale"),
         facts.get("cap"),
         facts.get("scores") == "cosine",
         facts.get("bias"),
-        always,
-        bool(hides) and facts.get("alignment") == "first",
+        facts.get("causal") is True,
+        facts.get("alignment") == "first",
         facts.get("window"),
         facts.get("table"),
         "one" if facts.get("shared") else grouped,
@@ -96,7 +94,8 @@ def of(thing: Any, facts: Facts) -> Exercise:
 def of_formula(formula: Formula) -> Exercise:
     """The reference, the probes and the mistakes for one formula."""
     base = design(formula)
-    usual = formula == Formula(formula.layout)
+    first = formula.from_first  # which matters to who keeps a mask alone
+    usual = formula == Formula(formula.layout, from_first=first)
 
     def answer(change: Callable[[Design], Design]) -> Callable[..., Any]:
         return in_layout(change(base), formula.layout, bool(formula.grouped))
@@ -108,10 +107,9 @@ def of_formula(formula: Formula) -> Exercise:
         known = (*of_scale(formula.scale), *known)
     if formula.grouped:
         known = (*GROUPS, *known)
-    first = singles(known, answer)
     exercise = replace(
         REFERENCE,
-        deviations=first,
+        deviations=singles(known, answer),
         second=lambda: pairs(known, answer, hiding.SAFE),
     )
     if usual:
