@@ -194,6 +194,17 @@ def test_of_a_cache_it_is_told_how_the_future_is_not_hidden(name):
     assert report.mistake.name == name, report
 
 
+@pytest.mark.parametrize("fill", [-6.0, -9.0, -11.0])
+def test_what_is_hardly_heard_is_not_masked_after_softmax(fill):
+    """So small a change turns nothing much, whichever way it points."""
+
+    def hide(scores, seen):
+        return scores.masked_fill(~seen, fill)
+
+    known = "masked with too small a number"
+    assert sign(Patient(Cached(hide), {}), None) == known
+
+
 @pytest.mark.parametrize("shift", [-1, 1])
 def test_words_one_place_off(shift):
     def right(scores, seen):

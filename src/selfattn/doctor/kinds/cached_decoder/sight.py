@@ -25,6 +25,7 @@ from selfattn.doctor.kinds.cached_decoder.probes import (
 )
 from selfattn.doctor.patient import Patient
 
+ASIDE = 1e-2  # of a change along a line, more is no rounding
 
 def in_what_it_sees(patient: Patient, x: Tensor) -> str:
     """Who sees whom, in one pass and in chunks."""
@@ -98,14 +99,20 @@ def all_alike(patient: Patient, x: Tensor) -> bool:
 def are_only_fainter(patient: Patient, x: Tensor) -> bool:
     """Whether a later token makes what is said longer or shorter alone.
 
-    Then it shares in the weights, and what it says is not heard.
+    Then it shares in the weights, and what it says is not heard. A small
+    change hardly turns anything: so what counts is how much of it is aside.
     """
     before, after = (
         written(patient, y, at_once(x))[:, :-1]  # type: ignore[arg-type]
         for y in (x, changed(x, -1))
     )
-    cosine = torch.cosine_similarity(before, after, dim=-1)
-    return bool((cosine > 1 - EXACT / 10).all())
+    change = after - before
+    along = (change * before).sum(-1, True) / before.square().sum(-1, True)
+    aside = (change - along * before).norm(dim=-1)
+    rounding, much = EXACT / 10 * before.norm(dim=-1), change.norm(dim=-1)
+    if not (much > 10 * rounding).any():
+        return False  # of so little no direction is to be seen
+    return bool((aside <= ASIDE * much + rounding).all())
 
 
 def across(patient: Patient, x: Tensor) -> bool:
