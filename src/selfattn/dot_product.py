@@ -19,7 +19,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from selfattn.checks import (
-    batch_shape,
     check_dropout,
     check_flag,
     check_floats,
@@ -27,10 +26,11 @@ from selfattn.checks import (
     check_scores,
     check_shapes,
 )
-from selfattn.hidden import all_seen, average, is_spoilt, match, unfelt
+from selfattn.hidden import all_seen, average, match, unfelt
 from selfattn.infinite import level
-from selfattn.kernels import fused
+from selfattn.kernels import by_pytorch
 from selfattn.masks import causal_mask
+from selfattn.spoilt import is_spoilt
 
 FLOAT32 = torch.finfo(torch.float32)
 TINY, LARGEST = FLOAT32.tiny, FLOAT32.max
@@ -207,9 +207,8 @@ def fused_attention(
     # On a CPU, its kernel scales the -inf of what is hidden, too: by 0 to NaN
     # and by less than 0 to inf.
     hides = square and (scale is None or scale > TINY)
-    if causal and mask is None and bias is None and hides:
-        table = None
-    else:
+    table = None
+    if not (causal and mask is None and bias is None and hides):
         # PyTorch's is_causal puts the first query on the first key; ours the
         # last on the last. Where they differ, the mask itself is handed in.
         table = mask_and_bias(with_causal(mask, causal, q, k), bias, q.dtype)
@@ -256,21 +255,6 @@ def sees_nothing(table: Tensor) -> Tensor:
     """Which queries may see no key, by PyTorch's table, (..., n_q, 1)."""
     hidden = ~table if table.dtype == torch.bool else table == -math.inf
     return hidden.all(dim=-1, keepdim=True)
-
-
-def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
-    """PyTorch's kernel, on any number of axes."""
-    # Its fused kernels want four. With fewer, the same call quietly builds
-    # the n_q × n_k table that it exists to avoid; and without queries,
-    # keys, features or sequences it loses axes that others broadcast to.
-    batch = batch_shape(q, k, v)
-    missing = max(0, 4 - len(batch) - 2)
-    sizes = *batch, q.shape[-2], k.shape[-2], v.shape[-1]
-    if missing or 0 in sizes:
-        q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
-        q, k, v = (x[(None,) * missing] for x in (q, k, v))
-    output = fused(q, k, v, **options)
-    return output[(0,) * missing] if missing else output
 
 
 def mask_and_bias(mask: Mask, bias: Bias, dtype: torch.dtype) -> Tensor | None:

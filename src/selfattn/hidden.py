@@ -13,12 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.checks import is_autocast, is_transformed
+from selfattn.checks import is_autocast
 from selfattn.infinite import MARK, all_felt, with_infinite
+from selfattn.spoilt import can_look, is_spoilt, largest
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
-# Of a trace by `torch.fx`, which has numbers, and shows them to nobody.
-TRACING = torch._C._TorchDispatchModeKey.PROXY
 
 
 def unfelt(
@@ -66,31 +65,56 @@ def unfelt(
         nothing is looked for, and what is hidden is felt as it is in
         PyTorch's own attention.
     """
-
-    def sound(q: Tensor, k: Tensor, v: Tensor, by: Attention = attend) -> Any:
-        seen = partial(sees, surely or attend, q, k, v)
-        return unless_large(partial(by, q, k), seen, v)
-
+    surely = surely or attend
+    sound = partial(soundly, surely, attend)
     result = sound(q, k, v)
     suspect = is_spoilt(first(result))
     if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
-    idle = idle or partial(sees_nothing, surely or attend, q, k, v)
+    idle = idle or partial(sees_nothing, surely, q, k, v)
     q = torch.where(idle(), 0.0, q)
     lost = ~q.isfinite().all(dim=-1, keepdim=True)
     asked = q.masked_fill(lost, 0)
     most = limits(k) if suspect else (math.inf,)
     spoilt, clean = without_spoilt(sound, asked, k, v, most)
-    felt = lost
-    if spoilt is not None:
-        felt = lost | sees(surely or attend, asked, k, v, spoilt)
+    felt = lost if spoilt is None else lost | sees(surely, asked, k, v, spoilt)
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
-    if first(clean).requires_grad:
-        rest = partial(sound, by=level or attend)
-        asked, felt, clean = overflown(rest, asked, k, v, felt, clean)
-        felt, clean = weightless(rest, asked, k, v, felt, result, clean)
+    rest = partial(soundly, surely, level or attend)
+    felt, clean = felt_backwards(rest, asked, k, v, felt, result, clean)
     return joined(felt, result, clean)
+
+
+def soundly(
+    surely: Attention, attend: Attention, q: Tensor, k: Tensor, v: Tensor
+) -> Any:
+    """Attend, not feeling what is large and not seen.
+
+    Args:
+        surely: shows who sees what: the mechanism without dropout.
+        attend: the mechanism, or some of it.
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+    """
+    seen = partial(sees, surely, q, k, v)
+    return unless_large(partial(attend, q, k), seen, v)
+
+
+def felt_backwards(
+    attend: Attention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    felt: Tensor,
+    result: Any,
+    clean: Any,
+) -> tuple[Tensor, Any]:
+    """What is felt, and what is clean, on the way back as well."""
+    if not first(clean).requires_grad:
+        return felt, clean
+    q, felt, clean = overflown(attend, q, k, v, felt, clean)
+    return weightless(attend, q, k, v, felt, result, clean)
 
 
 def overflown(
@@ -368,38 +392,3 @@ def projected(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         return made
     spoilt = ~x.isfinite().all(dim=-1, keepdim=True)
     return torch.where(spoilt, made.detach(), layer(x.masked_fill(spoilt, 0)))
-
-
-def can_look(x: Tensor) -> bool:
-    """Whether numbers are at hand: not traced, nor transformed, nor on a GPU,
-    which one would have to wait for.
-    """
-    if torch.compiler.is_compiling():
-        return False
-    if not x.is_cpu or torch._C._get_dispatch_mode(TRACING):
-        return False
-    # Of somebody's own class, whose numbers may be anywhere.
-    if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:
-        return False
-    return not is_transformed()
-
-
-def largest(x: Tensor) -> float:
-    """How far from zero any number is; NaN, if one is.
-
-    A norm would say so too, but takes ten times as long on a processor.
-
-    >>> largest(torch.tensor([1.0, -3.0])), largest(torch.tensor([torch.nan]))
-    (3.0, nan)
-    """
-    least, most = x.detach().aminmax()
-    return torch.maximum(-least, most).item()
-
-
-def is_spoilt(x: Tensor) -> bool:
-    """Whether a number is NaN or infinite, where one can look."""
-    if not can_look(x):
-        return False
-    half = x.element_size() < 4
-    total = x.sum(dtype=torch.float32) if half else x.sum()
-    return not math.isfinite(total.item())

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from selfattn.checks import is_autocast, is_beyond_fused_kernels
-from selfattn.hidden import can_look, largest
+from selfattn.checks import batch_shape, is_autocast, is_beyond_fused_kernels
+from selfattn.spoilt import can_look, largest
 
 Kernel = Callable[..., Tensor]
 LANES = 16  # numbers that a processor takes at a time, at most
@@ -43,6 +43,21 @@ def fused(
     if loses_nan(output, q, k, attn_mask, scale):
         return in_steps(q, k, v, **options).to(output.dtype)
     return output
+
+
+def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+    """PyTorch's kernel, on any number of axes."""
+    # Its fused kernels want four. With fewer, the same call quietly builds
+    # the n_q × n_k table that it exists to avoid; and without queries,
+    # keys, features or sequences it loses axes that others broadcast to.
+    batch = batch_shape(q, k, v)
+    missing = max(0, 4 - len(batch) - 2)
+    sizes = *batch, q.shape[-2], k.shape[-2], v.shape[-1]
+    if missing or 0 in sizes:
+        q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
+        q, k, v = (x[(None,) * missing] for x in (q, k, v))
+    output = fused(q, k, v, **options)
+    return output[(0,) * missing] if missing else output
 
 
 def keeping_nan(

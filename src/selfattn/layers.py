@@ -24,8 +24,8 @@ from selfattn.entering import (
     made_alike,
     made_by,
 )
-from selfattn.hidden import is_spoilt
 from selfattn.signatures import Positive, Share, checked
+from selfattn.spoilt import is_spoilt
 
 TINY = torch.finfo(torch.float32).tiny
 Tokens = Float[Tensor, "*batch d"]

@@ -8,7 +8,7 @@ query that sees keys gets nothing; in float64 it gets its average.
 import torch
 from torch import Tensor
 
-from selfattn.hidden import can_look, is_spoilt
+from selfattn.spoilt import can_look, is_spoilt
 
 
 def is_coarse(

@@ -19,7 +19,7 @@ ORDER = [
     {"misfits"},
     {"signatures", "bound"},
     {"checks"},
-    {"infinite"},
+    {"infinite", "spoilt"},
     {"masks", "pieces", "hidden", "random_features", "entering"},
     {"kernels", "underflow"},
     {"dot_product"},

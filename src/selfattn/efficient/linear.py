@@ -33,7 +33,7 @@ from selfattn.dot_product import (
 )
 from selfattn.entering import features
 from selfattn.feature_chunks import Reader
-from selfattn.hidden import is_spoilt, unfelt_sums
+from selfattn.hidden import unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
     LOG2_E,
@@ -43,6 +43,7 @@ from selfattn.pieces import (
     without_autocast,
 )
 from selfattn.signatures import checked, shown
+from selfattn.spoilt import is_spoilt
 from selfattn.underflow import is_coarse
 
 CHUNK = 64  # tokens at a time: about d, where both ways cost the same

@@ -28,11 +28,12 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
-from selfattn.hidden import all_seen, can_look, unfelt
+from selfattn.hidden import all_seen, unfelt
 from selfattn.kernels import keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import without_autocast
 from selfattn.signatures import checked
+from selfattn.spoilt import can_look
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
 
@@ -404,6 +405,5 @@ def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
     grad_v = weights.mT @ grad
     grad_scores = (grad @ v.mT).mul_(weights)
     grad_scores -= weights.mul_(grad_scores.sum(dim=-1, keepdim=True))
-    grad_q = (grad_scores @ k).mul_(scale)
-    grad_k = (grad_scores.mT @ q).mul_(scale)
-    return *(x.to(dtype) for x in (grad_q, grad_k, grad_v)), grad_scores
+    grads = (grad_scores @ k).mul_(scale), (grad_scores.mT @ q).mul_(scale)
+    return *(x.to(dtype) for x in (*grads, grad_v)), grad_scores

@@ -27,6 +27,7 @@ from selfattn.doctor.patient import Patient
 
 ASIDE = 1e-2  # of a change along a line, more is no rounding
 
+
 def in_what_it_sees(patient: Patient, x: Tensor) -> str:
     """Who sees whom, in one pass and in chunks."""
     if blind := of_the_blind(patient, x):
