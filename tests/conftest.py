@@ -17,19 +17,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("book")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection():
-    """What is imported stays: let Python not look for garbage in it.
-
-    Not while it is imported either, which took a quarter of the time.
-    """
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.collect()
-        gc.freeze()
-        gc.enable()
+def pytest_collection_finish():
+    """What was imported stays: let Python not look for garbage in it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -337,15 +337,11 @@ def masked_softmax(scores: Table, mask: Mask = None) -> Table:
 def with_bias(scores: Table, bias: Bias) -> Table:
     """Add the bias, if any; where it is minus infinity, the score is, too.
 
-    That hides a key as a mask does, even one whose score is NaN. A score that
-    is spoilt passes nothing back to the bias, which others may share.
+    That hides a key as a mask does, even one whose score is NaN.
     """
     if bias is None:
         return scores
-    biased = (scores + bias).masked_fill(bias == -math.inf, -math.inf)
-    if bias.requires_grad and is_spoilt(scores):
-        return torch.where(scores.isfinite(), biased, biased.detach())
-    return biased
+    return (scores + bias).masked_fill(bias == -math.inf, -math.inf)
 
 
 def with_causal(mask: Mask, causal: bool, q: Tensor, k: Tensor) -> Mask:

@@ -18,6 +18,7 @@ from selfattn.infinite import MARK, all_felt, with_infinite
 from selfattn.spoilt import can_look, is_spoilt, largest
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
+Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 
 
 def unfelt(
@@ -81,7 +82,7 @@ def unfelt(
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
     rest = partial(soundly, surely, level or attend)
-    felt, clean = felt_backwards(rest, asked, k, v, felt, result, clean)
+    felt, clean = felt_backwards(rest, (asked, k, v), felt, result, clean)
     return joined(felt, result, clean)
 
 
@@ -102,52 +103,35 @@ def soundly(
 
 
 def felt_backwards(
-    attend: Attention,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    felt: Tensor,
-    result: Any,
-    clean: Any,
+    attend: Attention, given: Given, felt: Tensor, result: Any, clean: Any
 ) -> tuple[Tensor, Any]:
     """What is felt, and what is clean, on the way back as well."""
     if not first(clean).requires_grad:
         return felt, clean
-    q, felt, clean = overflown(attend, q, k, v, felt, clean)
-    return weightless(attend, q, k, v, felt, result, clean)
+    given, felt, clean = overflown(attend, given, felt, clean)
+    return weightless(attend, given, felt, result, clean)
 
 
 def overflown(
-    attend: Attention,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    felt: Tensor,
-    clean: Any,
-) -> tuple[Tensor, Tensor, Any]:
-    """The queries without those that are spoilt by nothing that was given
-    for them, as of a score that overflows; what is felt; and what is clean.
+    attend: Attention, given: Given, felt: Tensor, clean: Any
+) -> tuple[Given, Tensor, Any]:
+    """What is given, without the queries that are spoilt by nothing of it, as
+    by a score that overflows; what is felt; and what is clean.
 
     Their weights are NaN; and on the way back of all others, times zero.
     """
     if not is_spoilt(first(clean)):
-        return q, felt, clean
+        return given, felt, clean
     over = ~first(clean).isfinite().all(dim=-1, keepdim=True)
     if not over.any():  # but a sum of what is large
-        return q, felt, clean
-    q = torch.where(over, 0.0, q)
+        return given, felt, clean
+    q, k, v = torch.where(over, 0.0, given[0]), *given[1:]
     _, clean = without_spoilt(attend, q, k, v, (math.inf,))
-    return q, felt | over, clean
+    return (q, k, v), felt | over, clean
 
 
 def weightless(
-    attend: Attention,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    felt: Tensor,
-    result: Any,
-    clean: Any,
+    attend: Attention, given: Given, felt: Tensor, result: Any, clean: Any
 ) -> tuple[Tensor, Any]:
     """What is felt, and what is clean, if an infinite key that is seen weighs
     nothing, by its score of minus infinity: the others are averaged.
@@ -155,6 +139,7 @@ def weightless(
     One that is as far away as can be, and yet a number, has no weight either,
     and passes nothing back. Where it has, the result is another.
     """
+    q, k, v = given
     if not k.isinf().any():
         return felt, clean
     spoilt, bad = (~x.isfinite().all(-1, keepdim=True) for x in (k, v))

@@ -2,31 +2,14 @@
 
 jaxtyping has it look at a function within a function anew at every call, to
 write the same check again; and attention defines two such at every call. That
-took longer than attention. Axes that are computed of others, such as
-``d//h``, jaxtyping reads as Python at every call, twice; here, each once.
+took longer than attention.
 """
 
 import inspect
-from functools import cache
 
 from beartype import beartype
-from jaxtyping import _array_types
 
 KNOWN = {}
-
-
-@cache
-def read(text):
-    """An expression, as Python runs it."""
-    return compile(text, "<axis>", "eval")
-
-
-def value(text, names):
-    """What `eval` gives: the value of an expression of these names."""
-    return eval(read(text), names)
-
-
-_array_types.eval = value  # found there before Python's own
 
 
 def once(function):

@@ -39,8 +39,12 @@ ELSEWHERE = {
     "selfattn.devices.world": "starts processes; its tests end and delay them",
     "selfattn.doctor": "has patients of its own: its clinic and its audit",
 }
-# Parts of a mechanism, of a task, of a norm, of what a layer says.
-INTERNAL = ("log_features", "numbers", "lacks_range", "misfit")
+INTERNAL = {
+    "selfattn.random_features.log_features": "a part of a mechanism",
+    "selfattn.data.numbering.numbers": "of a task",
+    "selfattn.layers.lacks_range": "of a norm",
+    "selfattn.misfits.misfit": "of what a layer says of an error",
+}
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")
 
 
@@ -91,7 +95,7 @@ def is_public(
 ) -> bool:
     """Whether it was made here, for others to call."""
     here = getattr(thing, "__module__", None) == module.__name__
-    if name in INTERNAL:
+    if f"{module.__name__}.{name}" in INTERNAL:
         return False
     offered = name in getattr(module, "__all__", ())
     is_code = inspect.isfunction(thing) or inspect.isclass(thing)

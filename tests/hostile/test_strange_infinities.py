@@ -289,6 +289,28 @@ def test_who_has_a_score_that_overflows_passes_nothing_back(name, dtype):
     assert all(x[1].any() for x in found)  # the other sequence's
 
 
+@pytest.mark.parametrize(
+    "attend",
+    [
+        fused_attention,
+        flash_attention,
+        partial(sliding_window_attention, window=6),
+    ],
+)
+def test_a_large_key_is_sound_though_a_query_is_none(attend):
+    """For a query of NaN a key of 1e20 was taken for spoilt, and who saw it
+    passed nothing back.
+    """
+    given = torch.rand(3, 6, 4) + 0.1
+    given[0, :, 0], given[1, 1, 0] = 1e-20, 1e20
+    wanted = passed_back(attention, given.double(), [3, 4], causal=True)
+    given[1, 5], given[0, 2, 1] = math.nan, math.nan  # nobody's concern
+    found = passed_back(attend, given, [3, 4], causal=True)
+    assert_close(found[0][3:5].double(), wanted[0][3:5])
+    for x, y in zip(found[1:], wanted[1:], strict=True):
+        assert_close(x.double(), y, rtol=1e-4, atol=1e-5)
+
+
 WITH_A_BIAS = ["attention", "fused", "flash", "tiles"]
 
 
