@@ -96,6 +96,19 @@ def keep_the_times_of_a_run(book):
     book.cells[2].metadata["execution"] = {"iopub.execute_input": "now"}
 
 
+def tell_before_one_has_tried(book):
+    """Of code that is to be mended the doctor says what helps."""
+    book.cells[2].source = 'print("a")\ncheck(attend, exercise="masks/late")'
+    book.cells[2].outputs = book.cells[2].outputs[:1]
+    book.cells[2].outputs[0].text = "✗ masks/late: late\n  Hide before it.\n"
+
+
+def answer_a_prediction(book):
+    """A number that the reader was to find."""
+    tell_before_one_has_tried(book)
+    book.cells[2].outputs[0].text = "✓ masks/late: right\n3\n"
+
+
 def store_a_module(book):
     state = book.metadata.widgets[notebooks.WIDGET_STATE]["state"]
     [lab] = [m for m in state.values() if m["model_name"] == "AnyModel"]
@@ -139,6 +152,8 @@ def store_a_module(book):
         (describe_by_a_file_name, "undescribed_figures"),
         (drop_the_class, "undescribed_figures"),
         (show_the_figure_twice, "undescribed_figures"),
+        (tell_before_one_has_tried, "told_too_soon"),
+        (answer_a_prediction, "told_too_soon"),
         (store_a_module, "stored_modules"),
         (use_another_kernel, "odd_metadata"),
         (repeat_an_id, "odd_metadata"),
@@ -180,6 +195,18 @@ def test_a_number_may_say_why_no_cell_holds_it(notebook):
     notebook.cells[0].source = "Of 12 things"
     notebook.cells[0].metadata["numbers"] = {"12": "it is an idiom"}
     assert red(notebook) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["○ masks/late: Not answered yet\n", "✗ masks/late: late\n"]
+)
+def test_an_exercise_says_nothing_before_one_has_tried(notebook, text):
+    tell_before_one_has_tried(notebook)
+    notebook.cells[2].outputs[0].text = text
+    notebooks.normalise(notebook)
+    assert "told_too_soon" not in red(notebook)
+    hidden = notebook.cells[2].metadata.get("jupyter", {})
+    assert bool(hidden) == text.startswith("✗")
 
 
 def test_a_solution_may_be_folded_away(notebook):

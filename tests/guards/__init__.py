@@ -15,6 +15,7 @@ ON_A_NOTEBOOK = (
     cells.badly_written,
     cells.hidden_without_need,
     cells.undescribed_figures,
+    cells.told_too_soon,
     cells.stored_modules,
     cells.odd_metadata,
     prose.unheld_numbers,

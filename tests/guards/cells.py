@@ -38,6 +38,7 @@ TIMING = re.compile(
 DEVICE = re.compile(
     r"\bcuda\b|\bmps\b|NVIDIA|GeForce|Tesla|\b[AH][12]00\b|Intel|Xeon|\bAMD\b"
 )
+UNANSWERED = re.compile(r"\s*○ [\w/]+: Not answered yet\s*")
 MAGIC = re.compile(r"^\s*[!%?]", re.MULTILINE)
 NBVAL_COMMENT = re.compile(r"#\s*(?:NBVAL|PYTEST_VALIDATE)\w*")
 
@@ -223,6 +224,22 @@ def undescribed_figures(notebook: NotebookNode) -> list[str]:
             found.append(f"{cell.id}: its figure lacks the class dark-light")
         seen.add(alt)
     return found
+
+
+def told_too_soon(notebook: NotebookNode) -> list[str]:
+    """Before its reader has tried, an exercise says nothing but its name.
+
+    What the doctor finds in code that is to be mended names the cure, so a
+    notebook keeps it folded; a solution is folded as a whole.
+    """
+    return [
+        f"{cell.id}: the answer is to be seen before one has tried"
+        for cell in codes(notebook)
+        if "exercise=" in cell.source
+        and "hide-cell" not in tags(cell)
+        and not UNANSWERED.fullmatch("".join(data(cell).values()))
+        and not cell.metadata.get("jupyter", {}).get("outputs_hidden")
+    ]
 
 
 def stored_modules(notebook: NotebookNode) -> list[str]:

@@ -138,8 +138,20 @@ def normalise(notebook: NotebookNode) -> None:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs = [plain(output) for output in merged(cell.outputs)]
+            if tells_the_cure(cell):
+                cell.metadata["jupyter"] = {"outputs_hidden": True}
     if widgets:
         notebook.metadata["widgets"] = with_stable_ids(notebook, widgets)
+
+
+def tells_the_cure(cell: NotebookNode) -> bool:
+    """Whether the doctor says of code to be mended what is wrong with it.
+
+    A notebook keeps that folded until its reader runs the cell; the site
+    folds it as well.
+    """
+    said = "".join(output.get("text", "") for output in cell.outputs)
+    return "exercise=" in cell.source and "✗ " in said
 
 
 def merged(outputs: list[NotebookNode]) -> list[NotebookNode]:

@@ -95,6 +95,27 @@ def not_divided():
 
 
 @mistaken_value
+def one_product():
+    """Both variances are 81 times too small.
+
+    Cause: 1/9 is the variance of one product; a score is a sum of 81.
+    Cure: Variances of independent numbers add up: 81 times 1/9.
+    """
+    return [0, 1 / 9, 1 / 729]
+
+
+@mistaken_value
+def one_product_divided_once():
+    """Both variances are too small.
+
+    Cause: 1/9 is the variance of one product, and a score is a sum of 81;
+        and dividing by 9 was taken to divide the variance by 9.
+    Cure: 81 times 1/9 for the sum; then the variance is divided by 81.
+    """
+    return [0, 1 / 9, 1 / 81]
+
+
+@mistaken_value
 def the_mean_grows():
     """The mean is not 9.
 
@@ -117,6 +138,8 @@ VARIANCE = prediction(
         divided_once,
         divided_by_the_width,
         not_divided,
+        one_product,
+        one_product_divided_once,
         the_mean_grows,
     ),
 )
