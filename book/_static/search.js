@@ -117,9 +117,18 @@
       .map(({ section }) => section);
   }
 
+  // A subscript k as the page's own letter: its font has no such one.
+  const lowered = (text) => text.split(/(ₖ)/).filter(Boolean).map((piece) => {
+    if (piece !== "ₖ") return piece;
+    const letter = document.createElement("sub");
+    letter.className = "letter";
+    letter.textContent = "k";
+    return letter;
+  });
+
   function element(tag, text, look = "") {
     const node = document.createElement(tag);
-    node.textContent = text;
+    node.append(...lowered(text));
     if (look) node.className = look;
     return node;
   }
@@ -135,7 +144,8 @@
     const line = element("p", first ? "… " : "", "context");
     let length = 0;
     for (let i = first; i < pieces.length && length < QUOTED; i += 1) {
-      line.append(hits[i] ? element("mark", pieces[i].trimEnd()) : pieces[i]);
+      line.append(...(hits[i] ? [element("mark", pieces[i].trimEnd())]
+        : lowered(pieces[i])));
       if (hits[i]) line.append(" ");
       length += pieces[i].length;
     }

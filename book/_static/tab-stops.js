@@ -1,14 +1,23 @@
 // Who has no mouse must still be able to scroll a wide formula, table or
 // picture: give a tab stop to those that are wider than the page, and only to
-// those.
+// those. What is to be read there is said with it, if it is a table.
 (() => {
   const wide = ".math, .katex-display, .pst-scrollable-table-container, "
     + ".cell_output, .printed-table, .panels";
+  const tables = ".pst-scrollable-table-container, .printed-table";
+  const name = (box, wider) => {
+    const told = { role: "group", "aria-label": "Table, scrolls sideways" };
+    for (const [attribute, value] of Object.entries(told))
+      if (wider) box.setAttribute(attribute, value);
+      else box.removeAttribute(attribute);
+  };
   const update = () => {
     for (const box of document.querySelectorAll(wide)) {
       const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX);
-      if (scrolls && box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      const wider = scrolls && box.scrollWidth > box.clientWidth;
+      if (wider) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
+      if (box.matches(tables)) name(box, wider);
     }
   };
   update();

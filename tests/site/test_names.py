@@ -13,7 +13,9 @@ def test_a_chapter_is_called_the_same_wherever_it_is_named(site):
         heading = page.article.h1
         name = path.relative_to(site / "book").as_posix()
         titles[name] = heading.get_text().removesuffix(heading.a.get_text())
-        assert page.title.get_text().startswith(titles[name])
+        # A browser's tab has letters alone; on the page a k is set lower.
+        tab = page.title.get_text().replace("ₖ", "k")
+        assert tab.startswith(titles[name])
         # A title is plain text: tabs and menus show neither TeX nor code.
         assert not re.search(r"[_^$\\`{}]", titles[name])
     home = parse(site / "book" / "intro.html")
@@ -54,6 +56,24 @@ def test_every_chapter_has_a_number_and_a_card_in_the_order_of_the_book(site):
     ]
     assert numbers == list(range(1, len(chapters) + 1))
     assert len(chapters) > 20
+
+
+def test_no_title_has_a_letter_that_its_font_has_not(site_url, page):
+    """In a chapter's title, in menus and cards ₖ was of another font."""
+    lowered = "sub.letter:text-is('k')"
+    page.goto(f"{site_url}book/scaling.html")
+    assert page.title().startswith("3. Why divide by √dₖ")
+    assert page.locator("h1").inner_text().startswith("3. Why divide by √dk")
+    assert page.locator(f"h1 {lowered}").count() == 1
+    assert page.locator(f"nav.bd-links .nav {lowered}").count() == 1
+    page.goto(f"{site_url}book/intro.html")
+    assert page.locator(f"#the-way-through-the-book {lowered}").count()
+    page.goto(f"{site_url}search.html?q=why divide by sqrt d")
+    found = page.locator("#search-results a[href*='scaling']").first
+    found.wait_for(timeout=60_000)
+    found = page.locator("#search-results")
+    assert found.locator(lowered).count()
+    assert "ₖ" not in found.inner_text()
 
 
 def test_a_phone_shows_every_column_of_the_notation(site_url, new_page):

@@ -1,0 +1,64 @@
+"""Tables whose words do not fit beside each other on a phone.
+
+A phone shows some forty letters in a line. A table that needs more, even with
+one word in a line, gets the class ``stacked``: there its rows are paragraphs,
+and each cell says the head of its column (custom.css).
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+LETTERS = 36  # of a table's, in 302 pixels
+BETWEEN = 1  # two columns keep so many apart
+WORDS = re.compile(r"[\s/-]+")
+BREAKS = 12  # letters of code, which may break within
+
+
+class StackOnPhones(SphinxPostTransform):
+    """Give the class to the tables that need it."""
+
+    default_priority = 899
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        """Go through one page's tables."""
+        for table in self.document.findall(nodes.table):
+            if next(table.findall(nodes.thead), None) and is_wide(table):
+                table["classes"].append("stacked")
+
+
+def is_wide(table: nodes.table) -> bool:
+    """Whether its columns' longest words do not fit into a phone's line."""
+    rows = [row.children for row in table.findall(nodes.row)]
+    columns = zip(*rows, strict=False)
+    needed = [max(map(longest, column)) + BETWEEN for column in columns]
+    return sum(needed) > LETTERS
+
+
+def longest(cell: nodes.Node) -> int:
+    """The letters of a cell's longest word."""
+    words = [
+        min(len(word), BREAKS) if held_as_code(text) else len(word)
+        for text in cell.findall(nodes.Text)
+        for word in WORDS.split(text.astext())
+        if not isinstance(text.parent, nodes.math)
+    ]
+    formulas = [
+        len(re.sub(r"\\[a-z]+|[{}^_$ ]", "", math.astext()))
+        for math in cell.findall(nodes.math)
+    ]
+    return max([*words, *formulas, 0])
+
+
+def held_as_code(text: nodes.Text) -> bool:
+    """Whether a text is code, which may break anywhere on a phone."""
+    return isinstance(text.parent, nodes.literal)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the transform."""
+    app.add_post_transform(StackOnPhones)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

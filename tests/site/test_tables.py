@@ -1,0 +1,59 @@
+"""On a phone a table is as wide as the page, or says that it scrolls."""
+
+import pytest
+from playwright.sync_api import expect
+from test_site import PAGES
+
+PHONE = {"width": 360, "height": 740}
+LITTLE = 12  # pixels: what hides no more looks as if nothing was hidden
+
+# Of every table that can be seen, with what is folded unfolded: how far it
+# sticks out, of a box that scrolls or of the page; and how that box says so.
+TABLES = """() => {
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
+  dispatchEvent(new Event("resize"));
+  const width = document.documentElement.clientWidth;
+  return [...document.querySelectorAll("table")].map((table) => {
+    const { width: wide, right } = table.getBoundingClientRect();
+    if (!wide || !table.checkVisibility()) return null;
+    let box = table.parentElement;
+    while (box && !/auto|scroll/.test(getComputedStyle(box).overflowX))
+      box = box.parentElement;
+    const over = box ? box.scrollWidth - box.clientWidth
+      : Math.round(right - width);
+    return { over, words: table.classList.contains("table"),
+      text: table.textContent.trim().slice(0, 50),
+      reached: box?.tabIndex === 0,
+      lab: !!box?.closest(".selfattn-lab"),
+      called: box?.getAttribute("aria-label") ?? "",
+      shaded: !!box && (box.closest(".selfattn-lab") !== null
+        || getComputedStyle(box).backgroundImage !== "none") };
+  }).filter((one) => one);
+}"""
+OVER = """() => document.documentElement.scrollWidth
+  - document.documentElement.clientWidth"""
+
+
+def amiss(table):
+    """Whether it hides something, and does not say so."""
+    if table["over"] <= 0:
+        return False
+    told = table["reached"] and table["called"] and table["shaded"]
+    little = table["over"] < LITTLE and not table["lab"]
+    return table["words"] or little or not told
+
+
+@pytest.mark.parametrize(
+    "address", [page for page in PAGES if page != "index.html"]
+)
+def test_a_phone_shows_a_table_whole_or_says_that_it_scrolls(
+    site_url, new_page, address
+):
+    page = new_page(viewport=PHONE)
+    page.goto(site_url + address)
+    for place in page.locator(".lab-place[data-script]").all():
+        place.scroll_into_view_if_needed()
+        expect(page.locator(".lab-runs")).to_have_count(1)
+    wrong = [table for table in page.evaluate(TABLES) if amiss(table)]
+    assert wrong == []
+    assert page.evaluate(OVER) <= 0
