@@ -250,7 +250,7 @@ ARGUMENTS: dict[str, Recipe] = {
     "AddNorm.forward": {"sublayer": always(torch.tanh), "x": features(8)},
     "FeedForward.forward": {"x": features(8)},
     "SwiGLU.forward": {"x": features(8)},
-    "models.load.Bert": {"encoder": lambda sizes: encoder()},
+    "models.bert.Bert": {"encoder": lambda sizes: encoder()},
     "Decoder": EMBED | BLOCKS,
     "Encoder": EMBED | BLOCKS,
     "EncoderDecoder": {
@@ -378,19 +378,19 @@ ARGUMENTS: dict[str, Recipe] = {
     "measurements.measured": {"chapter": always("dot_product")},
     "source.show_source": {"thing": always(attention)},
     "beams.beam_search": {"step": always(count_up), "n_beams": always(2)},
-    "load.load_gpt2": {
+    "gpt2.load_gpt2": {
         "path": lambda sizes: a_file("gpt2"),
         "n_heads": always(2),
     },
-    "load.load_bert": {
+    "bert.load_bert": {
         "path": lambda sizes: a_file("bert"),
         "n_heads": always(2),
     },
-    "published.load_llama": {
+    "llama.load_llama": {
         "path": lambda sizes: a_file("llama"),
         "n_heads": always(2),
     },
-    "published.load_vit": {
+    "vit.load_vit": {
         "path": lambda sizes: a_file("vit"),
         "n_heads": always(2),
     },

@@ -49,7 +49,7 @@ from selfattn.models import (
     load_bert,
     load_gpt2,
 )
-from selfattn.models.published import LLAMA_NAMES
+from selfattn.models.llama import LLAMA_NAMES
 from selfattn.models.t5 import T5_NAMES
 from selfattn.models.weights import fill, renamed
 from selfattn.multihead import MultiHeadAttention

@@ -6,6 +6,7 @@ reads (BERT), `Decoder` writes (GPT), `EncoderDecoder` does both (T5), and
 """
 
 from selfattn.models.beams import Beams, beam_search
+from selfattn.models.bert import Bert, load_bert
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
@@ -17,6 +18,7 @@ from selfattn.models.generate import (
     keep_top_p,
     sample,
 )
+from selfattn.models.gpt2 import load_gpt2
 from selfattn.models.heads import (
     ClassHead,
     LabelHead,
@@ -25,10 +27,10 @@ from selfattn.models.heads import (
     WordHead,
     best_span,
 )
-from selfattn.models.load import Bert, load_bert, load_gpt2
-from selfattn.models.published import load_llama, load_vit
+from selfattn.models.llama import load_llama
 from selfattn.models.t5 import load_t5
 from selfattn.models.vision import PatchEmbedding, VisionTransformer
+from selfattn.models.vit import load_vit
 
 __all__ = [
     "Beams",

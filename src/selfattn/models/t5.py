@@ -17,11 +17,11 @@ from selfattn.layers import FeedForward, RMSNorm
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.encoder_decoder import EncoderDecoder
-from selfattn.models.published import read_as
 from selfattn.models.weights import (
     Weights,
     count_blocks,
     fill,
+    read_as,
     same,
     shape_of,
     telling,

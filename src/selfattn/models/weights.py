@@ -1,4 +1,8 @@
-"""Weights: from the names and tensors of a file to those of a model."""
+"""Weights: from the names and tensors of a file to those of a model.
+
+Reading a file is renaming: each of its tensors becomes one of ours, and none
+may be left over or missing.
+"""
 
 import math
 import re
@@ -20,6 +24,7 @@ NORMS = {  # older files say gamma and beta
 BUFFERS = re.compile(r"\.attn\.(masked_)?bias$|\.position_ids$")
 # In older files: numbers that follow from others, and a table nobody reads.
 UNUSED = re.compile(r"rotary_emb\.inv_freq|EncDecAttention\.relative_")
+D_HEAD = 64  # in every size of GPT-2, BERT and ViT that was published
 
 
 def read(path: str | Path) -> Weights:
@@ -123,6 +128,11 @@ def renamed(
     return ours
 
 
+def read_as(path: str | Path, names: dict[str, str]) -> Weights:
+    """The tensors of a file under our names, without those of no use."""
+    return renamed(used(read(path)), names, path)
+
+
 def shape_of(name: str, weights: Weights, path: str | Path) -> tuple[int, int]:
     """The shape of a matrix that no such file can be without.
 
@@ -147,6 +157,21 @@ def count_blocks(weights: Weights, prefix: str) -> int:
     """How many blocks the file has weights for."""
     tails = (n[len(prefix) :] for n in weights if n.startswith(prefix))
     return len({tail.partition(".")[0] for tail in tails})
+
+
+def heads_for(d_model: int, n_heads: int | None, path: str | Path) -> int:
+    """How many heads there are: as said, or as many as have 64 features.
+
+    Raises:
+        ValueError: if the model cannot be cut into so many.
+    """
+    n_heads = d_model // D_HEAD if n_heads is None else n_heads
+    if n_heads < 1 or d_model % n_heads:
+        raise ValueError(
+            "n_heads must divide the width of the model, but the model in "
+            f"{path} is {d_model} wide and n_heads={n_heads}"
+        )
+    return n_heads
 
 
 def fill(model: nn.Module, weights: Weights, path: str | Path) -> None:
