@@ -394,3 +394,14 @@ def test_a_seed_stands_for_one_draw_under_vmap_too():
     x = torch.randn(3, 40, 5)
     mask = partial(lsh_mask, n_buckets=4)
     assert torch.equal(torch.func.vmap(mask)(x, x), mask(x, x))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(torch.float64, -1e60), (torch.float32, -2e38)]
+)
+def test_scores_far_below_zero_are_shared_all_the_same(dtype, size):
+    """They were taken for hidden, and the output was zero."""
+    q, k = torch.ones(4, 1).to(dtype), torch.full((4, 1), size).to(dtype)
+    v = torch.arange(4.0).to(dtype)[:, None]
+    found = lsh_attention(q, k, v, n_buckets=1)
+    assert_close(found, torch.full_like(v, 1.5))

@@ -135,6 +135,37 @@ def test_an_infinite_key_to_come_is_hidden_from_who_sees_infinity(
     assert_close(found, expected)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("n_buckets", [1, 2, 8])
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [
+        (torch.float64, 1e25),
+        (torch.float32, 8e18),
+        (torch.bfloat16, 8e18),
+        (torch.float64, INF),
+        (torch.bfloat16, INF),
+        (torch.float16, INF),
+    ],
+)
+def test_a_token_sees_itself_last_however_large_its_score(
+    causal, n_buckets, dtype, size
+):
+    """Something low was added to its score with itself, which was no less
+    than those with others, if it was infinite or 1e38: NaN, or itself alone.
+    """
+    q, k, v = torch.rand(3, 2, N, 2).to(dtype) + 0.5
+    q[:, ::3] *= -1
+    q[0, 7, 1] = q[1, 3] = k[1, 5, 0] = size
+    k[0, 7, 0], q[1, 2], k[1, 3] = -size, -size, size
+    options = {"n_buckets": n_buckets, "n_rounds": 2, "causal": causal}
+    seen = lsh_mask(q, k, **options, see_itself=False)
+    expected = by_definition(q.double(), k.double(), v.double(), seen)
+    found = lsh_attention(q, k, v, **options, see_itself=False)
+    room = {"atol": 4e-2, "rtol": 4e-2} if dtype != torch.float64 else {}
+    assert_close(found.double(), expected, equal_nan=True, **room)
+
+
 TOO = {
     **MASKED,
     **CAUSAL,

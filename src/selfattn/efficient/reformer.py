@@ -43,9 +43,6 @@ from selfattn.signatures import Seed, checked
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
 ROWS = 256  # queries of one bucket at a time, at most
 SCORES = 2**17  # scores at a time, unless one bucket has more
-# What is added to the score of a token with itself, if it is to count last;
-# and what stands for the largest score of none, as -inf - -inf is NaN.
-LOWEST = -(2.0**126)  # the same number in any precision
 
 
 @checked
@@ -210,7 +207,8 @@ def lsh_attention(
         raise ValueError(f"buckets are of numbers, but q {none}")
     q_flat, k_flat, _ = one_batch_axis(q, k, v)
     buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
-    pairs = partial(groups, *buckets, causal, see_itself)
+    own = None if see_itself else unless_alone(*buckets, causal)
+    pairs = partial(groups, *buckets, causal, own)
 
     attend = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, False))
     exactly = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, True))
@@ -230,19 +228,47 @@ def both_buckets(
     return lsh_buckets(q, **options), lsh_buckets(k, **options), n_buckets
 
 
+def unless_alone(
+    of_q: Tensor, of_k: Tensor, n_buckets: int, causal: bool
+) -> Tensor:
+    """The key that is each query's own, (batch, n_q); -1 if it sees no other.
+
+    That is asked of buckets, whose first and last keys tell it, and not of
+    scores: of those no number is low enough for all that they may be.
+    """
+    i, j = indices(of_q.shape[-1], of_k.shape[-1], device=of_q.device)
+    own, at = i.mT, j.expand_as(of_k)
+    empty = of_k.new_empty((*of_k.shape[:-1], n_buckets), dtype=at.dtype)
+
+    def outermost(which: str, none: int) -> Tensor:
+        of = empty.fill_(none).scatter_reduce(-1, of_k.long(), at, which)
+        return of.gather(-1, of_q.long())
+
+    sees = outermost("amin", of_k.shape[-1] + of_q.shape[-1]) < own
+    if not causal:
+        sees |= outermost("amax", -of_q.shape[-1] - 1) > own
+    return own.where(sees.any(dim=0), -1)
+
+
 def groups(
-    of_q: Tensor, of_k: Tensor, n_buckets: int, causal: bool, see_itself: bool
+    of_q: Tensor,
+    of_k: Tensor,
+    n_buckets: int,
+    causal: bool,
+    hides: Tensor | None,
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """All buckets of all rounds, in groups of alike size.
 
-    Yields the queries, (buckets, rows), the keys, (buckets, columns), and
-    what to add to their scores, (buckets, rows, columns). Tokens are numbered
-    through the batch. Small buckets are padded with the number after the
-    last, which no query sees; no other token is in a group twice.
+    One key may be hidden from each query, `hides`, (batch, n_q). Yields the
+    queries, (buckets, rows), the keys, (buckets, columns), and what to add to
+    their scores, (buckets, rows, columns). Tokens are numbered through the
+    batch. Small buckets are padded with the number after the last, which no
+    query sees; no other token is in a group twice.
     """
     n_q, n_k = of_q.shape[-1], of_k.shape[-1]
     i, j = (x.flatten() for x in indices(n_q, n_k, device=of_q.device))
-    own, at_k = padded(i, -1, of_q[0]), padded(j, n_k, of_k[0])
+    at_k = padded(j, n_k, of_k[0])
+    own = None if hides is None else padded(hides, -1, of_q[0])
     # The last key that a query sees; for what only pads, there is none.
     last = padded(i if causal else i * 0 + n_k - 1, -1, of_q[0])
     codes = [[padded(x, 0, x) for x in of] for of in (of_q, of_k)]
@@ -256,9 +282,9 @@ def groups(
             hidden = columns > last.take(rows)[..., None]
             for x, y in zip(*(of[:found] for of in codes), strict=True):
                 hidden |= y.take(keys)[:, None, :] == x.take(rows)[..., None]
+            if own is not None:
+                hidden |= columns == own.take(rows)[..., None]
             bias = hidden.new_zeros(hidden.shape, dtype=torch.float32)
-            if not see_itself:
-                bias.masked_fill_(columns == own.take(rows)[..., None], LOWEST)
             yield rows, keys, bias.masked_fill_(hidden, -math.inf)
 
 
@@ -321,7 +347,9 @@ class Lsh(torch.autograd.Function):
         # The output is kept in float32 at least: what two terms of the way
         # back leave of each other may be less than half precision rounds.
         output, total = zeros_like(q, v.shape[-1]), zeros_like(q, 1)
-        top = zeros_like(q, 1).fill_(2 * LOWEST)
+        # The lowest finite number and not -inf, because -inf - -inf is NaN.
+        top = zeros_like(q, 1)
+        top.fill_(torch.finfo(top.dtype).min)
         for rows, keys, added in cut():
             scores, _, _, values = scored(q, k, v, rows, keys, added, hiding)
             before = take(top, rows)
