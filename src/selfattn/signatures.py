@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from selfattn.misfits import P, R, telling
+from selfattn.mismatches import P, R, telling
 
 STRIDED = torch.strided
 WHOLE = (int, torch.SymInt)

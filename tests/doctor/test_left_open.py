@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from selfattn.doctor import examine
-from selfattn.doctor.kinds.attention.unsaid import perhaps
+from selfattn.doctor.kinds.attention.untold_facts import perhaps
 
 here = functools.partial(examine, time_limit=None)
 

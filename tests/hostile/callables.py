@@ -43,7 +43,7 @@ INTERNAL = {
     "selfattn.random_features.log_features": "a part of a mechanism",
     "selfattn.data.numbering.numbers": "of a task",
     "selfattn.layers.lacks_range": "of a norm",
-    "selfattn.misfits.misfit": "of what a layer says of an error",
+    "selfattn.mismatches.mismatch": "of what a layer says of an error",
 }
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")
 

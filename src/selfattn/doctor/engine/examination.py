@@ -4,6 +4,7 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
+from selfattn.doctor.engine.called_parts import looked_into
 from selfattn.doctor.engine.diagnosis import diagnose
 from selfattn.doctor.engine.isolation import (
     RefusedError,
@@ -15,7 +16,6 @@ from selfattn.doctor.engine.isolation import (
 from selfattn.doctor.engine.modes import no_modes
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
-from selfattn.doctor.engine.within import looked_into
 from selfattn.doctor.exercise import Exercise, check_docstrings
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind

@@ -42,7 +42,7 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     if not report.findings:
         return report
     if said:
-        return report.with_(different=left_open(report, kind, said))
+        return report.with_(different=beyond_what_was_told(report, kind, said))
     return report.with_(different=different(report, kind))
 
 
@@ -68,7 +68,7 @@ def untried(report: Report, kind: Kind, said: Facts) -> str:
     )
 
 
-def left_open(report: Report, kind: Kind, said: Facts) -> str:
+def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
     """Which usual thing it is not, where what was told leaves that open.
 
     Without a flag nobody could ask it to be causal, and it is built to be or

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.engine.within import alone
+from selfattn.doctor.engine.called_parts import alone
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.whole.calling import Whole, some_ids, tensors
 from selfattn.doctor.whole.seeing import N, moved, said

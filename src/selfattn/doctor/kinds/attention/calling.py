@@ -7,7 +7,7 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
-from selfattn.doctor.kinds import tried
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.attention.layouts import (
     LAYOUTS,
     MASKS,
@@ -162,7 +162,7 @@ def turning(thing: Any, names: Facts, told: Facts) -> list[str]:
         q, k, v = (numbers(*size, seed=seed) for seed in range(3))
         if is_shared(told):
             k, v = (x.select(axes.index("H"), 0) for x in (k, v))
-        output = tried.outcome(attend, q, k, v)
+        output = trial_calls.outcome(attend, q, k, v)
         if isinstance(output, Tensor):
             came = comes_out(output.shape, (b, h, n, d))
             if came == axes:

@@ -8,7 +8,7 @@ from selfattn.doctor.kinds.attention.calling import (
     adapt,
     read,
 )
-from selfattn.doctor.kinds.attention.unsaid import perhaps
+from selfattn.doctor.kinds.attention.untold_facts import perhaps
 from selfattn.doctor.kinds.attention.variants import REFERENCE, of
 
 KIND = Kind(

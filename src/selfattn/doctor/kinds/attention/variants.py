@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, scores, sight, turned
+from selfattn.doctor.deviations import hiding, own_masks, scores, transposed
 from selfattn.doctor.deviations.design import (
     USUAL,
     Design,
@@ -31,7 +31,11 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_back,
     laid_out,
 )
-from selfattn.doctor.kinds.attention.own import GROUP, GROUPS, of_scale
+from selfattn.doctor.kinds.attention.own_scale_and_groups import (
+    GROUP,
+    GROUPS,
+    of_scale,
+)
 from selfattn.doctor.kinds.attention.probes import (
     OPTIONAL,
     PROBES,
@@ -102,7 +106,7 @@ def of_formula(formula: Formula) -> Exercise:
 
     known = ALWAYS_CAUSAL if formula.always else NEVER_CAUSAL
     if formula.window is not None or formula.table is not None:
-        known = (*sight.of_table(base.past), *known)
+        known = (*own_masks.of_table(base.past), *known)
     if formula.scale is not None:
         known = (*of_scale(formula.scale), *known)
     if formula.grouped:
@@ -125,13 +129,13 @@ def of_formula(formula: Formula) -> Exercise:
     )
 
 
-NEVER_CAUSAL = (*scores.ALL, *hiding.ALL, *turned.ALL)
+NEVER_CAUSAL = (*scores.ALL, *hiding.ALL, *transposed.ALL)
 ALWAYS_CAUSAL = (
     *scores.ALL,
     *hiding.FILLS,
     *hiding.MEANINGS,
     *hiding.TRIANGLES,
-    *turned.ALL,
+    *transposed.ALL,
 )
 
 

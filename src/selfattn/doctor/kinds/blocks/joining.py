@@ -12,7 +12,7 @@ from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
-from selfattn.doctor.kinds.blocks.lying import FLAT
+from selfattn.doctor.kinds.blocks.flat_deviations import FLAT
 from selfattn.doctor.kinds.blocks.scaling import unscaled
 from selfattn.doctor.kinds.blocks.sublayers import add, alone_in_place
 

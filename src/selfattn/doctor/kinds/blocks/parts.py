@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.blocks import flat, wrapped
+from selfattn.doctor.kinds.blocks import flat_parts, wrapped
 from selfattn.doctor.kinds.blocks.recording import (
     meaning_of,
     played,
@@ -145,7 +145,7 @@ def network(
         bend = getattr(block, "activation", torch.relu)
         first, last = children["linear1"], children["linear2"]
         return lambda x: last(bend(first(x)))
-    lying = flat.network(block, facts, d_model, call, n)
+    lying = flat_parts.network(block, facts, d_model, call, n)
     if lying is not None:
         return lying
     inside = wrapped.network(block, norm, d_model)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
-from selfattn.doctor.kinds import tried
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.cached_decoder.probes import Step
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
@@ -86,5 +86,5 @@ def takes(thing: Any, told: Facts, width: int | None) -> bool:
     """Whether it takes vectors of this width, or words if that is None."""
     words = torch.tensor([[0, 1, 1], [1, 0, 0]])
     chunk = words if width is None else numbers(2, 3, width)
-    step = adapt(tried.alone(thing), told)
-    return tried.outcome(step, chunk, None) is not None
+    step = adapt(trial_calls.alone(thing), told)
+    return trial_calls.outcome(step, chunk, None) is not None

@@ -13,7 +13,7 @@ from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.cached_decoder import mistakes
 from selfattn.doctor.kinds.cached_decoder.blindness import of_the_blind
-from selfattn.doctor.kinds.cached_decoder.kept import CHUNKS, close
+from selfattn.doctor.kinds.cached_decoder.cache_contents import CHUNKS, close
 from selfattn.doctor.kinds.cached_decoder.probes import (
     EXACT,
     at_once,

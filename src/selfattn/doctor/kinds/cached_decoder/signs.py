@@ -15,7 +15,11 @@ from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.cached_decoder import mistakes
 from selfattn.doctor.kinds.cached_decoder.blindness import OTHERWISE
-from selfattn.doctor.kinds.cached_decoder.kept import Kept, close, history
+from selfattn.doctor.kinds.cached_decoder.cache_contents import (
+    Kept,
+    close,
+    history,
+)
 from selfattn.doctor.kinds.cached_decoder.probes import (
     at_once,
     changed,

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, sight
+from selfattn.doctor.deviations import hiding, own_masks
 from selfattn.doctor.deviations.design import (
     Design,
     pairs,
@@ -125,7 +125,7 @@ def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:
     base = replace(design(formula), always=always or table is not None)
     steps = ALWAYS_CAUSAL if always or table else NEVER_CAUSAL
     if table is not None:
-        steps = (*sight.of_table(table), *steps)
+        steps = (*own_masks.of_table(table), *steps)
 
     def answer(change: Callable[[Design], Design]) -> Callable[..., Any]:
         return in_layout(change(base), layout, grouped=False)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from selfattn.doctor.deviations import scores, turned
+from selfattn.doctor.deviations import scores, transposed
 from selfattn.doctor.deviations.design import (
     Deviation,
     Width,
@@ -111,7 +111,7 @@ KNOWN = (
     Deviation({"below": first_text}, FIRST),
     Deviation({"above": first_text, "below": first_text}, FIRST),
     *scores.EXITS[:1],
-    *turned.ALL,
+    *transposed.ALL,
     *scores.DETACHED[1:-1],
 )
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from selfattn.doctor.kind import Examples, Kind
-from selfattn.doctor.kinds.attention.unsaid import perhaps
+from selfattn.doctor.kinds.attention.untold_facts import perhaps
 from selfattn.doctor.kinds.efficient import exercise
 from selfattn.doctor.kinds.efficient.calling import (
     FACTS,

@@ -11,7 +11,9 @@ from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.multihead import attention as whole
 from selfattn.doctor.exercises.multihead import split
-from selfattn.doctor.kinds.attention.own import groups_in_another_order
+from selfattn.doctor.kinds.attention.own_scale_and_groups import (
+    groups_in_another_order,
+)
 from selfattn.doctor.kinds.layer.mistakes import heads, masks
 from selfattn.doctor.kinds.layer.steps import mixed
 from selfattn.doctor.patient import Facts

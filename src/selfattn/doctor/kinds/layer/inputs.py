@@ -6,7 +6,7 @@ from itertools import product
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds import tried
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.layer.calling import NAMES
 from selfattn.doctor.kinds.layer.constructing import is_rest
 from selfattn.doctor.kinds.layer.parts import affines
@@ -38,11 +38,11 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
         return {}
     layout = told.get("layout")
     given = dict(told.get("call") or {})
-    called = tried.alone(module)
+    called = trial_calls.alone(module)
     for x, context in pairs(called, layout):
         for pair in ((first, second), (second, first)):
             named = dict(zip(pair, (x, context), strict=True))
-            output = tried.outcome(called, **named, **given)
+            output = trial_calls.outcome(called, **named, **given)
             if comes_from(output, x):
                 return dict(zip(("x", "context"), pair, strict=True))
     return {}

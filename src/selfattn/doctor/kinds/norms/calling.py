@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
-from selfattn.doctor.kinds.tried import outcome
+from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, parameters
 
 EPS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds import tried
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.kinds.softmax.masked import as_lengths
 from selfattn.doctor.patient import Facts, handed, parameters
@@ -73,7 +73,7 @@ def meant_so(thing: Any, facts: Facts) -> Facts:
         [facts["mask"]] if facts.get("mask") else FACTS["mask"].options
     ):
         call = adapt(thing, {**facts, "mask": meaning})
-        output = tried.outcome(call, scores)
+        output = trial_calls.outcome(call, scores)
         if not isinstance(output, Tensor) or output.shape != scores.shape:
             continue
         if torch.allclose(output.float(), scores.softmax(-1), atol=1e-4):
@@ -94,7 +94,7 @@ def needs_it(thing: Any, called: Any, seen: Facts, masked: str) -> bool:
         return False
     axis = {seen["axis"]: -1} if seen["axis"] else {}
     scores, none = torch.zeros(2, 3, 4), {masked: None}
-    return tried.outcome(handed, thing, scores, **axis, **none) is None
+    return trial_calls.outcome(handed, thing, scores, **axis, **none) is None
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
-from selfattn.doctor.kinds.blocks import calling, endings, flat, parts
+from selfattn.doctor.kinds.blocks import calling, endings, flat_parts, parts
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts
@@ -80,7 +80,7 @@ def attention_of(block: nn.Module, facts: Facts, d_model: int) -> Any:
         return parts.callable_attention(
             parts.part(block, name), adapt(block, facts), facts, d_model
         )
-    lying = flat.attention(block, facts)
+    lying = flat_parts.attention(block, facts)
     if lying is None:
         raise UnclearError(
             f"An encoder block has one attention, but I find {len(found)}. "

@@ -7,14 +7,14 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds.positions.rotary.handing import called
-from selfattn.doctor.kinds.positions.rotary.proposed import Way
+from selfattn.doctor.kinds.positions.rotary.arguments import called
 from selfattn.doctor.kinds.positions.rotary.trying import (
     AXES,
     Found,
     axis_of,
     find_out,
 )
+from selfattn.doctor.kinds.positions.rotary.ways_of_calling import Way
 from selfattn.doctor.patient import Facts
 from selfattn.positions import halves_to_pairs, pairs_to_halves
 

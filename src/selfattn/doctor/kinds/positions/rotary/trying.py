@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.positions.rotary.handing import called, fresh
-from selfattn.doctor.kinds.positions.rotary.proposed import (
+from selfattn.doctor.kinds.positions.rotary.arguments import called, fresh
+from selfattn.doctor.kinds.positions.rotary.ways_of_calling import (
     PLACED,
     Way,
     role,

@@ -1,4 +1,4 @@
-"""Misfits: layers within a layer that do not fit together, told in words.
+"""Mismatches: layers within a layer that do not fit together, told in words.
 
 Whoever puts another layer in the place of one, of another width or type,
 hears of it where the numbers meet. That costs nothing as long as they fit.
@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# What PyTorch says of numbers that do not fit each other.
-SAID = (
+# What PyTorch says of numbers that do not fit each other. Its errors have no
+# other mark; where it words one anew, that error is passed on as it is.
+MISMATCH_WORDS = (
     *("same dtype", "same data type", "scalar type", "input dtype"),
     *("must match the size", "shapes cannot be multiplied", "to have size"),
     *("Expected size for", "number of dimensions", "has to have same"),
@@ -33,7 +34,7 @@ def telling(method: Callable[P, R]) -> Callable[P, R]:
             return method(*args, **kwargs)
         except (RuntimeError, ValueError) as error:
             layer = args[0]
-            found = isinstance(layer, nn.Module) and misfit(layer, error)
+            found = isinstance(layer, nn.Module) and mismatch(layer, error)
             if not found:
                 raise
             raise found from None
@@ -41,7 +42,7 @@ def telling(method: Callable[P, R]) -> Callable[P, R]:
     return told
 
 
-def misfit(layer: nn.Module, error: Exception) -> ValueError | None:
+def mismatch(layer: nn.Module, error: Exception) -> ValueError | None:
     """What does not fit in a layer, if an error of PyTorch's says so.
 
     >>> import torch
@@ -53,14 +54,14 @@ def misfit(layer: nn.Module, error: Exception) -> ValueError | None:
     ValueError: W_out must be given 8 features of torch.float32, but it was \
 given (2, 16) of torch.float32
     """
-    if not any(words in str(error) for words in SAID):
+    if not any(words in str(error) for words in MISMATCH_WORDS):
         return None
     frames = [*frames_of(error.__traceback__)]
     last = frames[-1][0]
     if last.startswith("torch.nn."):
-        return misfit_of_part(layer, frames)
+        return mismatch_of_part(layer, frames)
     if last.startswith("selfattn.") and isinstance(error, RuntimeError):
-        return misfit_of_all(layer)
+        return mismatch_of_all(layer)
     return None
 
 
@@ -72,7 +73,7 @@ def frames_of(traceback: TracebackType | None) -> Any:
         traceback = traceback.tb_next
 
 
-def misfit_of_part(layer: nn.Module, frames: list) -> ValueError | None:
+def mismatch_of_part(layer: nn.Module, frames: list) -> ValueError | None:
     """What a layer of PyTorch's within this layer was given, and takes."""
     names = {id(part): name for name, part in layer.named_modules()}
     for _, known in reversed(frames):
@@ -91,7 +92,7 @@ def misfit_of_part(layer: nn.Module, frames: list) -> ValueError | None:
     return None
 
 
-def misfit_of_all(layer: nn.Module) -> ValueError | None:
+def mismatch_of_all(layer: nn.Module) -> ValueError | None:
     """The weights of a layer that do not fit each other."""
     weights = [
         f"{name} is {tuple(x.shape)} of {x.dtype}"

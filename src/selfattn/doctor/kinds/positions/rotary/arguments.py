@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.kinds.positions.rotary.proposed import Way
+from selfattn.doctor.kinds.positions.rotary.ways_of_calling import Way
 from selfattn.doctor.patient import handed
 
 LAYS: dict[str, Callable[[Tensor], Tensor]] = {

@@ -11,7 +11,7 @@ from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.multihead import attention as whole
 from selfattn.doctor.exercises.multihead import split
-from selfattn.doctor.kinds.blocks.flat import Flat
+from selfattn.doctor.kinds.blocks.flat_parts import Flat
 from selfattn.doctor.kinds.layer.deviations import one_projection_for_two
 
 

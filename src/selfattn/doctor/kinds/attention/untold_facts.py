@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.kinds import tried
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.attention.calling import adapt
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
@@ -74,7 +74,7 @@ def of_axes(thing: Any, facts: Facts, n: int) -> Iterator[tuple[Any, ...]]:
     call = adapt(thing, {**facts, "call": facts.get("call")})
     for front in ((2, 3), (2,)):
         qkv = [numbers(*front, n, 4, seed=seed) for seed in range(3)]
-        output = tried.outcome(call, *qkv)
+        output = trial_calls.outcome(call, *qkv)
         if isinstance(output, Tensor) and output.shape == qkv[2].shape:
             yield call, *qkv
 
@@ -88,7 +88,7 @@ def cap_of(thing: Any, facts: Facts) -> float | None:
     for call, q, k, v in of_axes(thing, facts, 2):
         q, k, v = (torch.zeros_like(x) for x in (q, k, v))
         q[..., 0], k[..., 0, 0], v[..., 1, :] = 300.0, 300.0, 1.0
-        output = tried.outcome(call, q, k, v)
+        output = trial_calls.outcome(call, q, k, v)
         if not isinstance(output, Tensor):
             return None
         weight = float(output[..., -1, :].double().mean())
@@ -108,7 +108,7 @@ def scale_of(thing: Any, facts: Facts) -> float | None:
     for call, q, k, v in of_axes(thing, facts, 2):
         q, k, v = (torch.zeros_like(x) for x in (q, k, v))
         q[..., 0], k[..., 0, 0], v[..., 0, :] = 1.0, 1.0, 1.0
-        output = tried.outcome(call, q, k, v)
+        output = trial_calls.outcome(call, q, k, v)
         if not isinstance(output, Tensor):
             return None
         weight = float(output[..., -1, :].double().mean())
@@ -133,11 +133,11 @@ def scale_said(thing: Any) -> float | None:
 def sight(thing: Any, facts: Facts) -> Tensor | None:
     """Which token's output moves with which value, (N, N)."""
     for call, q, k, v in of_axes(thing, facts, N):
-        before, columns = tried.outcome(call, q, k, v), []
+        before, columns = trial_calls.outcome(call, q, k, v), []
         for j in range(N):
             other = v.clone()
             other[..., j, :] += 50
-            after = tried.outcome(call, q, k, other)
+            after = trial_calls.outcome(call, q, k, other)
             moved = (after - before).abs().amax(dim=-1) > 1e-4
             columns.append(moved.reshape(-1, N)[0])
         return torch.stack(columns, dim=1)

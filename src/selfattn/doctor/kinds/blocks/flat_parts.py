@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.deviations.design import USUAL, Design, attend
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.blocks import bending
+from selfattn.doctor.kinds.blocks import activations
 from selfattn.doctor.kinds.layer.parts import HEADS, number
 from selfattn.doctor.patient import Facts
 from selfattn.multihead import merge_heads, split_heads
@@ -123,7 +123,7 @@ def network(
     read = read_off(block) if len(ups) == 1 else None
     if read is not None:
         return Network(ups[0], bent(block, read), downs[0])
-    found = bending.seen(ups, downs[0], call, width, n)
+    found = activations.seen(ups, downs[0], call, width, n)
     if found is None:
         raise UnclearError(
             "I cannot tell what bends its network. Say flat_feed_forward="
