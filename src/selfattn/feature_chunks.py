@@ -44,6 +44,9 @@ class Reader:
         """φ of a chunk, as `elu_plus_one` makes it: that has a gradient, which
         what is written to memory at hand cannot have.
         """
+        # Nor can one be written with the other: `relu`, which passes back
+        # nothing at 0, writes to no memory at hand, and `clamp`, which does,
+        # passes back one; at 0 the exponential passes back one already.
         if not x.numel():
             return x
         made, positive = room[:, : x.shape[1]], self.spare[:, : x.shape[1]]
