@@ -12,13 +12,13 @@ import re
 from itertools import groupby, takewhile
 
 from docutils import nodes
+from first_reading import BEGINS
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 SETTLED = re.compile(r"Claims? settled")
 SECOND = re.compile(r"\s*\(second reading\)$")
 FIX = "Fix: "
-BEGINS = re.compile(r"import |from |torch\.manual_seed\(")
 FOLDED = {"second-reading", "answer"}
 
 

@@ -1,21 +1,22 @@
 """What a page holds, in a line under its title, and on the home page.
 
-So many minutes of reading, so many exercises and labs: counted when the site
-is built. On the home page, the lines of the way through the book become cards
-with these minutes, and today's numbers stand under what *verified* means.
+So many minutes at first reading and with everything, so many exercises:
+counted when the site is built, by `first_reading`. On the home page, the
+lines of the way through the book become cards with the minutes of a first
+reading, and today's numbers stand under what *verified* means.
 """
 
 import math
 import os
 from pathlib import Path
 
+import nbformat
 from counts import COUNTS
 from docutils import nodes
+from first_reading import all_minutes, first_minutes
 from sphinx.application import Sphinx
 from take_along import requirement, site_address, wheel_name
 
-WORDS_A_MINUTE = 200
-CODE_LINES_A_MINUTE = 25
 WAY, NUMBERS = "the-way-through-the-book", "what-verified-means"
 USE, RUN = "how-to-use-it", "Run."
 DOCTOR = "the-doctor-what-is-wrong-with-your-attention"
@@ -30,56 +31,39 @@ VERIFIED = {
 }
 
 
-def minutes(document: nodes.document) -> int:
-    """How long a page takes to read: its words, and its lines of code."""
-    code = [
-        block
-        for block in document.findall(nodes.literal_block)
-        if not within_output(block)
-    ]
-    lines = sum(block.astext().count("\n") + 1 for block in code)
-    words = sum(
-        len(part.astext().split())
-        for part in document.findall(nodes.paragraph)
-    )
-    return math.ceil(words / WORDS_A_MINUTE + lines / CODE_LINES_A_MINUTE)
-
-
-def within_output(node: nodes.Node) -> bool:
-    """Whether it is what a cell printed."""
-    while node.parent is not None:
-        node = node.parent
-        if "cell_output" in node.get("classes", []):
-            return True
-    return False
-
-
 def exercises(document: nodes.document) -> int:
     """How many sections end in a solution."""
     heads = (head.astext() for head in document.findall(nodes.title))
     return sum(head == "Solution" for head in heads)
 
 
-def in_words(document: nodes.document) -> str:
-    """The line under the title: "About 40 minutes, with 3 exercises"."""
-    told = f"About {minutes(document)} minutes"
-    if count := exercises(document):
-        told += f", and {count} exercise" + "s" * (count > 1)
+def in_words(first: int, everything: int, count: int) -> str:
+    """The line under the title, with so many exercises."""
+    told = f"About {first} minutes"
+    if everything > first:
+        told += f" at first reading, {everything} with everything"
+    if count:
+        told += f"; {count} exercise" + "s" * (count > 1)
     return told + "."
 
 
 def note_minutes(app: Sphinx, document: nodes.document) -> None:
-    """Remember the minutes of a page, and write its line."""
+    """Remember the minutes of a chapter, and write its line."""
     env = app.env
     if not hasattr(env, "reading_minutes"):
         env.reading_minutes = {}
-    env.reading_minutes[env.docname] = minutes(document)
-    is_chapter = Path(env.doc2path(env.docname)).suffix == ".ipynb"
+    path = Path(env.doc2path(env.docname))
     title = next(document.findall(nodes.title), None)
-    if title is None or not is_chapter or env.docname == app.config.root_doc:
+    if path.suffix != ".ipynb" or title is None:
         return
+    notebook = nbformat.read(path, as_version=4)
+    first = math.ceil(first_minutes(notebook))
+    env.reading_minutes[env.docname] = first
+    if env.docname == app.config.root_doc:
+        return
+    everything = math.ceil(all_minutes(notebook))
     line = nodes.paragraph(classes=["reading-time"])
-    line += nodes.Text(in_words(document))
+    line += nodes.Text(in_words(first, everything, exercises(document)))
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
@@ -110,7 +94,7 @@ def furnish_home(app: Sphinx, document: nodes.document, name: str) -> None:
 
 
 def make_card(app: Sphinx, entry: nodes.list_item) -> None:
-    """A line of the list as a card: with the minutes of where it leads."""
+    """A line of the list as a card, with a first reading's minutes."""
     if "cards" not in entry.parent["classes"]:
         entry.parent["classes"].append("cards")
     link = next(entry.findall(nodes.reference))

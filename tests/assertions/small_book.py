@@ -19,12 +19,13 @@ def built(
         folder: an empty one, to build in.
         files: the text of each, by its path in ``book/``.
         look_at: the names of the pages that are wanted.
-        settings: what ``conf.py`` says beyond its first extension.
+        settings: what ``conf.py`` says beyond its parser.
 
     Returns:
         What was wrong, or those pages.
     """
-    settings["extensions"] = ["myst_parser", *settings["extensions"]]
+    if "myst_nb" not in settings["extensions"]:  # which brings the parser
+        settings["extensions"] = ["myst_parser", *settings["extensions"]]
     lines = [f"{name} = {value!r}\n" for name, value in settings.items()]
     (folder / "conf.py").write_text("".join(lines))
     contents = "# Book\n\n```{toctree}\n:glob:\n\nbook/*\n```\n"

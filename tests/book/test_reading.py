@@ -18,7 +18,12 @@ CHAPTERS = in_contents(ROOT)
 
 @pytest.mark.parametrize(
     "guard",
-    [reading.too_long, reading.equation_late, reading.no_recall],
+    [
+        reading.too_long,
+        reading.too_slow,
+        reading.equation_late,
+        reading.no_recall,
+    ],
     ids=lambda guard: guard.__name__,
 )
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -30,6 +35,7 @@ def test_only_chapters_are_listed_as_breaking_a_rule():
     names = {path.stem for path in CHAPTERS}
     assert names >= reading.TOO_LONG | reading.EQUATION_LATE
     assert names >= reading.NO_RECALL | reading.WITHOUT_EQUATION
+    assert names >= reading.TIMED >= reading.SLOW
 
 
 def test_no_term_is_used_before_it_is_explained():

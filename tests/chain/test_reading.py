@@ -1,12 +1,15 @@
 """A first reading that is too long, or a term too early, is red."""
 
+from pathlib import Path
+
 import nbformat
 import pytest
 from glossary import Term
 from guards import reading
 from guards.terms import faults, term_breaks
-from nbformat.v4 import new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+ROOT = Path(__file__).resolve().parents[2]
 RECALL = """
 :::{admonition} Recall
 - Three tokens, *the cat sat*.
@@ -50,6 +53,29 @@ def test_a_chapter_that_is_too_long_is_red():
     assert reading.too_long("one", long) == []
     long.cells[0].source += "more"
     assert reading.too_long("one", long) == ["one: 3501 words"]
+
+
+def test_a_first_reading_that_is_slow_is_red(monkeypatch):
+    monkeypatch.setattr(reading, "TIMED", {"one"})
+    monkeypatch.setattr(reading, "SLOW", set())
+    words = 200 * (reading.MOST_MINUTES - 1)
+    slow = chapter("# A title", "word " * (words - 2))
+    slow.cells += [new_code_cell("x = 1\n\n" * 12)]
+    assert reading.too_slow("one", slow) == []
+    assert reading.too_slow("another", chapter("word " * 10_000)) == []
+    slow.cells[-1].source += "x\nx\n"
+    assert reading.too_slow("one", slow) == ["one: 30.2 minutes"]
+    slow.cells[-1].metadata["tags"] = ["hide-input"]
+    assert reading.too_slow("one", slow) == []
+
+
+@pytest.mark.parametrize("name", sorted(reading.TIMED - reading.SLOW))
+def test_a_chapter_that_grows_again_is_red(name):
+    notebook = nbformat.read(ROOT / "book" / f"{name}.ipynb", as_version=4)
+    assert reading.too_slow(name, notebook) == []
+    first = notebook.cells[0].source
+    notebook.cells[0].source = first + "\n\n" + "more " * 1000
+    assert "minutes" in reading.too_slow(name, notebook)[0]
 
 
 def test_an_equation_that_is_late_or_lacks_is_red():

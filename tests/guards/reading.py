@@ -1,7 +1,7 @@
 """Guards on the first reading: short, its equation early, a recall box.
 
-The main way of a chapter is its visible prose: no code, no exercises, no
-boxes of claims, and nothing that is folded as a second reading or an answer.
+What the main way of a chapter is, and how long it takes, is told by
+`first_reading`, which the site asks as well.
 """
 
 import re
@@ -9,17 +9,22 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import torch
+from first_reading import first_minutes, main_way, words
 from nbformat import NotebookNode
 
 from guards.prose import RECALL
 from selfattn import attention_steps
 
 MOST_WORDS, EQUATION_BY, LINES_OF_RECALL = 3500, 900, 6
+MOST_MINUTES = 30
 WITHOUT_EQUATION = {"bench", "intro"}
+# Chapters that a reader without any experience reads in so many minutes.
+TIMED = {"masks", "scaling", "positions", "layers"}
 # Chapters that do not hold a rule yet: this list may only become shorter.
 TOO_LONG: set[str] = set()
 EQUATION_LATE: set[str] = set()
 NO_RECALL: set[str] = set()
+SLOW: set[str] = {"scaling", "positions", "layers"}
 
 # The running numbers: the queries, keys and values of three tokens.
 NUMBERS = {
@@ -28,48 +33,21 @@ NUMBERS = {
     "values": [[1, 0], [0, 2], [3, 1]],
 }
 
-HEADING = re.compile(r"^(#+) (.*)$", re.M)
-ASIDE = re.compile(r"\(second reading\)$|^Exercises$")
-FOLDED = re.compile(
-    r"^(:::+)\{admonition\}[^\n]*\n:class: (?:second-reading|answer)\n"
-    r".*?^\1 *$",
-    re.M | re.S,
-)
-CLAIMS = re.compile(r"(?:> )?\*\*Claims? settled")
-SHOWN = re.compile(r"\$\$.*?\$\$", re.S)
-FORMULA = re.compile(r"(?<!\\)\$[^$]+\$")
-LINK = re.compile(r"\]\([^)]*\)")
 VECTOR = re.compile(r"\(([-−.\d, ]+)\)")
-
-
-def main_way(notebook: NotebookNode) -> Iterator[str]:
-    """The paragraphs of the main way; a displayed formula is one, ``$$``."""
-    cells = (c.source for c in notebook.cells if c.cell_type == "markdown")
-    text = FOLDED.sub("", "\n\n".join(cells))
-    text = HEADING.sub(r"\n\g<0>\n", SHOWN.sub("\n\n$$\n\n", text))
-    aside, table_too = 0, False
-    for block in re.split(r"\n\s*\n", text):
-        block = block.strip()
-        if heading := HEADING.match(block):
-            level, title = len(heading[1]), heading[2]
-            if not aside or level <= aside:
-                aside = level if ASIDE.search(title) else 0
-        of_claims = CLAIMS.match(block) or (table_too and block[:1] == "|")
-        table_too = bool(CLAIMS.match(block)) and block[0] != ">"
-        if block and not aside and not of_claims:
-            yield block
-
-
-def words(block: str) -> int:
-    """How many words a paragraph has; a formula in it is one."""
-    text = LINK.sub("]", FORMULA.sub("x", block))
-    return sum(any(map(str.isalnum, word)) for word in text.split())
 
 
 def too_long(name: str, notebook: NotebookNode) -> list[str]:
     """The main way has at most so many words."""
     total = sum(map(words, main_way(notebook)))
     return told(name, TOO_LONG, total <= MOST_WORDS, f"{total} words")
+
+
+def too_slow(name: str, notebook: NotebookNode) -> list[str]:
+    """A first reading of the main way takes at most so many minutes."""
+    if name not in TIMED:
+        return []
+    taken = first_minutes(notebook)
+    return told(name, SLOW, taken <= MOST_MINUTES, f"{taken:.1f} minutes")
 
 
 def equation_late(name: str, notebook: NotebookNode) -> list[str]:
