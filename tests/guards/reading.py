@@ -24,7 +24,7 @@ TIMED = {"masks", "scaling", "positions", "layers"}
 TOO_LONG: set[str] = set()
 EQUATION_LATE: set[str] = set()
 NO_RECALL: set[str] = set()
-SLOW: set[str] = {"scaling"}
+SLOW: set[str] = set()
 
 # The running numbers: the queries, keys and values of three tokens.
 NUMBERS = {
