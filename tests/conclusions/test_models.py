@@ -49,6 +49,13 @@ def test_an_lstm_of_equal_size_is_ahead(setting, runs):
     assert ahead < behind
 
 
+def test_a_slip_costs_a_better_model_more(setting, runs):
+    (run,) = runs
+    early, late = setting["better"].split(" to ")
+    assert run[f"loss, {late}"] < run[f"loss, {early}"]
+    assert run[f"slip, {late}"] > run[f"slip, {early}"]
+
+
 def test_who_has_met_slips_loses_less_by_one(setting, runs):
     (met,) = at(setting, "slip", runs)
     same = setting | {"rate": 0.003}
