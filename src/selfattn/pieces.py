@@ -126,6 +126,38 @@ def add_product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return x.add_(a @ b)
 
 
+def next_weights(
+    scores: Tensor, top: Tensor, total: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The online softmax of some queries, a piece of their keys further on.
+
+    When a piece brings a larger score, what was summed before shrinks
+    accordingly. Nothing given is kept: all of it is written over.
+
+    Args:
+        scores: the piece's, in powers of two, (..., rows, keys).
+        top: the largest score so far, (..., rows, 1): m in the papers.
+        total: Σ 2^(score - top) so far, (..., rows, 1): ℓ in the papers.
+
+    Returns:
+        The weights, 2^(score - new top), by what to multiply all that was
+        summed before, the new top and the new total.
+
+    Reference: Milakov and Gimelshein (2018), algorithm 3.
+
+    >>> top, total = torch.tensor([1.0]), torch.tensor([2.0])
+    >>> next_weights(torch.tensor([3.0, 2.0]), top, total)
+    (tensor([1.0000, 0.5000]), tensor([0.2500]), tensor([3.]), tensor([2.]))
+    """
+    # FlashAttention's chapter prints its loop whole: `online_softmax` in
+    # `flash` has these lines itself, so that they can be read there.
+    new_top = torch.maximum(top, scores.amax(dim=-1, keepdim=True))
+    weights = scores.sub_(new_top).exp2_()
+    shrink = top.sub_(new_top).exp2_()
+    total.mul_(shrink).add_(weights.sum(dim=-1, keepdim=True))
+    return weights, shrink, new_top, total
+
+
 def divisor(total: Tensor) -> Tensor:
     """The sum of weights to divide by: where it is as good as none, infinity,
     which leaves nothing of what is divided.

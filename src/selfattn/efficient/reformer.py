@@ -36,7 +36,13 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
-from selfattn.pieces import on_any_axes, one_batch_axis, without_autocast
+from selfattn.pieces import (
+    LOG2_E,
+    next_weights,
+    on_any_axes,
+    one_batch_axis,
+    without_autocast,
+)
 from selfattn.random_features import normal
 from selfattn.signatures import Seed, checked
 
@@ -352,15 +358,11 @@ class Lsh(torch.autograd.Function):
         top.fill_(torch.finfo(top.dtype).min)
         for rows, keys, added in cut():
             scores, _, _, values = scored(q, k, v, rows, keys, added, hiding)
-            before = take(top, rows)
-            new_top = torch.maximum(before, scores.amax(dim=-1, keepdim=True))
-            weights = scores.sub_(new_top).exp2_()
-            shrink = before.sub_(new_top).exp2_()
+            weights, shrink, top[rows], total[rows] = next_weights(
+                scores, take(top, rows), take(total, rows)
+            )
             summed = take(output, rows).mul_(shrink)
             output[rows] = torch.baddbmm(summed, weights, values, out=summed)
-            earlier = take(total, rows).mul_(shrink)
-            total[rows] = earlier.add_(weights.sum(dim=-1, keepdim=True))
-            top[rows] = new_top
         total.masked_fill_(total == 0, 1.0)
         output.div_(total)
         ctx.save_for_backward(q, k, v, output, top, total)
@@ -405,7 +407,7 @@ def scored(q, k, v, rows, keys, added, hiding: bool = False) -> Any:
     is faster, and makes NaN of those that are infinite.
     """
     queries, near, values = widen(take(q, rows), take(k, keys), take(v, keys))
-    scale = 1 / (math.log(2) * math.sqrt(q.shape[-1]))
+    scale = LOG2_E / math.sqrt(q.shape[-1])
     scores = torch.baddbmm(added.to(queries), queries, near.mT, alpha=scale)
     if hiding:
         scores.masked_fill_(added == -math.inf, -math.inf)

@@ -33,7 +33,13 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.masks import indices
-from selfattn.pieces import blocks, on_any_axes, without_autocast
+from selfattn.pieces import (
+    LOG2_E,
+    blocks,
+    next_weights,
+    on_any_axes,
+    without_autocast,
+)
 from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time, at least: smaller products are slower
@@ -357,15 +363,13 @@ class Pieces(torch.autograd.Function):
             )
             if not scores.numel():
                 continue
-            highest = scores.amax(dim=-1, keepdim=True)
-            new_top = torch.maximum(top[:, rows], highest)
-            weights = scores.sub_(new_top).exp2_()
-            shrink = top[:, rows].sub_(new_top).exp2_()
-            added = weights.sum(dim=-1, keepdim=True)
-            total[:, rows] = total[:, rows].mul_(shrink).add_(added)
+            # A view: what is given to `next_weights` is written over.
+            weights, shrink, new_top, total[:, rows] = next_weights(
+                scores, top[:, rows], total[:, rows]
+            )
             summed = output[:, rows].mul_(shrink)
             output[:, rows] = torch.baddbmm(summed, weights, values)
-            top[:, rows] = new_top
+            top[:, rows] = new_top  # not before: `shrink` lies in its memory
         total.masked_fill_(total == 0, 1.0)
         output.div_(total)
         ctx.save_for_backward(q, k, v, output, top, total)
@@ -408,7 +412,7 @@ def scored(
     queries, near, values = widen(q[:, rows], k[:, keys], v[:, keys])
     # Scaled after the product: alike keys must have alike scores in all
     # pieces, and those of scaled queries would be rounded one by one.
-    scale = 1 / (math.log(2) * math.sqrt(q.shape[-1]))
+    scale = LOG2_E / math.sqrt(q.shape[-1])
     unseen = queries.new_zeros(hidden.shape).masked_fill_(hidden, -math.inf)
     scores = queries @ near.mT
     torch.add(unseen, scores, alpha=scale, out=scores)
