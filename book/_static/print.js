@@ -15,15 +15,31 @@
     return node;
   };
 
+  // An exercise on paper is answered in words; its cells test them.
+  function proved(solution) {
+    const all = [solution];
+    if (folded(solution) === "Answer")
+      while (all.at(-1).nextElementSibling?.matches("div.cell"))
+        all.push(all.at(-1).nextElementSibling);
+    return all;
+  }
+
   function moved(solution, last) {
-    const place = document.createComment("its solution is at the end");
     const exercise = solution.parentElement.closest("section");
     const head = exercise.querySelector("h2, h3");
     const name = made("h3", "", head.firstChild.textContent);
-    solution.before(place);
-    last.append(name, solution);
-    return () => place.replaceWith(solution);
+    const all = proved(solution);
+    const places = all.map((e) => {
+      const place = document.createComment("its solution is at the end");
+      e.before(place);
+      return place;
+    });
+    last.append(name, ...all);
+    return () => places.forEach((place, i) => place.replaceWith(all[i]));
   }
+
+  const folded = (e) => e.matches("details.answer") && !solution(e)
+    && e.firstChild.textContent;
 
   // The solutions of all exercises that are printed.
   function solutions(article, steps) {
@@ -32,7 +48,7 @@
     const solved = [...article.querySelectorAll(
       "section > :is(h4, details.answer)")]
       .filter((e) => e.firstChild.textContent === "Solution"
-        || e.firstChild.textContent === "Answers")
+        || ["Answer", "Answers"].includes(folded(e)))
       .filter((e) => !e.parentElement.closest(".left-out"));
     for (const e of solved)
       steps.push(moved(e.matches("h4") ? e.parentElement : e, last));

@@ -265,3 +265,90 @@ def test_a_bookmark_keeps_the_spaces_of_a_heading_in_two_lines(site_url, page):
     assert {"By hand: from counting to waves", "Try it"} <= {
         one["/Title"] for one in found
     }
+
+
+def test_an_answer_on_paper_does_not_stand_beside_its_question(site_url, page):
+    """With the cells that test it; on the screen both are as they were."""
+    page.goto(f"{site_url}book/origins.html")
+    page.wait_for_load_state("networkidle")
+    article = page.locator("article.bd-article")
+    before = without_tab_stops(article.inner_html())
+    question = article.locator(
+        "section#on-paper-the-additive-score-without-its-tanh"
+    )
+    beside = question.locator("details.answer, .cell")
+    assert beside.count() == 2
+    page.emulate_media(media="print")
+    article.locator(".solutions-on-paper").wait_for()
+    assert beside.count() == 0
+    name = article.locator(".solutions-on-paper > h3", has_text="On paper")
+    after = name.locator("xpath=following-sibling::*")
+    assert after.nth(0).get_attribute("class") == "answer"
+    assert "additive.W_q" in after.nth(1).inner_text()
+    page.emulate_media(media="screen")
+    expect(article.locator(".solutions-on-paper")).to_have_count(0)
+    assert without_tab_stops(article.inner_html()) == before
+
+
+# What a page of paper may part, and what it may not.
+WHOLE_SOURCES = """() => [...document.querySelectorAll(
+    ".bd-article :is(pre, [class*=highlight]):not(.cell_input *)")]
+  .filter((e) => {
+    const { breakInside, overflowX, display } = getComputedStyle(e);
+    return e.matches("div, pre") && (breakInside !== "auto"
+      || overflowX !== "visible" || display === "flex");
+  }).map((e) => `${e.className}: ${e.textContent.slice(0, 40)}`)"""
+
+
+@pytest.mark.parametrize("name", ["layers", "claim-tests"])
+def test_a_long_source_is_parted_between_pages(site_url, page, name):
+    """It went to the next page as one, and left two thirds of one empty."""
+    page.goto(f"{site_url}book/{name}.html")
+    page.emulate_media(media="print")
+    assert page.evaluate(WHOLE_SOURCES) == []
+
+
+def test_no_heading_is_left_alone_by_what_is_folded(site_url, page):
+    """A box of folded code parted one from its figure, on the next page."""
+    page.goto(f"{site_url}book/devices.html")
+    page.emulate_media(media="print")
+    folded = page.locator("article .cell details.hide.left-out")
+    assert folded.count() > 3
+    for one in folded.all():
+        assert one.evaluate("(e) => getComputedStyle(e).display") == "none"
+
+
+def test_two_drawings_have_room_on_one_page(site_url, new_page):
+    """Before and after the norm are compared; each had a page."""
+    page = new_page(viewport={"width": 657, "height": 970})
+    page.goto(f"{site_url}book/layers.html")
+    page.emulate_media(media="print")
+    drawn = page.locator("article .drawn:visible")
+    boxes = [one.bounding_box() for one in drawn.all()]
+    assert len(boxes) >= 2
+    assert boxes[1]["y"] + boxes[1]["height"] - boxes[0]["y"] < 970
+
+
+def test_many_marks_have_a_line_of_their_own_on_paper(site_url, page):
+    """Seven rows of them stood within a line, and spread it."""
+    page.goto(f"{site_url}book/doctor.html")
+    page.emulate_media(media="print")
+    strips = page.locator("article p .conclusion-strip:visible")
+    tall = 0
+    for strip in strips.all():
+        rows = (int(strip.get_attribute("height")) + 2) // 7
+        own = strip.evaluate("(e) => getComputedStyle(e).display") == "block"
+        assert own == (rows > 3)
+        tall += own
+    assert tall
+
+
+def test_a_conclusion_is_whole_on_paper(site_url, page):
+    """Its test stood alone on the next page."""
+    page.goto(f"{site_url}book/conclusions.html")
+    page.emulate_media(media="print")
+    rows = page.locator(".conclusion-row").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).breakInside)"
+    )
+    assert len(rows) > 100
+    assert {*rows} == {"avoid"}
