@@ -292,7 +292,8 @@ def test_an_answer_on_paper_does_not_stand_beside_its_question(site_url, page):
 
 # What a page of paper may part, and what it may not.
 WHOLE_SOURCES = """() => [...document.querySelectorAll(
-    ".bd-article :is(pre, [class*=highlight]):not(.cell_input *)")]
+    ".bd-article :is(pre, [class*=highlight])")]
+  .filter((e) => !e.closest(".cell_input, .output"))
   .filter((e) => {
     const { breakInside, overflowX, display } = getComputedStyle(e);
     return e.matches("div, pre") && (breakInside !== "auto"
@@ -306,6 +307,11 @@ def test_a_long_source_is_parted_between_pages(site_url, page, name):
     page.goto(f"{site_url}book/{name}.html")
     page.emulate_media(media="print")
     assert page.evaluate(WHOLE_SOURCES) == []
+    printed_lines = page.locator("article .output pre")
+    assert {"avoid"} >= {
+        one.evaluate("(e) => getComputedStyle(e).breakInside")
+        for one in printed_lines.all()
+    }  # a few lines of output stay together
 
 
 def test_no_heading_is_left_alone_by_what_is_folded(site_url, page):
