@@ -401,7 +401,8 @@ def test_a_seed_stands_for_one_draw_under_vmap_too():
 )
 def test_scores_far_below_zero_are_shared_all_the_same(dtype, size):
     """They were taken for hidden, and the output was zero."""
-    q, k = torch.ones(4, 1).to(dtype), torch.full((4, 1), size).to(dtype)
+    q = torch.ones(4, 1, dtype=dtype)
+    k = torch.full((4, 1), size, dtype=dtype)
     v = torch.arange(4.0).to(dtype)[:, None]
     found = lsh_attention(q, k, v, n_buckets=1)
     assert_close(found, torch.full_like(v, 1.5))
