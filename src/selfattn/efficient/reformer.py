@@ -393,11 +393,8 @@ class Lsh(torch.autograd.Function):
         for grad in grads[:2]:
             grad /= math.sqrt(q.shape[-1])
         both = zip(grads, ctx.shapes, strict=True)
-        return (
-            *(g[:-1].view(shape).to(q.dtype) for g, shape in both),
-            None,
-            None,
-        )
+        given = (g[:-1].view(shape).to(q.dtype) for g, shape in both)
+        return *given, None, None
 
 
 def scored(q, k, v, rows, keys, added, hiding: bool = False) -> Any:
