@@ -1,9 +1,14 @@
 """On a phone a table is as wide as the page, or says that it scrolls."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
-from test_site import PAGES
 
+from tools.build.notebooks import files_in_contents
+
+ROOT = Path(__file__).parents[2]
+PAGES = [f"{name}.html" for name in files_in_contents(ROOT)]
 PHONE = {"width": 360, "height": 740}
 LITTLE = 12  # pixels: what hides no more looks as if nothing was hidden
 
@@ -43,9 +48,7 @@ def amiss(table):
     return table["words"] or little or not told
 
 
-@pytest.mark.parametrize(
-    "address", [page for page in PAGES if page != "index.html"]
-)
+@pytest.mark.parametrize("address", [*PAGES, "search.html"])
 def test_a_phone_shows_a_table_whole_or_says_that_it_scrolls(
     site_url, new_page, address
 ):
