@@ -15,11 +15,11 @@ from same import assert_same
 from torch.autograd import gradcheck
 from torch.testing import assert_close
 
+from selfattn.buckets import ROWS
 from selfattn.cost import flops, largest_bytes, log_log_slope, peak_bytes
 from selfattn.dot_product import attention
 from selfattn.efficient import reformer
 from selfattn.efficient.reformer import (
-    ROWS,
     lsh_attention,
     lsh_buckets,
     lsh_mask,

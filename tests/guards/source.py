@@ -23,7 +23,7 @@ ORDER = [
     {"masks", "pieces", "hidden", "random_features", "entering"},
     {"kernels", "underflow"},
     {"dot_product"},
-    {"feature_chunks", "tiles", "torch_layer", "probing"},
+    {"feature_chunks", "tiles", "buckets", "torch_layer", "probing"},
     {"origins", "multihead", "positions", "efficient"},
     {"layers"},
     {"blocks"},
