@@ -4,39 +4,22 @@ import math
 
 import pytest
 import torch
-from torch import nn
 from torch.testing import assert_close
 
 from selfattn.dot_product import (
     attention_steps,
     attention_weights,
-    fused_attention,
 )
 from selfattn.looking_inside import (
-    Probe,
-    change_heads,
     entropy,
     fewest_keys,
-    heads_of,
     not_finite,
     peaks,
-    record_heads,
-    record_weights,
     row_sums,
     spread,
     weight_on,
 )
 from selfattn.masks import causal_mask
-from selfattn.multihead import MultiHeadAttention, merge_heads
-
-
-def layer_of(**options):
-    return MultiHeadAttention(15, 3, **options).double()
-
-
-def tokens(n=7):
-    return torch.randn(2, n, 15, dtype=torch.float64)
-
 
 # Numbers about weights
 
@@ -167,117 +150,12 @@ def test_each_kind_is_counted_apart():
 # Recording
 
 
-@pytest.mark.parametrize("options", [{}, {"attend": fused_attention}])
-def test_recorded_weights_are_those_that_made_the_output(options):
-    layer, x, context = layer_of(**options), tokens(), tokens(11)
-    mask = torch.rand(2, 1, 7, 11) < 0.7
-    bias = torch.randn(7, 11).double()
-    with record_weights(layer) as weights:
-        output = layer(x, context, mask=mask, bias=bias, causal=True)
-    assert len(weights) == 1
-    assert weights[0].shape == (2, 3, 7, 11)
-    _, _, v = layer.heads(x, context)
-    assert_close(layer.W_o(merge_heads(weights[0] @ v)), output)
-
-
-def test_weights_come_in_the_order_of_running():
-    first, second = layer_of(), layer_of(n_kv_heads=1)
-    model = nn.ModuleDict({"a": second, "b": nn.Sequential(nn.Tanh(), first)})
-    x = tokens()
-    with record_weights(model) as weights:
-        y = first(x)
-        second(y)
-        first(x[:, :5])
-    assert len(weights) == 3
-    assert torch.equal(weights[0], first.weights(x))
-    assert torch.equal(weights[1], second.weights(y))
-    assert torch.equal(weights[2], first.weights(x[:, :5]))
-
-
-def test_a_layer_inside_a_model_is_found():
-    layer = layer_of()
-    model = nn.Sequential(nn.Identity(), nn.Sequential(layer), nn.Tanh())
-    with record_weights(model) as weights:
-        model(tokens())
-    assert len(weights) == 1
-
-
-def test_weights_are_recorded_undropped_and_without_gradients():
-    layer, x = layer_of(dropout=0.5).train(), tokens().requires_grad_()
-    with record_weights(layer) as weights:
-        output = layer(x)
-    assert not weights[0].requires_grad
-    assert torch.equal(weights[0], layer.weights(x))
-    output.sum().backward()  # and recording took nothing from training
-    assert x.grad.any()
-
-
-def test_recording_changes_no_number():
-    layer, x = layer_of(dropout=0.5).train(), tokens()
-    torch.manual_seed(3)
-    expected = layer(x)
-    torch.manual_seed(3)
-    with record_weights(layer):
-        assert torch.equal(layer(x), expected)
-
-
-def test_recording_ends_with_the_block():
-    layer, x = layer_of(), tokens()
-    with record_weights(layer) as weights:
-        pass
-    layer(x)
-    assert weights == []
-    assert not layer._forward_hooks
-
-
-def test_recording_ends_with_an_error_too():
-    layer = layer_of()
-    with pytest.raises(ZeroDivisionError), record_weights(layer):
-        raise ZeroDivisionError
-    assert not layer._forward_hooks
-
-
-def test_recordings_nest():
-    layer, x = layer_of(), tokens()
-    with record_weights(layer) as outer:
-        layer(x)
-        with record_weights(layer) as inner:
-            layer(x)
-        layer(x)
-    assert (len(outer), len(inner)) == (3, 1)
-
-
-def test_what_has_no_weights_is_not_made_up():
-    def sums(q, k, v, *, mask=None, bias=None, causal=False):
-        return q + v.sum(dim=-2, keepdim=True)
-
-    layer = layer_of(attend=sums)
-    with (
-        pytest.raises(ValueError, match="table of weights"),
-        record_weights(layer),
-    ):
-        layer(tokens())
-    assert not layer._forward_hooks
-
-
 def test_a_query_without_keys_has_no_peak():
     """PyTorch finds no largest number among none."""
     assert peaks(torch.zeros(2, 3, 0)).tolist() == [[0.0] * 3] * 2
 
 
 # Single heads
-
-
-def two_layers():
-    torch.manual_seed(0)
-    return nn.Sequential(layer_of(), layer_of(n_kv_heads=1)).double()
-
-
-def test_heads_are_named_by_their_layer_and_their_place():
-    model = two_layers()
-    names = heads_of(model)
-    assert list(names) == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
-    assert names["2.2"] == (model[1], slice(5, 10))
 
 
 def test_weight_on_by_a_loop():
@@ -303,55 +181,6 @@ def test_weight_on_a_place_that_is_none_is_refused(queries, keys):
             torch.tensor(queries, dtype=torch.long),
             torch.tensor(keys, dtype=torch.long),
         )
-
-
-def test_what_heads_bring_back_is_weights_times_values():
-    model, x = two_layers(), tokens()
-    with record_weights(model) as weights, record_heads(model) as brought:
-        output = model(x)
-    assert list(brought) == list(heads_of(model))
-    _, _, v = model[0].heads(x)
-    for head in range(3):
-        told = weights[0][:, head] @ v[:, head]
-        assert_close(brought[f"1.{head + 1}"], told)
-    last = torch.cat([brought[f"2.{head}"] for head in (1, 2, 3)], dim=-1)
-    assert_close(model[1].W_o(last), output)
-
-
-def test_a_head_that_is_off_adds_nothing_and_the_others_stay():
-    layer, x = layer_of(), tokens()
-    with record_heads(layer) as brought:
-        layer(x)
-    rest = layer.W_o.weight.clone()
-    rest[:, 5:10] = 0
-    whole = torch.cat(list(brought.values()), dim=-1)
-    with change_heads(layer, {"1.2": 0.0}):
-        assert_close(layer(x), whole @ rest.mT)
-
-
-def test_what_comes_after_a_changed_head_is_computed_anew():
-    model, x, other = two_layers(), tokens(), tokens()
-    with record_heads(model) as brought:
-        model(other)
-    with (
-        change_heads(model, {n: brought[n] for n in ("1.1", "1.2", "1.3")}),
-        record_heads(model) as now,
-    ):
-        output = model(x)
-    assert_close(output, model(other))
-    assert torch.equal(now["2.1"], brought["2.1"])
-
-
-def test_changing_ends_with_the_block_and_touches_nothing():
-    layer, x = layer_of(), tokens()
-    before = layer(x)
-    with change_heads(layer, {}):
-        assert torch.equal(layer(x), before)
-    with pytest.raises(ZeroDivisionError), change_heads(layer, {"1.1": 0.0}):
-        raise ZeroDivisionError
-    assert torch.equal(layer(x), before)
-    with pytest.raises(ValueError, match="heads of this model are 1"):
-        change_heads(layer, {"2.1": 0.0}).__enter__()
 
 
 # Other weights, same output
@@ -395,60 +224,6 @@ def test_weights_of_the_caller_stay():
 
 
 # Probes
-
-
-def test_a_probe_reads_what_is_there_and_not_what_is_not():
-    torch.manual_seed(0)
-    x, new = torch.randn(2, 600, 8)
-    labels, truth = ((y[:, 1] > y[:, 2]).long() for y in (x, new))
-    assert Probe(x, labels).right(new, truth) > 0.95
-    chance = torch.randint(2, (600,))
-    assert abs(Probe(x, chance).right(new, chance) - 0.5) < 0.15
-    product = (x[:, 0] * x[:, 1] > 0).long()  # not linear
-    assert Probe(x, product).right(x, product) < 0.65
-
-
-def test_a_probe_is_ridge_regression_on_classes():
-    """Against PyTorch's least squares on rows that stand for the penalty."""
-    x, labels = torch.randn(50, 4).double(), torch.randint(3, (50,))
-    probe = Probe(x, labels, penalty=0.1)
-    classes = nn.functional.one_hot(labels, 3).double()
-    centred = torch.cat([x - x.mean(0), math.sqrt(5) * torch.eye(4).double()])
-    wanted = torch.cat([classes - classes.mean(0), torch.zeros(4, 3).double()])
-    expected = torch.linalg.lstsq(centred, wanted).solution
-    assert_close(probe.weight, expected)
-    far = x + 100.0  # a shift of everything changes nothing
-    moved = Probe(far, labels, penalty=0.1)
-    assert torch.equal(moved.read(far), probe.read(x))
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_a_probe_reads_as_well_in_half_precision(dtype):
-    """The mean was rounded to x's own type before it was subtracted: where
-    all representations lie far from zero, chance was all that was read.
-    """
-    torch.manual_seed(0)
-    labels = torch.randint(2, (400,))
-    x = 200.0 + torch.randn(400, 6).round() + 4.0 * labels[:, None]
-    x = x.to(dtype)
-    half, wide = Probe(x, labels), Probe(x.double(), labels)
-    assert_close(half.weight, wide.weight, atol=0, rtol=1e-12)
-    assert_close(half.mean, wide.mean, atol=0, rtol=1e-12)
-    assert torch.equal(half.read(x), wide.read(x.double()))
-    assert half.right(x, labels) > 0.97
-    ends = torch.tensor([[6e4], [-6e4]]).to(dtype)  # their distance is no half
-    assert Probe(ends, torch.tensor([0, 1])).read(ends).tolist() == [0, 1]
-
-
-def test_a_probe_that_cannot_be_solved_says_so():
-    """Squares beyond float64 left weights of NaN, and all was of class 0;
-    two features alike and no penalty to speak of, PyTorch's own error.
-    """
-    labels = torch.tensor([0, 1, 1])
-    x = torch.tensor([[1.0], [2.0], [4.0]]).double()
-    for bad, penalty in ((x * 1e200, 1e-3), (x.expand(3, 2), 1e-300)):
-        with pytest.raises(ValueError, match="x must be numbers whose squ"):
-            Probe(bad, labels, penalty=penalty)
 
 
 def test_weights_are_not_negative_and_bases_are_finite():

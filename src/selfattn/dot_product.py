@@ -196,7 +196,10 @@ def fused_attention(
     """The same function on PyTorch's fused kernels: same output, no steps.
 
     Shapes, arguments and errors are those of `attention_steps`. Its gradient
-    has no gradient on most kernels, except by `torch.func`.
+    has no gradient on most kernels, except by `torch.func`. And it is made of
+    weights that are off by up to the size of the scores times 2⁻²³ in
+    float32; on a processor, where that may be more than 1/64, it takes the
+    steps, and their table of n_q × n_k.
 
     Reference: Dao et al. (2022), through
     `torch.nn.functional.scaled_dot_product_attention`.

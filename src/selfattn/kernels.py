@@ -1,7 +1,8 @@
 """PyTorch's fused kernels; and its attention in steps, where they fall short.
 
 They have no derivative that is carried along forwards, and none of another
-by `torch.func`; and on a processor they lose a NaN.
+by `torch.func`; and on a processor they lose a NaN, and on the way back the
+number of keys, if their scores are large.
 """
 
 import math
@@ -17,6 +18,7 @@ from selfattn.spoilt import can_look, largest
 
 Kernel = Callable[..., Tensor]
 LANES = 16  # numbers that a processor takes at a time, at most
+ROOM = 2.0**-6  # how far off a weight may be on the way back
 
 
 def fused(
@@ -37,6 +39,8 @@ def fused(
     if is_beyond_fused_kernels():
         return in_steps(q, k, v, **options)
     output = F.scaled_dot_product_attention(q, k, v, **options)
+    if loses_count(output, q, k, attn_mask, scale):
+        return in_steps(q, k, v, **options).to(output.dtype)
     safe = q.element_size() >= 4 and k.shape[-2] >= LANES
     if safe and attn_mask is None and not options.get("is_causal"):
         return output
@@ -66,7 +70,7 @@ def keeping_nan(
     k: Tensor,
     table: Tensor | None = None,
 ) -> Tensor:
-    """What is made by the fused kernel; or, if that loses a NaN, in steps.
+    """What is made by the fused kernel; or, where that falls short, in steps.
 
     Args:
         attend: makes an output of q and k, (..., n_q, d_v), by calls of this
@@ -76,7 +80,9 @@ def keeping_nan(
         table: what is added to scores.
     """
     output = attend(F.scaled_dot_product_attention)
-    return attend(in_steps) if loses_nan(output, q, k, table) else output
+    told = output, q, k, table
+    short = loses_nan(*told) or loses_count(*told)
+    return attend(in_steps) if short else output
 
 
 def in_steps(
@@ -144,3 +150,37 @@ def is_out_of_reach(
         reach += 0.0 if most < 0 else most  # -inf hides; NaN is not below 0
     wide = torch.promote_types(q.dtype, torch.float32)
     return not reach < torch.finfo(wide).max
+
+
+def loses_count(
+    output: Tensor,
+    q: Tensor,
+    k: Tensor,
+    table: Tensor | None = None,
+    scale: float | None = None,
+) -> bool:
+    """Whether the kernel's gradient may have lost how many keys there are.
+
+    It makes the weights anew from one number a query, the logarithm of their
+    sum: score + log n, if n scores are alike. Of a score of 10⁹ nothing is
+    left of log n in float32; each weight comes back as 1 instead of 1/n.
+
+    Args:
+        output: of the kernel, (..., n_q, d_v).
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        table: what was added to the scores, or who may attend.
+        scale: what scores were multiplied by; 1/√d if None.
+    """
+    if not (output.requires_grad and can_look(output)):
+        return False
+    if not (q.numel() and k.numel()):
+        return False
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else abs(scale)
+    reach = largest(q) * largest(k) * q.shape[-1] * scale
+    if table is not None and table.is_floating_point():
+        # Of each query's largest: what is far below them has no weight.
+        most = table.detach().amax(dim=-1).abs()
+        reach += largest(most.masked_fill(most == math.inf, 0.0))
+    wide = torch.promote_types(q.dtype, torch.float32)
+    return ROOM / torch.finfo(wide).eps < reach < math.inf

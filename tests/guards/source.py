@@ -28,7 +28,8 @@ ORDER = [
     {"layers"},
     {"blocks"},
     {"models"},
-    {"looking_inside", "devices", "doctor"},
+    {"single_heads", "devices", "doctor"},
+    {"looking_inside"},
     {"labs"},
 ]
 ALONE = {"plots", "data", "cost", "products", "source", "measurements"}

@@ -322,16 +322,14 @@ ARGUMENTS: dict[str, Recipe] = {
     "looking_inside.not_finite": {
         "tensors": always({"x": torch.tensor([1.0, float("nan")])})
     },
-    "looking_inside.record_weights": {
+    "single_heads.record_weights": {
         "model": lambda sizes: MultiHeadAttention(8, 2)
     },
-    "looking_inside.heads_of": {
+    "single_heads.heads_of": {"model": lambda sizes: MultiHeadAttention(8, 2)},
+    "single_heads.record_heads": {
         "model": lambda sizes: MultiHeadAttention(8, 2)
     },
-    "looking_inside.record_heads": {
-        "model": lambda sizes: MultiHeadAttention(8, 2)
-    },
-    "looking_inside.change_heads": {
+    "single_heads.change_heads": {
         "model": lambda sizes: MultiHeadAttention(8, 2),
         "instead": always({"1.1": 0.0}),
     },

@@ -297,3 +297,74 @@ def test_what_is_made_in_steps_hides_what_its_mask_hides():
     for mask in (torch.ones(7, 7).bool().tril(), torch.rand(7, 7) < 0.6):
         mask[:, 0] = True
         assert_close(in_steps(q, k, v, mask), attention(q, k, v, mask=mask))
+
+
+def gradients(attend, q, k, v, **options):
+    """What comes back to the three, from an upstream of its own for each."""
+    given = [x.detach().clone().requires_grad_() for x in (q, k, v)]
+    output = attend(*given, **options)
+    upstream = torch.linspace(-1, 1, output.numel()).to(output.dtype)
+    return torch.autograd.grad(output, given, upstream.view_as(output))
+
+
+@in_each_type
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kernel", [fused, hiding, window, longformer, swin])
+def test_large_scores_leave_the_way_back_its_number_of_keys(
+    kernel, causal, dtype
+):
+    """Each of n keys alike weighed 1 on the way back, not 1/n.
+
+    PyTorch's kernel makes weights anew from score + log n, in which nothing
+    is left of log n.
+    """
+    for n in (5, 20, 33):
+        attend, definition = kernel(n)
+        size = 1e8 if dtype == torch.float64 else 200.0
+        q = torch.full((2, 3, n, D), size, dtype=dtype)
+        k, v = 25 * q, torch.randn(2, 3, n, D).to(dtype)
+        found = gradients(attend, q, k, v, causal=causal)
+        wanted = gradients(definition, q, k, v, causal=causal)
+        room = 4 * n * torch.finfo(dtype).eps
+        assert_close(found[2], wanted[2], atol=room, rtol=room)
+        # What comes back to k is the difference of what is nearly equal,
+        # times q; to q it is zero, as all keys are alike.
+        assert_close(found[1] / size, wanted[1] / size, atol=room, rtol=room)
+
+
+@in_each_type
+@pytest.mark.parametrize("far", [3e38, -3e38, 1e9])
+def test_a_bias_far_from_zero_leaves_it_too(far, dtype):
+    """Minus all there is, as a mask by addition, was the same fault."""
+    if dtype == torch.float16 and abs(far) > 6e4:
+        far = math.copysign(6e4, far)
+    if dtype == torch.float64:
+        far *= 1e10
+    q, k, v = torch.randn(3, 2, 3, 20, D).to(dtype)
+    bias = torch.zeros(20, 20, dtype=dtype)
+    bias[7], bias[9, 3] = far, -math.inf
+    found = gradients(fused_attention, q, k, v, bias=bias)
+    wanted = gradients(attention, q, k, v, bias=bias)
+    room = 40 * torch.finfo(dtype).eps
+    for x, y in zip(found, wanted, strict=True):
+        assert_close(x, y, atol=room * float(y.abs().max()), rtol=room)
+
+
+def test_a_large_scale_makes_large_scores():
+    q, k = torch.ones(2, 1, 1, 20, D)
+    v = torch.randn(1, 1, 20, D)
+    found = gradients(fused_attention, q, k, v, scale=1e9)
+    assert_close(found[2], gradients(attention, q, k, v, scale=1e9)[2])
+
+
+def test_ordinary_scores_stay_on_the_kernel(monkeypatch):
+    """The steps build the table that the kernel is there to avoid."""
+    monkeypatch.setattr("selfattn.kernels.in_steps", None)
+    for size in (1.0, 30.0):
+        q, k, v = size * torch.randn(3, 2, 3, 64, 16)
+        bias = torch.randn(64, 64)
+        bias[:, :3], bias[3, 40:] = torch.finfo(torch.float32).min, -1e9
+        gradients(fused_attention, q, k, v, causal=True)
+        gradients(fused_attention, q, k, v, bias=bias)
+    with torch.no_grad():
+        fused_attention(1e6 * q, 1e6 * k, v)

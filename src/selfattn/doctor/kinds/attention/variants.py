@@ -31,7 +31,7 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_back,
     laid_out,
 )
-from selfattn.doctor.kinds.attention.own_scales import GROUP, GROUPS, of_scale
+from selfattn.doctor.kinds.attention.own_options import GROUP, GROUPS, of_scale
 from selfattn.doctor.kinds.attention.probes import (
     OPTIONAL,
     PROBES,

@@ -11,7 +11,7 @@ from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.multihead import attention as whole
 from selfattn.doctor.exercises.multihead import split
-from selfattn.doctor.kinds.attention.own_scales import (
+from selfattn.doctor.kinds.attention.own_options import (
     groups_in_another_order,
 )
 from selfattn.doctor.kinds.layer.mistakes import heads, masks

@@ -1,0 +1,184 @@
+"""What single heads do: found, recorded, switched off, patched.
+
+A head's name is "layer.head", both from 1, in the order in which a model
+lists its layers of attention.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.checks import check_number, check_places, check_tensor
+from selfattn.multihead import MultiHeadAttention
+from selfattn.signatures import checked, shown
+
+
+@checked
+@contextmanager
+def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
+    """Collect the weights of every `MultiHeadAttention` that runs inside.
+
+    Args:
+        model: a layer, or anything that contains some.
+
+    Yields:
+        A list that fills as the layers run: one (batch, n_heads, n_q, n_k)
+        for each time one of them does, before dropout, without gradients.
+        The weights are computed once more for it, so recording takes time.
+
+    Raises:
+        ValueError: when a layer runs whose mechanism has no weights.
+
+    >>> layer = MultiHeadAttention(8, 2)
+    >>> with record_weights(layer) as weights:
+    ...     _ = layer(torch.zeros(1, 3, 8))
+    >>> weights[0].shape
+    torch.Size([1, 2, 3, 3])
+    """
+    weights: list[Tensor] = []
+
+    def record(layer, args, kwargs, output):
+        with torch.no_grad():
+            weights.append(layer.weights(*args, **kwargs))
+
+    handles = [
+        layer.register_forward_hook(record, with_kwargs=True)
+        for layer in model.modules()
+        if isinstance(layer, MultiHeadAttention)
+    ]
+    try:
+        yield weights
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@checked
+def heads_of(model: nn.Module) -> dict[str, tuple[MultiHeadAttention, slice]]:
+    """Each head's layer, and which features of what `W_o` reads are its own.
+
+    >>> [*heads_of(nn.Sequential(MultiHeadAttention(8, 2)))]
+    ['1.1', '1.2']
+    """
+    layers = (m for m in model.modules() if isinstance(m, MultiHeadAttention))
+    return {
+        f"{i}.{h + 1}": (
+            layer,
+            slice(h * layer.d_head, (h + 1) * layer.d_head),
+        )
+        for i, layer in enumerate(layers, 1)
+        for h in range(layer.n_heads)
+    }
+
+
+@checked
+@contextmanager
+def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
+    """Collect what every head brings back, before `W_o` puts it together.
+
+    Yields:
+        A dictionary that fills as the model runs: (batch, n, d_head) of each
+        head by its name. A layer that runs twice leaves what came last.
+
+    >>> layer = MultiHeadAttention(8, 2)
+    >>> with record_heads(layer) as heads:
+    ...     _ = layer(torch.zeros(1, 3, 8))
+    >>> heads["1.2"].shape
+    torch.Size([1, 3, 4])
+    """
+    brought: dict[str, Tensor] = {}
+
+    def record(names):
+        def hook(_, given):
+            brought.update({n: given[0][..., s] for n, s in names.items()})
+
+        return hook
+
+    with before_w_o(model, record):
+        yield brought
+
+
+@checked
+@contextmanager
+def change_heads(
+    model: nn.Module, instead: Mapping[str, Tensor | float]
+) -> Iterator[None]:
+    """Put something else in place of what some heads bring back.
+
+    Zero switches a head off; what `record_heads` collected from another text
+    *patches* it. Everything after the head is computed anew.
+
+    Args:
+        model: a layer, or anything that contains some.
+        instead: by the head's name, what broadcasts to (batch, n, d_head).
+
+    Raises:
+        TypeError: if what is put there is neither a number nor a tensor.
+        ValueError: if the model has no such head, or if it does not fit.
+
+    >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+    >>> with change_heads(layer, {"1.1": 0.0, "1.2": 0.0}):
+    ...     layer(x).abs().max()
+    tensor(0., grad_fn=<MaxBackward1>)
+    """
+    for name, value in instead.items():
+        check_head(name, value, [*heads_of(model)])
+
+    def change(names):
+        def hook(_, given):
+            x = given[0].clone()
+            for name in names.keys() & instead.keys():
+                check_instead(name, instead[name], x[..., names[name]])
+                x[..., names[name]] = instead[name]
+            return (x,)
+
+        return hook
+
+    with before_w_o(model, change):
+        yield
+
+
+def check_head(name: object, value: object, heads: list[str]) -> None:
+    """Raise unless a model has this head, and this can stand in its place."""
+    if name not in heads:
+        raise ValueError(
+            f"the heads of this model are {', '.join(heads) or 'none'}, but "
+            f"{shown(name)} is none of them"
+        )
+    if isinstance(value, Tensor):
+        check_tensor(f"instead[{name!r}]", value)
+    else:
+        check_number(f"instead[{name!r}]", value, finite=False)
+
+
+def check_instead(name: str, value: Tensor | float, x: Tensor) -> None:
+    """Raise unless this broadcasts to what a head brings back."""
+    if not isinstance(value, Tensor):
+        return
+    check_places(**{"what the head brings back": x, "instead": value})
+    sizes = zip(reversed(value.shape), reversed(x.shape), strict=False)
+    fits = value.ndim <= x.ndim and all(a in (1, b) for a, b in sizes)
+    if not fits or value.is_complex():
+        raise ValueError(
+            f"instead[{name!r}] must be real and broadcast to (batch, n, "
+            f"d_head) = {tuple(x.shape)}, but it is {shown(value)}"
+        )
+
+
+@contextmanager
+def before_w_o(model: nn.Module, make) -> Iterator[None]:
+    """Hang a hook before each `W_o`, made of its heads' names and slices."""
+    layers: dict[MultiHeadAttention, dict[str, slice]] = {}
+    for name, (layer, own) in heads_of(model).items():
+        layers.setdefault(layer, {})[name] = own
+    hooks = [
+        layer.W_o.register_forward_pre_hook(make(names))
+        for layer, names in layers.items()
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,179 @@
+"""Heads recorded, switched off and patched, against the layer by hand."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from selfattn.dot_product import (
+    fused_attention,
+)
+from selfattn.multihead import MultiHeadAttention, merge_heads
+from selfattn.single_heads import (
+    change_heads,
+    heads_of,
+    record_heads,
+    record_weights,
+)
+
+
+def layer_of(**options):
+    return MultiHeadAttention(15, 3, **options).double()
+
+
+def tokens(n=7):
+    return torch.randn(2, n, 15, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("options", [{}, {"attend": fused_attention}])
+def test_recorded_weights_are_those_that_made_the_output(options):
+    layer, x, context = layer_of(**options), tokens(), tokens(11)
+    mask = torch.rand(2, 1, 7, 11) < 0.7
+    bias = torch.randn(7, 11).double()
+    with record_weights(layer) as weights:
+        output = layer(x, context, mask=mask, bias=bias, causal=True)
+    assert len(weights) == 1
+    assert weights[0].shape == (2, 3, 7, 11)
+    _, _, v = layer.heads(x, context)
+    assert_close(layer.W_o(merge_heads(weights[0] @ v)), output)
+
+
+def test_weights_come_in_the_order_of_running():
+    first, second = layer_of(), layer_of(n_kv_heads=1)
+    model = nn.ModuleDict({"a": second, "b": nn.Sequential(nn.Tanh(), first)})
+    x = tokens()
+    with record_weights(model) as weights:
+        y = first(x)
+        second(y)
+        first(x[:, :5])
+    assert len(weights) == 3
+    assert torch.equal(weights[0], first.weights(x))
+    assert torch.equal(weights[1], second.weights(y))
+    assert torch.equal(weights[2], first.weights(x[:, :5]))
+
+
+def test_a_layer_inside_a_model_is_found():
+    layer = layer_of()
+    model = nn.Sequential(nn.Identity(), nn.Sequential(layer), nn.Tanh())
+    with record_weights(model) as weights:
+        model(tokens())
+    assert len(weights) == 1
+
+
+def test_weights_are_recorded_undropped_and_without_gradients():
+    layer, x = layer_of(dropout=0.5).train(), tokens().requires_grad_()
+    with record_weights(layer) as weights:
+        output = layer(x)
+    assert not weights[0].requires_grad
+    assert torch.equal(weights[0], layer.weights(x))
+    output.sum().backward()  # and recording took nothing from training
+    assert x.grad.any()
+
+
+def test_recording_changes_no_number():
+    layer, x = layer_of(dropout=0.5).train(), tokens()
+    torch.manual_seed(3)
+    expected = layer(x)
+    torch.manual_seed(3)
+    with record_weights(layer):
+        assert torch.equal(layer(x), expected)
+
+
+def test_recording_ends_with_the_block():
+    layer, x = layer_of(), tokens()
+    with record_weights(layer) as weights:
+        pass
+    layer(x)
+    assert weights == []
+    assert not layer._forward_hooks
+
+
+def test_recording_ends_with_an_error_too():
+    layer = layer_of()
+    with pytest.raises(ZeroDivisionError), record_weights(layer):
+        raise ZeroDivisionError
+    assert not layer._forward_hooks
+
+
+def test_recordings_nest():
+    layer, x = layer_of(), tokens()
+    with record_weights(layer) as outer:
+        layer(x)
+        with record_weights(layer) as inner:
+            layer(x)
+        layer(x)
+    assert (len(outer), len(inner)) == (3, 1)
+
+
+def test_what_has_no_weights_is_not_made_up():
+    def sums(q, k, v, *, mask=None, bias=None, causal=False):
+        return q + v.sum(dim=-2, keepdim=True)
+
+    layer = layer_of(attend=sums)
+    with (
+        pytest.raises(ValueError, match="table of weights"),
+        record_weights(layer),
+    ):
+        layer(tokens())
+    assert not layer._forward_hooks
+
+
+def two_layers():
+    torch.manual_seed(0)
+    return nn.Sequential(layer_of(), layer_of(n_kv_heads=1)).double()
+
+
+def test_heads_are_named_by_their_layer_and_their_place():
+    model = two_layers()
+    names = heads_of(model)
+    assert list(names) == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+    assert names["2.2"] == (model[1], slice(5, 10))
+
+
+def test_what_heads_bring_back_is_weights_times_values():
+    model, x = two_layers(), tokens()
+    with record_weights(model) as weights, record_heads(model) as brought:
+        output = model(x)
+    assert list(brought) == list(heads_of(model))
+    _, _, v = model[0].heads(x)
+    for head in range(3):
+        told = weights[0][:, head] @ v[:, head]
+        assert_close(brought[f"1.{head + 1}"], told)
+    last = torch.cat([brought[f"2.{head}"] for head in (1, 2, 3)], dim=-1)
+    assert_close(model[1].W_o(last), output)
+
+
+def test_a_head_that_is_off_adds_nothing_and_the_others_stay():
+    layer, x = layer_of(), tokens()
+    with record_heads(layer) as brought:
+        layer(x)
+    rest = layer.W_o.weight.clone()
+    rest[:, 5:10] = 0
+    whole = torch.cat(list(brought.values()), dim=-1)
+    with change_heads(layer, {"1.2": 0.0}):
+        assert_close(layer(x), whole @ rest.mT)
+
+
+def test_what_comes_after_a_changed_head_is_computed_anew():
+    model, x, other = two_layers(), tokens(), tokens()
+    with record_heads(model) as brought:
+        model(other)
+    with (
+        change_heads(model, {n: brought[n] for n in ("1.1", "1.2", "1.3")}),
+        record_heads(model) as now,
+    ):
+        output = model(x)
+    assert_close(output, model(other))
+    assert torch.equal(now["2.1"], brought["2.1"])
+
+
+def test_changing_ends_with_the_block_and_touches_nothing():
+    layer, x = layer_of(), tokens()
+    before = layer(x)
+    with change_heads(layer, {}):
+        assert torch.equal(layer(x), before)
+    with pytest.raises(ZeroDivisionError), change_heads(layer, {"1.1": 0.0}):
+        raise ZeroDivisionError
+    assert torch.equal(layer(x), before)
+    with pytest.raises(ValueError, match="heads of this model are 1"):
+        change_heads(layer, {"2.1": 0.0}).__enter__()
