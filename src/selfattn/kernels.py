@@ -70,7 +70,7 @@ def keeping_nan(
     k: Tensor,
     table: Tensor | None = None,
 ) -> Tensor:
-    """What is made by the fused kernel; or, where that falls short, in steps.
+    """What is made by the fused kernel; or, if that loses a NaN, in steps.
 
     Args:
         attend: makes an output of q and k, (..., n_q, d_v), by calls of this
@@ -80,9 +80,7 @@ def keeping_nan(
         table: what is added to scores.
     """
     output = attend(F.scaled_dot_product_attention)
-    told = output, q, k, table
-    short = loses_nan(*told) or loses_count(*told)
-    return attend(in_steps) if short else output
+    return attend(in_steps) if loses_nan(output, q, k, table) else output
 
 
 def in_steps(
