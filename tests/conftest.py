@@ -84,39 +84,25 @@ def device(request):
     return request.param
 
 
+def drawn(*sizes, device):
+    """Numbers with a gradient, in float64."""
+    kind = {"dtype": torch.float64, "device": device}
+    return torch.randn(*sizes, **kind, requires_grad=True)
+
+
 @pytest.fixture
 def qkv(device):
     """Every axis has its own prime, so no two can be mixed up unnoticed."""
     batch, heads, n_q, n_k, d, d_v = 2, 3, 7, 11, 5, 13
-
-    def make(n, width):
-        return torch.randn(
-            batch,
-            heads,
-            n,
-            width,
-            dtype=torch.float64,
-            device=device,
-            requires_grad=True,
-        )
-
-    return make(n_q, d), make(n_k, d), make(n_k, d_v)
+    sizes = (n_q, d), (n_k, d), (n_k, d_v)
+    return tuple(drawn(batch, heads, *size, device=device) for size in sizes)
 
 
 @pytest.fixture
 def square(device):
     """As many queries as keys, for self-attention."""
     batch, heads, n, d, d_v = 2, 3, 11, 5, 7
-
-    def make(width):
-        return torch.randn(
-            batch,
-            heads,
-            n,
-            width,
-            dtype=torch.float64,
-            device=device,
-            requires_grad=True,
-        )
-
-    return make(d), make(d), make(d_v)
+    widths = d, d, d_v
+    return tuple(
+        drawn(batch, heads, n, wide, device=device) for wide in widths
+    )

@@ -18,6 +18,7 @@ from tools.measure.clinic.oracle import (
     Verdict,
     answer,
     compare,
+    first_seen,
     parameters,
     trials,
 )
@@ -36,13 +37,7 @@ def judged(healthy: Patient, mutant: Patient, kind: str = KIND) -> Verdict:
         for given, by in trials(healthy, kind, torch.float64, TRIALS)
         if by.loud <= 4  # louder ones leave one key in each row
     ]
-    raised = [why for why in found if why.startswith("raises")]
-    if 2 * len(raised) > len(found):
-        return Verdict("broken", raised[0])
-    for why in found:
-        if why:
-            return Verdict("ill", why)
-    return Verdict("equivalent")
+    return first_seen(found) or Verdict("equivalent")
 
 
 def why_not(healthy: Any, other: Any, x: Tensor, by: Chance) -> str:

@@ -52,18 +52,26 @@ def judged(healthy: Patient, mutant: Patient, kind: str) -> Verdict:
         )
         for given, by in trials(healthy, kind, torch.float64, TRIALS)
     ]
-    raised = [why for why in found if why.startswith("raises")]
-    if 2 * len(raised) > len(found):
-        return Verdict("broken", raised[0])
-    for why in found:
-        if why:
-            return Verdict("ill", why)
+    if seen := first_seen(found):
+        return seen
     why = (
         in_other_types(healthy, one, other, kind)
         or by_gradient(healthy, one, other, kind)
         or in_training(healthy, one, other, kind)
     )
     return Verdict("ill" if why else "equivalent", why)
+
+
+def first_seen(found: list[str]) -> Verdict | None:
+    """What trials show, one by one: why not, or "". None if all agree.
+
+    One that mostly raises is broken: whoever runs it once knows.
+    """
+    raised = [why for why in found if why.startswith("raises")]
+    if 2 * len(raised) > len(found):
+        return Verdict("broken", raised[0])
+    ill = (Verdict("ill", why) for why in found if why)
+    return next(ill, None)
 
 
 def parameters(thing: Any) -> list[tuple[str, tuple[int, ...]]]:
