@@ -36,15 +36,19 @@ def test_the_variance_of_random_signs_is_their_number():
 
 
 def test_a_step_of_the_matrix_is_larger_by_the_width():
+    """That of the matrix with the division in it; the other's is the same."""
     x, d_k = draw(5, 7), 64
-    W_q, W_k = draw(7, d_k), draw(7, d_k)
+    W = torch.stack([draw(7, d_k), draw(7, d_k)])
+    inside = torch.tensor([d_k**-0.5, 1.0])[:, None, None]
     moved = []
-    for W, scale in ((W_q, d_k**-0.5), (W_q * d_k**-0.5, 1.0)):
-        W = W.detach().requires_grad_()
-        weights = (x @ W @ (x @ W_k).T * scale).softmax(dim=-1)
-        (weights @ x).square().sum().backward()
-        moved.append((x @ W.grad @ (x @ W_k).T * scale).norm())
-    assert_close(moved[1] / moved[0], torch.tensor(64.0).double())
+    for scale, each in ((d_k**-0.5, 1.0), (1.0, inside)):
+        leaf = (W * each).detach().requires_grad_()
+        q, k = x @ leaf
+        ((q @ k.T * scale).softmax(dim=-1) @ x).square().sum().backward()
+        (q, k), (dq, dk) = (q.detach(), k.detach()), x @ leaf.grad
+        moved.append(torch.stack([dq @ k.T, q @ dk.T]) * scale)
+    further = [m.norm() / f.norm() for f, m in zip(*moved, strict=True)]
+    assert_close(further, list(torch.tensor([64.0, 1.0]).double()))
 
 
 def scores_of(kind, seed, n, d_k, rows=300):
