@@ -327,11 +327,17 @@ def test_relative_encodings_reach_further_and_not_all_reach_far():
     assert means("RoPE", 3200)[2] < 0.7
 
 
-def test_far_keys_hurt_rope_by_their_angles_and_t5_by_their_number_too():
+def test_far_keys_hurt_rope_by_distance_and_t5_by_their_number_too():
     for steps in (800, 3200):
         for run in trained("RoPE", steps):
             assert run["four"] < 0.7
             assert run["four, clamped"] > 0.99 < run["four, hidden"]
+            # Not by new angles: they all stay, or go from five of six pairs.
+            assert run["four, clamped pair 0"] > 0.99
+            assert run["four, clamped pairs 3 to 7"] < 0.9
+            # The key 60 back is taken for the third, and others are not.
+            assert run["four, 59 to 61 hidden"] > run["four"] + 0.2
+            assert abs(run["four, 70 to 72 hidden"] - run["four"]) < 0.01
     for arm in ("T5", "T5, to 32"):
         for run in trained(arm):
             assert run["four"] < 0.5

@@ -104,11 +104,14 @@ def test_rows_that_were_met_carry_the_task(setting, runs):
         assert run["four"] + 0.2 < run["short"] < 0.9  # rows as new in both
 
 
-def test_with_angles_that_were_met_nothing_is_lost(setting, runs):
+def test_with_distances_that_were_met_nothing_is_lost(setting, runs):
+    """The angles were once named: clamping all pairs does not tell them."""
     assert runs
     for run in runs:
         assert run["within"] - run["four"] > 0.02
         assert run["within"] - run["four, clamped"] < 0.01
+        # New angles stay in all pairs that lack some, 2 to 7.
+        assert run["within"] - run["four, clamped pair 0"] < 0.01
 
 
 def test_squeezed_without_training_it_is_lost(setting, runs):

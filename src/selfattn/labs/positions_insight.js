@@ -35,13 +35,14 @@ export const tasks = [
     ask: "Sinusoidal, the key 8 ahead instead of 8 back. Which product?",
     answer: (values, result) => sees(values, result) },
   { name: "2. base 10",
-    set: { base: 10 },
-    ask: "A base of 10: how sharply do the clocks tell neighbours apart, and "
-      + "what is the price, far out? Then try 500,000.",
-    answer: ({ query }, { curves: [curve], turns }) => "The product falls "
-      + `from ${decimal(curve[query], 0)} to ${decimal(curve[query - 1])} `
-      + "within one place. But the slowest clock is round again after "
-      + `${decimal((2 * Math.PI) / turns.at(-1), 0)} positions.` },
+    set: { base: 10, n: 64, query: 0, key: 44 },
+    ask: "A base of 10, and the query at 0: how sharply do the clocks tell "
+      + "neighbours apart, and what is the price, far out? Then try 500,000.",
+    answer: ({ query, key }, { curves: [curve], turns }) => "The product "
+      + `falls from ${decimal(curve[query], 0)} to ${decimal(curve[1])} `
+      + `within one place, and to ${decimal(curve[3])} within three. But `
+      + `${key} away it is ${decimal(curve[key])}: the slowest clock is round `
+      + `again after ${decimal((2 * Math.PI) / turns.at(-1), 0)} positions.` },
   { name: "3. a turned key",
     set: { encoding: "rope", turn: 90 },
     ask: "RoPE, and the key turned by 90°. On which side of the query is the "

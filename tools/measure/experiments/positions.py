@@ -6,6 +6,10 @@ of 128. It reads them as they are; once more with keys hidden that stand
 further back than any in training ("hidden"); and, where the distance enters
 the scores by a number or a rotation, with such keys in sight but taken for
 nearer ones ("clamped"). The two together tell new distances from more keys.
+Under RoPE a distance is eight angles, one of each pair, and some pairs are
+clamped alone as well: that tells a new distance from a new angle. There, too,
+the three keys are hidden that stand about 60 back, where the fast pairs have
+come round to nearly where they stand three back; and three others.
 RoPE is read with slower speeds as well, as is done to reach further without
 more training: all of them divided by four ("squeezed"), or with so large a
 base that only the slowest is ("larger base"). Two arms with the sinusoidal
@@ -13,6 +17,7 @@ table begin their texts of training at 0, or anywhere from 0 to 32, and read
 texts of 32 as well, on rows 64 to 95, which neither has met ("short").
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -39,8 +44,10 @@ ABOUT = (
     "answers on 200 new texts of 128 tokens, at positions 3 to 31 (within), "
     "32 to 63 (twice) and 64 to 127 (four); the last two again with keys "
     "more than 31 back hidden (hidden), and with distances beyond 30 taken "
-    "for 30 (clamped; beyond 20 for 20 with T5), and, of RoPE in some runs, "
-    "with all speeds a quarter (squeezed) or only the slowest (larger base); "
+    "for 30 (clamped; beyond 20 for 20 with T5); of RoPE, clamped in some of "
+    "its pairs alone (0 is the fastest), with keys 59 to 61 or 70 to 72 back "
+    "hidden, and with all speeds a quarter (squeezed) or only the slowest "
+    "(larger base); "
     "of the sinusoidal table, with training from one row or 33 rows on, also "
     "on texts of 32 that stand on rows 64 to 95 (short). "
     "One of 16 tokens: guessing is right in .0625. The learning rate is .003 "
@@ -104,6 +111,16 @@ BANDS = {"within": (LAG, N), "twice": (N, 2 * N), "four": (2 * N, FAR)}
 # met by one of 528 in a text, 20 by twelve.
 FARTHEST = {"T5": 20, "T5, to 32": 20, "RoPE": 30}
 WIDTH, LONGER = D // HEADS, FAR // N
+# Of eight pairs, the fastest first, 0 and 1 go all the way round within 31
+# places, so that training has met their every angle; 2 to 7 do not.
+CLAMPED = {
+    "pair 0": [0],
+    "pair 1": [1],
+    "pair 2": [2],
+    "pairs 2 to 7": range(2, 8),
+    "pairs 3 to 7": range(3, 8),
+}
+HIDDEN = {"59 to 61": (59, 61), "70 to 72": (70, 72)}
 SLOWER = {
     "squeezed": frequencies(WIDTH, 10_000.0) / LONGER,
     "larger base": frequencies(
@@ -129,17 +146,28 @@ class Decoder(nn.Module):
         text: Tensor,
         offset: int = 0,
         *,
-        hidden: bool = False,
+        hidden: tuple[int, int] | None = None,
         clamped: bool = False,
     ) -> Tensor:
-        """A score for each token that may stand three places back."""
+        """A score for each token that may stand three places back.
+
+        Args:
+            text: the tokens, (texts, n).
+            offset: the row of the sinusoidal table for the first token.
+            hidden: keys as far back as this, from and to, are masked.
+            clamped: whether far distances count as nearer ones to T5.
+        """
         n = text.shape[-1]
         x = self.tokens(text)
         if self.arm.startswith("sinusoidal"):
             x = x + sinusoidal(n, D, offset=offset)
         if self.learned is not None:
             x = x + self.learned(n)
-        mask = backwards(n) < N if hidden else None
+        mask = None
+        if hidden is not None:
+            nearest, farthest = hidden
+            back = backwards(n)
+            mask = (back < nearest) | (back > farthest)
         bias = self.bias(n, clamped)
         for norm, attend, feed in self.blocks:
             x = x + attend(norm(x), bias=bias, mask=mask, causal=True)
@@ -165,18 +193,29 @@ def backwards(n: int) -> Tensor:
     return place[:, None] - place
 
 
-def near_rope(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+def near_rope(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    pairs: Sequence[int] = range(WIDTH // 2),
+    **options: Any,
+) -> Tensor:
     """Attention with RoPE in which no distance is greater than the farthest.
 
     Queries and keys come unturned. The score of a key too far back is that
-    of the same two vectors, the farthest distance apart.
+    of the same two vectors, the farthest distance apart in these pairs of
+    features, and as far as they are in the others.
     """
-    most = FARTHEST["RoPE"]
-    far = backwards(q.shape[-2]) > most
-    apart = rope(q[..., None, :], offset=most)[..., 0, :] @ k.mT
-    scores = (rope(q) @ rope(k).mT).where(~far, apart)
-    scores = scores / q.shape[-1] ** 0.5
-    scores = scores.masked_fill(backwards(q.shape[-2]) < 0, -torch.inf)
+    most, back = FARTHEST["RoPE"], backwards(q.shape[-2])
+    ours = torch.zeros(WIDTH // 2)
+    ours[list(pairs)] = 1
+    ours = ours.repeat_interleave(2)  # features 2i and 2i + 1 are pair i
+    turned_q, turned_k = rope(q), rope(k)
+    apart = rope(q[..., None, :], offset=most)[..., 0, :]
+    far = (ours * apart) @ k.mT + ((1 - ours) * turned_q) @ turned_k.mT
+    scores = (turned_q @ turned_k.mT).where(back <= most, far)
+    scores = (scores / q.shape[-1] ** 0.5).masked_fill(back < 0, -torch.inf)
     return scores.softmax(dim=-1) @ v
 
 
@@ -233,23 +272,37 @@ def read_far(decoder: Decoder, seed: int) -> dict[str, float]:
     generator = torch.Generator().manual_seed(10_000 + seed)
     text = torch.randint(VOCABULARY, (200, FAR), generator=generator)
     found = by_band(decoder(text), text)
-    hidden = by_band(decoder(text, hidden=True), text)
+    hidden = by_band(decoder(text, hidden=(N, FAR)), text)
     found |= {f"{name}, hidden": hidden[name] for name in ("twice", "four")}
     if decoder.arm in FROM:
         short = by_band(decoder(text[:, :N], offset=2 * N), text[:, :N])
         found["short"] = short["within"]
     if decoder.arm == "RoPE":
-        for name, speeds in SLOWER.items():
-            for _, heads, _ in decoder.blocks:
-                heads.rotate = partial(turned, speeds=speeds)
-            slower = by_band(decoder(text), text)
-            found |= {f"{x}, {name}": slower[x] for x in BANDS}
+        return found | read_with_other_angles(decoder, text)
     if decoder.arm in FARTHEST:
-        if decoder.arm == "RoPE":
-            for _, heads, _ in decoder.blocks:
-                heads.rotate, heads.attend = None, near_rope
         clamped = by_band(decoder(text, clamped=True), text)
         found |= {f"{x}, clamped": clamped[x] for x in ("twice", "four")}
+    return found
+
+
+def read_with_other_angles(decoder: Decoder, text: Tensor) -> dict[str, float]:
+    """Share of right answers with RoPE, some keys hidden or turned less."""
+    found = {}
+    for name, places in HIDDEN.items():
+        hidden = by_band(decoder(text, hidden=places), text)
+        found[f"four, {name} hidden"] = hidden["four"]
+    for name, speeds in SLOWER.items():
+        for _, heads, _ in decoder.blocks:
+            heads.rotate = partial(turned, speeds=speeds)
+        slower = by_band(decoder(text), text)
+        found |= {f"{x}, {name}": slower[x] for x in BANDS}
+    for name, pairs in ({"": range(WIDTH // 2)} | CLAMPED).items():
+        for _, heads, _ in decoder.blocks:
+            heads.rotate = None
+            heads.attend = partial(near_rope, pairs=pairs)
+        clamped = by_band(decoder(text), text)
+        end = f"clamped {name}".rstrip()
+        found |= {f"{x}, {end}": clamped[x] for x in ("twice", "four")}
     return found
 
 
