@@ -17,9 +17,7 @@ table begin their texts of training at 0, or anywhere from 0 to 32, and read
 texts of 32 as well, on rows 64 to 95, which neither has met ("short").
 """
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -37,6 +35,12 @@ from selfattn.positions import (
     sinusoidal,
 )
 from selfattn.positions.absolute import frequencies
+from tools.measure.experiments._far_rope import (
+    MOST,
+    backwards,
+    near_rope,
+    turned,
+)
 
 ABOUT = (
     "A two-layer decoder, trained for 200 to 3200 steps on texts of 32 "
@@ -109,7 +113,7 @@ BANDS = {"within": (LAG, N), "twice": (N, 2 * N), "four": (2 * N, FAR)}
 # Distances beyond these count as these in the clamped reading. T5 learns a
 # number for each bucket, from as many pairs as there are: the distance 31 is
 # met by one of 528 in a text, 20 by twelve.
-FARTHEST = {"T5": 20, "T5, to 32": 20, "RoPE": 30}
+FARTHEST = {"T5": 20, "T5, to 32": 20, "RoPE": MOST}
 WIDTH, LONGER = D // HEADS, FAR // N
 # Of eight pairs, the fastest first, 0 and 1 go all the way round within 31
 # places, so that training has met their every angle; 2 to 7 do not.
@@ -187,47 +191,6 @@ class Decoder(nn.Module):
         return bias[None]
 
 
-def backwards(n: int) -> Tensor:
-    """How far back each key stands from each query, (n, n)."""
-    place = torch.arange(n)
-    return place[:, None] - place
-
-
-def near_rope(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    pairs: Sequence[int] = range(WIDTH // 2),
-    **options: Any,
-) -> Tensor:
-    """Attention with RoPE in which no distance is greater than the farthest.
-
-    Queries and keys come unturned. The score of a key too far back is that
-    of the same two vectors, the farthest distance apart in these pairs of
-    features, and as far as they are in the others.
-    """
-    most, back = FARTHEST["RoPE"], backwards(q.shape[-2])
-    ours = torch.zeros(WIDTH // 2)
-    ours[list(pairs)] = 1
-    ours = ours.repeat_interleave(2)  # features 2i and 2i + 1 are pair i
-    turned_q, turned_k = rope(q), rope(k)
-    apart = rope(q[..., None, :], offset=most)[..., 0, :]
-    far = (ours * apart) @ k.mT + ((1 - ours) * turned_q) @ turned_k.mT
-    scores = (turned_q @ turned_k.mT).where(back <= most, far)
-    scores = (scores / q.shape[-1] ** 0.5).masked_fill(back < 0, -torch.inf)
-    return scores.softmax(dim=-1) @ v
-
-
-def turned(x: Tensor, *, offset: int = 0, speeds: Tensor) -> Tensor:
-    """RoPE with other speeds than its own, (d/2,)."""
-    place = torch.arange(offset, offset + x.shape[-2])
-    angle = place[:, None] * speeds
-    number = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    turn = torch.polar(torch.ones_like(angle), angle).to(number.dtype)
-    return torch.view_as_real(number * turn).flatten(-2)
-
-
 def block(arm: str) -> nn.ModuleList:
     """What one block is made of: a norm, attention, a feed-forward network."""
     attend: Attend = attention
@@ -296,7 +259,7 @@ def read_with_other_angles(decoder: Decoder, text: Tensor) -> dict[str, float]:
             heads.rotate = partial(turned, speeds=speeds)
         slower = by_band(decoder(text), text)
         found |= {f"{x}, {name}": slower[x] for x in BANDS}
-    for name, pairs in ({"": range(WIDTH // 2)} | CLAMPED).items():
+    for name, pairs in ({"": None} | CLAMPED).items():
         for _, heads, _ in decoder.blocks:
             heads.rotate = None
             heads.attend = partial(near_rope, pairs=pairs)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -270,15 +269,13 @@ def angles_in_float32(x, offset):
     return turned(x, angles(x, offset, dtype=torch.float32))
 
 
-def in_float32(
-    function: Callable[..., Tensor], known: Mistake = angles_in_float32
-) -> Mistake:
-    """A known mistake by another formula, with other last digits.
+def in_float32(function: Callable[..., Tensor]) -> Mistake:
+    """The same mistake by another formula, with other last digits.
 
-    It has a name of its own; its words are those of the known one.
+    It has a name of its own; its words are those of `angles_in_float32`.
     """
     name = function.__name__.replace("_", " ")
-    return replace(known, name=name, answer=function)
+    return replace(angles_in_float32, name=name, answer=function)
 
 
 def at_speeds(x, offset, speed, dtype=torch.float32):
@@ -312,32 +309,6 @@ def speeds_rounded_to_float32(x, offset):
 def exponentials_rounded_to_float32(x, offset):
     """The same, of speeds by an exponential."""
     return at_speeds(x, offset, exponentials(x.shape[-1]), torch.float64)
-
-
-def in_its_own_type(x, angle):
-    """Each pair turned, in the number type that cosines and x come to."""
-    a, b = x[..., 0::2], x[..., 1::2]
-    cos, sin = angle.cos(), angle.sin()
-    pairs = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1)
-    return pairs.flatten(-2)
-
-
-@mistake
-def float32_throughout(x, offset):
-    """A bfloat16 x comes back as float32; in float64, few digits are right.
-
-    Cause: Angles, cosines and sines are float32, whatever x is.
-    Cure: Compute the angles in float64, and convert their cosines and sines
-        to x.dtype.
-    """
-    return in_its_own_type(x, angles(x, offset, dtype=torch.float32))
-
-
-@partial(in_float32, known=float32_throughout)
-def exponentials_throughout(x, offset):
-    """The same, with speeds by an exponential."""
-    p = torch.arange(offset, offset + x.shape[-2])
-    return in_its_own_type(x, p[:, None] * exponentials(x.shape[-1]))
 
 
 @mistake
@@ -477,8 +448,6 @@ ROPE = Exercise(
         divided_in_float32,
         speeds_rounded_to_float32,
         exponentials_rounded_to_float32,
-        float32_throughout,
-        exponentials_throughout,
         exponent_doubled,
         in_degrees,
         whole_turns,
