@@ -126,7 +126,10 @@
         asksFor(name) && later?.scrollIntoView());
     }
     // Labs are taller than their pictures, so what was asked for has moved.
+    // Who comes back to a page goes where they were; see back.js.
+    const [{ type } = {}] = performance.getEntriesByType("navigation");
     const asked = (await Promise.all(running)).find(Boolean);
-    (asked ?? document.querySelector(":target"))?.scrollIntoView();
+    if (asked || type === "navigate")
+      (asked ?? document.querySelector(":target"))?.scrollIntoView();
   });
 })();
