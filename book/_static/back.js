@@ -37,25 +37,34 @@
     }
   }
 
-  // Open all that an element is folded in; whether anything was shut.
+  // Open all that an element is folded in, and what a section has folded but
+  // its title; whether anything was shut.
   function unfold(element) {
     let shut = false;
-    for (let e = element?.parentElement; e; e = e.parentElement)
+    const own = element?.querySelector(":scope > details.second-reading");
+    for (let e = own ?? element?.parentElement; e; e = e.parentElement)
       if (e.matches("details:not([open])")) shut = e.open = true;
     return shut;
   }
 
-  const asked = () =>
-    document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  function asked() {
+    try {
+      return document.getElementById(
+        decodeURIComponent(location.hash.slice(1)));
+    } catch { // no text, though it has a % in it
+      return null;
+    }
+  }
+
+  function show() {
+    const target = asked();
+    if (unfold(target)) target.scrollIntoView();
+  }
 
   // Where the reader was; else where the address points, if it was folded.
   function arrive() {
     const kept = left();
-    const target = asked();
-    if (!kept) {
-      if (unfold(target)) target.scrollIntoView();
-      return;
-    }
+    if (!kept) return show();
     const all = folds();
     for (const i of kept.open) if (all[i]) all[i].open = true;
     const back = () => {
@@ -76,5 +85,6 @@
   }
 
   arrive();
+  addEventListener("hashchange", show);
   addEventListener("pagehide", leave);
 })();

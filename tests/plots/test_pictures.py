@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -15,9 +16,18 @@ WEIGHTS = [[0.28, 0.58, 0.14], [0.45, 0.11, 0.45], [0.31, 0.62, 0.07]]
 OUTPUT = [[0.7, 1.29], [1.78, -0.66], [0.53, 1.31]]
 CAUSAL = [[j <= i for j in range(6)] for i in range(6)]
 STEP = [[True] * 5 + [False], [True] * 6]
+TOKENS = ["the", "cat", "sat"]
+HEADS = {
+    "one": [("half", [0.5, 0.5, 0.0], [0.5, 1.0])],
+    "two": [
+        ("who", [0.0, 1.0, 0.0], [0.0, 2.0]),
+        ("where", [0.75, 0.0, 0.25], [1.5, 0.25]),
+    ],
+}
 ALL = {
     "flow": pictures.flow(Q, K, V, SCALED, WEIGHTS, OUTPUT),
     "split": pictures.split([[1, 2, 3, 4], [5, 6, 7, 8]], 2),
+    "answers": pictures.answers(TOKENS, HEADS),
     "sharing": pictures.sharing({"eight": (8, 8), "two": (8, 2)}),
     "pre": pictures.block("pre"),
     "post": pictures.block("post"),
@@ -97,6 +107,30 @@ def test_heads_are_blocks_of_features():
     assert len(set(colours)) == 2
     whole, one, two = colours[:8], colours[8:12], colours[12:16]
     assert set(one) == {whole[0]} == {whole[1]} != set(two) == {whole[2]}
+
+
+def test_each_row_of_weights_brings_its_own_answer():
+    """Two answers stand side by side, each in the colour of its row."""
+    rows = [row for arm in HEADS.values() for row in arm]
+    flat = [x for _, weights, answer in rows for x in (*weights, *answer)]
+    assert numbers("answers") == [round(x, 1) for x in flat]
+    boxes = parts("answers", "rect")
+    brought = {}
+    for place, name in enumerate(("half", "who", "where")):
+        mine = boxes[5 * place : 5 * place + 5]
+        assert len({box.get("stroke") for box in mine}) == 1
+        shades = [float(box.get("fill-opacity")) for box in mine[:3]]
+        assert shades == pytest.approx(
+            [0.55 * x for x in rows[place][1]], abs=1e-3
+        )
+        brought[name] = [(float(b.get("x")), b.get("y")) for b in mine[3:]]
+    who, where = brought["who"], brought["where"]
+    assert {y for _, y in who} == {y for _, y in where}
+    xs = [x for x, _ in who + where]
+    assert [b - a for a, b in pairwise(xs)] == [38, 38, 38]
+    lines = [ends(line) for line in parts("answers", "polyline")]
+    assert [len(line) for line in lines] == [2, 2, 3]
+    assert where[0][0] < lines[2][-1][0] < where[1][0] + 38
 
 
 def test_query_heads_read_the_keys_of_their_group():

@@ -75,3 +75,20 @@ def test_a_page_that_is_opened_begins_where_it_is_asked_to(site_url, page):
     page.goto(f"{site_url}book/doctor.html")
     page.wait_for_load_state("networkidle")
     assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.parametrize("how", ["opened", "followed"])
+def test_a_link_to_what_is_folded_opens_it(site_url, page, how):
+    """Its reader saw a title, and under it the next."""
+    page.goto(f"{site_url}book/scaling.html")
+    part = "the-factor-elsewhere-qk-norm-caps-and-sinks-second-reading"
+    if how == "opened":
+        page.goto(f"{site_url}book/notation.html")
+        page.goto(f"{site_url}book/scaling.html#{part}")
+    else:
+        page.locator(f".bd-toc-nav a[href='#{part}']").click()
+    page.wait_for_load_state("networkidle")
+    folded = page.locator(f"#{part} > details.second-reading")
+    assert folded.get_attribute("open") == ""
+    top = page.locator(f"#{part}").bounding_box()["y"]
+    assert 0 <= top < 200

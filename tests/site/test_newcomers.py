@@ -19,8 +19,8 @@ LED = {
         "the scale, if it is missing",
     ),
     "what a second head adds": (
-        "multihead.html",
-        "A second head adds a second row of weights",
+        "multihead.html#two-rows-two-answers",
+        "With two rows of weights",
     ),
     "what GQA is": (SHARED, "a group of query heads shares one key head"),
     "get the doctor": (DOCTOR, "pip install ."),
@@ -77,6 +77,66 @@ def test_the_first_screen_leads_to_an_answer_in_sight(
     page.wait_for_url(f"**/{address}")
     page.wait_for_load_state("networkidle")
     assert in_sight(page, answer)
+
+
+WHERE = "doctor.html#where-the-nan-begins"
+# By the row of the table: words of what explains it, each in sight at once.
+EXPLAINED = {
+    "the scores": ("Normalise queries and keys", "Add 1 to every score"),
+    "the softmax": ("Add 1 to every score",),
+    "a row where all": ("What should a query get that may look at nobody",),
+}
+
+
+@pytest.mark.parametrize("row", EXPLAINED)
+def test_where_a_nan_began_leads_to_the_section_that_explains_it(
+    site_url, new_page, row
+):
+    """One led to the top of a chapter."""
+    page = new_page()
+    page.goto(f"{site_url}book/{WHERE}")
+    line = page.locator("#where-the-nan-begins tbody tr", has_text=row)
+    links = line.locator("a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert len(links) == len(EXPLAINED[row])
+    for link, answer in zip(links, EXPLAINED[row], strict=True):
+        page.goto(link)
+        page.wait_for_load_state("networkidle")
+        section = page.locator(f"section[id='{link.partition('#')[2]}']")
+        expect(section.get_by_text(answer).first).to_be_visible()
+
+
+def test_what_warns_of_a_mistake_leads_to_a_section_of_a_chapter(
+    site_url, page
+):
+    page.goto(f"{site_url}book/doctor.html")
+    warned = page.locator("#what-the-sources-warn-of-second-reading table a")
+    links = warned.evaluate_all("(all) => all.map((a) => a.href)")
+    assert len(links) > 15
+    assert [link for link in links if "#" not in link] == []
+
+
+def test_what_else_makes_a_nan_is_said(site_url, page):
+    """All rows were about attention, and nothing said so."""
+    page.goto(f"{site_url}book/{WHERE}")
+    said = page.locator("#where-the-nan-begins").inner_text()
+    for other in ("learning rate", "logarithm of zero", "half precision"):
+        assert other in said
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_what_a_second_head_adds_is_drawn_where_its_link_leads(
+    site_url, new_page, window
+):
+    """The chapter's first picture was two thousand pixels further down."""
+    page = new_page(viewport=WINDOWS[window])
+    page.goto(f"{site_url}book/{LED['what a second head adds'][0]}")
+    drawn = page.locator("#two-rows-two-answers svg.drawing")
+    box = drawn.bounding_box()
+    assert box["width"] <= WINDOWS[window]["width"]
+    assert box["y"] < WINDOWS[window]["height"] - 120
+    assert page.locator("article svg.drawing").first.evaluate(
+        "(e) => !!e.closest('#two-rows-two-answers')"
+    )
 
 
 @pytest.mark.parametrize("window", WINDOWS)

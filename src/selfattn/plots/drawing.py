@@ -141,11 +141,35 @@ class Drawing:
         across, top = wide * len(rows[0]), y + SIZE
         self.text(x + across / 2, y, title, bold=True)
         for i, row in enumerate(rows):
-            for j, number in enumerate(row):
-                left, middle = x + j * wide, top + i * high
-                own = columns[j] if columns else colour
-                shade = number if shaded else 0.25 if own != "faint" else 0.0
-                self.box(left, middle, wide, high, colour=own, shade=shade)
-                words = f"{number:.{digits}f}".replace("-", "−")
-                self.text(left + wide / 2, middle + high / 2, words)
+            own = columns or [colour] * len(row)
+            middle = top + i * high
+            self.row(x, middle, row, own, shaded=shaded, digits=digits)
         return across, SIZE + high * len(rows)
+
+    def row(
+        self,
+        x: Real,
+        y: Real,
+        numbers: Sequence[Real],
+        colours: Sequence[str],
+        *,
+        shaded: bool = False,
+        digits: int = 1,
+    ) -> None:
+        """Numbers, each in a cell of its colour, from a left upper corner.
+
+        Args:
+            x: the left edge.
+            y: the upper edge.
+            numbers: what is written.
+            colours: a colour a number.
+            shaded: whether a cell is as dark as its number, from 0 to 1.
+            digits: how many decimals are written.
+        """
+        wide, high = CELL
+        for j, (number, own) in enumerate(zip(numbers, colours, strict=True)):
+            left = x + j * wide
+            shade = number if shaded else 0.25 if own != "faint" else 0.0
+            self.box(left, y, wide, high, colour=own, shade=shade)
+            words = f"{number:.{digits}f}".replace("-", "−")
+            self.text(left + wide / 2, y + high / 2, words)

@@ -84,6 +84,40 @@ def split(rows: Table, n_heads: int) -> Drawing:
     return picture
 
 
+def answers(
+    tokens: Sequence[str],
+    arms: Mapping[str, Sequence[tuple[str, Sequence[Real], Sequence[Real]]]],
+) -> Drawing:
+    """What each row of weights brings: the answers of an arm side by side.
+
+    Args:
+        tokens: what the columns of the weights are called.
+        arms: of each, its rows: a row's name, its weights and its answer.
+    """
+    step, room = HIGH + 12, 66
+    high = sum(room + step * (len(rows) - 1) + 16 for rows in arms.values())
+    picture = Drawing("answers", high - 12, tokens=tokens, arms=dict(arms))
+    left, top = 44.0, 0.0
+    for title, rows in arms.items():
+        picture.text(MIDDLE, top + 10, title, bold=True)
+        for j, token in enumerate(tokens):
+            picture.text(left + WIDE * (j + 0.5), top + 32, token)
+        first = top + 43
+        x = left + WIDE * len(tokens) + 26
+        for i, (name, weights, answer) in enumerate(rows):
+            y, colour = first + step * i, SIDES[i]
+            picture.text(2, y + HIGH / 2, name, anchor="start")
+            picture.row(left, y, weights, [colour] * len(weights), shaded=True)
+            picture.row(x, first, answer, [colour] * len(answer))
+            start = (left + WIDE * len(weights) + 3, y + HIGH / 2)
+            end, under = (x - 3, y + HIGH / 2), x + WIDE * len(answer) / 2
+            up = (under, y + HIGH / 2), (under, first + HIGH + 3)
+            picture.line(start, *(up if i else (end,)), arrow=True)
+            x += WIDE * len(answer)
+        top += room + step * (len(rows) - 1) + 16
+    return picture
+
+
 def sharing(arms: Mapping[str, tuple[int, int]]) -> Drawing:
     """Which query heads read which head of keys: query heads, key heads."""
     picture = Drawing("sharing", 96 * len(arms), arms=dict(arms))
