@@ -1,7 +1,8 @@
-"""A button that prints all of a page, whatever is folded on it.
+"""The menu of what can be downloaded, in words, and a button more.
 
-It stands beside the theme's, which prints a page as it stands: see
-`_static/print.js`.
+The theme's buttons say file endings; ours say what one gets. The further one
+prints all of a page, whatever is folded on it, beside the theme's, which
+prints a page as it stands: see `_static/print.js`.
 """
 
 from docutils import nodes
@@ -10,10 +11,15 @@ from sphinx.application import Sphinx
 WHOLE = {
     "type": "javascript",
     "javascript": "printWhole()",
-    "text": ".pdf, unfolded",
-    "tooltip": "Print to PDF, with all that is folded",
+    "text": "Print, or PDF, unfolded",
+    "tooltip": "Print, or make a PDF, with all that is folded",
     "icon": "fas fa-file-pdf",
     "label": "download-whole-button",
+}
+WORDS = {  # the theme's label of a button, and what it says here
+    "download-notebook-button": "Notebook",
+    "download-source-button": "Source",
+    "download-pdf-button": "Print, or PDF",
 }
 
 
@@ -24,9 +30,14 @@ def add_button(
     context: dict,
     doctree: nodes.document | None,
 ) -> None:
-    """Put it into the menu of what can be downloaded."""
+    """Put it into the menu of what can be downloaded, and name the others."""
     for group in context.get("header_buttons", []):
         if group["label"] == "download-buttons":
+            for button in group["buttons"]:
+                ending = button["text"]
+                button["text"] = WORDS.get(button["label"], ending)
+                if ending == ".ipynb":
+                    button["text"] = "Notebook (.ipynb)"
             group["buttons"].append(WHOLE)
 
 

@@ -2,7 +2,8 @@
 
 A phone shows some forty letters in a line. A table that needs more, even with
 one word in a line, gets the class ``stacked``: there its rows are paragraphs,
-and each cell says the head of its column (custom.css).
+and each cell says the head of its column (custom.css). A name in code may
+go on in the next line, there, where one would part it: ``causal_`` | ``mask``.
 """
 
 import re
@@ -14,7 +15,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 LETTERS = 36  # of a table's, in 302 pixels
 BETWEEN = 1  # two columns keep so many apart
 WORDS = re.compile(r"[\s/-]+")
-BREAKS = 12  # letters of code, which may break within
+PARTS = re.compile(r"(?<=[_./(=,])(?=[^\W_])|(?<=[a-z])(?=[A-Z])")
 
 
 class StackOnPhones(SphinxPostTransform):
@@ -28,6 +29,8 @@ class StackOnPhones(SphinxPostTransform):
         for table in self.document.findall(nodes.table):
             if next(table.findall(nodes.thead), None) and is_wide(table):
                 table["classes"].append("stacked")
+            for name in list(table.findall(is_shown)):
+                part(name)
 
 
 def is_wide(table: nodes.table) -> bool:
@@ -41,9 +44,10 @@ def is_wide(table: nodes.table) -> bool:
 def longest(cell: nodes.Node) -> int:
     """The letters of a cell's longest word."""
     words = [
-        min(len(word), BREAKS) if held_as_code(text) else len(word)
+        len(part)
         for text in cell.findall(nodes.Text)
         for word in WORDS.split(text.astext())
+        for part in (PARTS.split(word) if held_as_code(text) else [word])
         if not isinstance(text.parent, nodes.math)
     ]
     formulas = [
@@ -54,8 +58,25 @@ def longest(cell: nodes.Node) -> int:
 
 
 def held_as_code(text: nodes.Text) -> bool:
-    """Whether a text is code, which may break anywhere on a phone."""
+    """Whether a text is code, whose names have parts."""
     return isinstance(text.parent, nodes.literal)
+
+
+def is_shown(node: nodes.Node) -> bool:
+    """Whether a node is code, and not the hidden name of a claim's test."""
+    if not isinstance(node, nodes.literal):
+        return False
+    return "claim-test" not in node.parent["classes"]
+
+
+def part(name: nodes.literal) -> None:
+    """Let a line end, on a phone, between two parts of a name."""
+    for text in list(name.findall(nodes.Text)):
+        first, *others = PARTS.split(text.astext())
+        parts: list[nodes.Node] = [nodes.Text(first)]
+        for other in others:
+            parts += [nodes.raw("", "<wbr>", format="html"), nodes.Text(other)]
+        text.parent.replace(text, parts)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -121,13 +121,13 @@ def number(app: Sphinx, name: str) -> list[nodes.Node]:
 
 
 def without_a_clone(root: Path) -> list[nodes.Node]:
-    """Where the wheel is that lies beside the site, and what installs it."""
+    """Where the wheel is that lies beside the site, and how to use it."""
     wheel = wheel_name(root)
     told = nodes.paragraph()
-    told += nodes.Text("Without a clone: download ")
+    told += nodes.Text("To get it, download ")
     told += nodes.reference("", wheel, refuri=f"../{wheel}")
-    told += nodes.Text(", which lies beside this page, and install it:")
-    line = f"pip install {wheel}"
+    told += nodes.Text(", which lies beside this page. In its folder:")
+    line = f"pip install {wheel}\npython -m selfattn.doctor yours.py"
     return [told, nodes.literal_block(line, line, language="sh")]
 
 

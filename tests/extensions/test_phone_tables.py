@@ -2,7 +2,7 @@
 
 import pytest
 from docutils import nodes
-from phone_tables import LETTERS, is_wide
+from phone_tables import LETTERS, is_shown, is_wide, part
 
 
 def table(*rows):
@@ -26,10 +26,38 @@ LONG = "x" * (LETTERS - 5)
         ((LONG, "xx"), False),
         ((LONG, "xxxxxx"), True),
         ((LONG, "a b c d e f"), False),  # words go on in the next line
-        ((nodes.literal("", LONG), "x" * 20), False),  # code breaks
+        ((nodes.literal("", "x" * 6 + "_x" * 9), "x" * 20), False),  # parts
+        ((nodes.literal("", LONG), "x" * 20), True),  # a name without any
         ((nodes.math("", "x" * 20), nodes.math("", "x" * 20)), True),
         ((nodes.math("", r"\operatorname{x}" * 9), "x"), False),
     ],
 )
 def test_the_longest_words_of_its_columns_must_fit(row, wide):
     assert is_wide(table(["a", "b"], row)) is wide
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("causal_mask", "causal_|mask"),
+        ("MultiHeadAttention", "Multi|Head|Attention"),
+        ("torch.nn(x, dim=-1)", "torch.|nn(|x, dim=-1)"),
+        ("__init__", "__|init__"),
+        ("_", "_"),
+    ],
+)
+def test_a_name_goes_on_between_its_parts(name, parts):
+    """A reader saw ``causal_ma`` and ``sk`` in two lines."""
+    literal = nodes.literal("", name)
+    part(literal)
+    breaks = {"<wbr>": "|"}
+    shown = [breaks.get(child.astext(), child.astext()) for child in literal]
+    assert "".join(shown) == parts
+
+
+def test_the_hidden_name_of_a_claims_test_is_left_whole():
+    """It is there for screen readers, which would spell its parts."""
+    hidden = nodes.inline("", "", literal := nodes.literal("", "a_b"))
+    assert is_shown(literal)
+    hidden["classes"].append("claim-test")
+    assert not is_shown(literal)

@@ -87,9 +87,22 @@ def test_every_control_answers_to_the_mouse(open_lab):
     for setting, changed in (("n", {"n": 10}), ("n_heads", {"n_heads": 12})):
         box = control(lab, setting).bounding_box()
         control(lab, setting).click(position={"x": box["width"] - 4, "y": 8})
-        assert_shows(lab, **{"n": 10} | {"n_kv_heads": 4} | changed)
+        now = {"n": 10} | changed
+        assert_shows(lab, **now, n_kv_heads=now.get("n_heads", 4))
     lab.locator("label", has_text="head 5").click()
-    assert_shows(lab, n=10, n_heads=12, n_kv_heads=4, head=4)
+    assert_shows(lab, n=10, n_heads=12, n_kv_heads=12, head=4)
+
+
+def test_heads_keep_keys_of_their_own_up_and_down(open_lab):
+    """A reader went to one head and back, and met four heads on one key."""
+    lab = open_lab()
+    control(lab, "n_heads").press("Home")
+    assert_shows(lab, n_heads=1, n_kv_heads=1)
+    control(lab, "n_heads").press("End")
+    assert_shows(lab, n_heads=12, n_kv_heads=12)
+    control(lab, "n_kv_heads").press("ArrowLeft")
+    control(lab, "n_heads").press("ArrowLeft")
+    assert_shows(lab, n_heads=8, n_kv_heads=4)
 
 
 @pytest.mark.parametrize("d_model", [12, 64])

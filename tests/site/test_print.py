@@ -184,7 +184,7 @@ def test_all_of_a_page_is_printed_by_a_button(site_url, page):
     paper = "document.documentElement.dataset.paper"
     page.evaluate(f"window.print = () => {{ window.printed = {paper}; }}")
     page.get_by_label("Download this page").click()
-    page.get_by_text(".pdf, unfolded").click()
+    page.get_by_text("Print, or PDF, unfolded").click()
     assert page.evaluate("window.printed") == "whole"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(paper) is None

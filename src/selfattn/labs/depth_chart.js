@@ -5,7 +5,7 @@ import { drawn, element, set, write } from "./machinery/drawing.js";
 export const LEAST = 1e-12; // below that there is nothing but rounding
 const ACROSS = 260;
 const DOWN = 170;
-const LEFT = 38;
+const LEFT = 46;
 const HIGHEST = 8;
 const LOWEST = -12;
 

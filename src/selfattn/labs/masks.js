@@ -108,14 +108,9 @@ const SIZES = {
 function build(lab) {
   const values = () => lab.values();
   const sizeName = element("span", {}, "");
-  const keys = lab.range("n", ["Keys ", element("i", {}, "n")]);
   // As long as there are as many queries as keys, they go along.
-  keys.addEventListener("input", (event) => {
-    if (values().n !== values().n_q) return;
-    event.stopPropagation();
-    const n = Number(event.target.value);
-    lab.set({ n, n_q: n });
-  }, true);
+  const keys = lab.range("n", ["Keys ", element("i", {}, "n")], {
+    along: (keys, { n, n_q }) => (n === n_q ? { n_q: keys } : {}) });
   const square = ({ n, n_q }) => n === n_q;
   const also = lab.checkbox("causal", "and causal");
   const left = lab.checkbox("left", "on the left");

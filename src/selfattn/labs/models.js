@@ -51,6 +51,7 @@ function compute({ start, temperature, top_k, top_p }) {
 
 const WIDE = 460;
 const HIGH = 130;
+const LOW = 26; // below the bars, for letters of a phone's size
 const STEP = WIDE / N;
 const nameOf = (i) => (LETTERS[i] === " " ? "␣" : LETTERS[i]);
 
@@ -65,16 +66,16 @@ function build(lab) {
     lab.range("top_p", "Top-p", { text: (p) => p.toFixed(2) }),
   );
   const picture = drawn("svg", {
-    viewBox: `0 0 ${WIDE} ${HIGH + 18}`, role: "img",
+    viewBox: `0 0 ${WIDE} ${HIGH + LOW}`, role: "img",
     "aria-label": "The probability of each letter to be drawn",
-    style: `aspect-ratio: ${WIDE} / ${HIGH + 18}` });
+    style: `aspect-ratio: ${WIDE} / ${HIGH + LOW}` });
   const bars = Array.from({ length: N }, (_, i) => drawn("rect", {
     x: (i + 0.14) * STEP, width: 0.72 * STEP, class: "lab-column" }));
   const marks = bars.map((_, i) => drawn("line", {
     x1: (i + 0.06) * STEP, x2: (i + 0.94) * STEP, class: "lab-axis" }));
   const names = bars.map((_, i) => drawn("text", {
-    x: (i + 0.5) * STEP, y: HIGH + 13, class: "lab-tick",
-    "text-anchor": "middle" }, nameOf(i)));
+    x: (i + 0.5) * STEP, y: HIGH + 5, class: "lab-tick",
+    "text-anchor": "middle", "dominant-baseline": "hanging" }, nameOf(i)));
   const reaches = bars.map((_, i) => {
     const reach = drawn("rect", {
       x: i * STEP, y: 0, width: STEP, height: HIGH, class: "lab-reach" });

@@ -165,16 +165,18 @@ class LabView {
   }
 
   // A labelled slider. A choice of numbers makes one with a stop for each.
-  // The label is text, or a list of text and elements.
-  range(name, label, { when = () => true, text = String } = {}) {
+  // The label is text, or a list of text and elements; `along(value, values)`
+  // are other settings that go with it when a hand moves it.
+  range(name, label, { when = () => true, text = String,
+    along = () => ({}) } = {}) {
     const rule = this.rules[name];
     const stopsNow = () => optionsOf(rule, this.values());
     const input = element("input", { type: "range", "data-setting": name });
     const shown = element("span", { class: "lab-value" });
     input.addEventListener("input", () => {
-      const moved = Number(input.value);
       const stops = stopsNow();
-      this.set({ [name]: stops ? stops[moved] : moved });
+      const moved = stops?.[Number(input.value)] ?? Number(input.value);
+      this.set({ [name]: moved, ...along(moved, this.values()) });
     });
     const whole = element("label", {},
       element("span", {}, ...[label].flat()), input, shown);
