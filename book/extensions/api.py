@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from docstrings import drawn
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
@@ -77,9 +78,9 @@ class Api(Directive):
                 head = nodes.literal_block(call, call, language="python")
                 head["classes"].append("api-call")
                 section += head
-                body = nodes.literal_block(said, said, language="none")
-                body["classes"].append("api-said")
-                section += body
+                section += nodes.container(
+                    "", *drawn(said), classes=["api-said"]
+                )
             content.append(section)
         return content
 

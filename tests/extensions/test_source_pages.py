@@ -1,9 +1,12 @@
 """What is shown of the source on pages of its own: the API, claims' tests."""
 
+import re
 from pathlib import Path
 
 import api
 import claim_tests
+from docstrings import drawn
+from docutils import nodes
 from ledger import read_ledger
 
 import selfattn
@@ -40,6 +43,50 @@ def test_all_that_the_package_exports_is_there():
     calls = [call for text in texts for call, _ in api.public(text)]
     names = {call.split()[1].partition("(")[0] for call in calls}
     assert {*selfattn.__all__} <= names
+
+
+SAID = """Half of it, which is
+less than `a`.
+
+    half = a / 2
+
+Args:
+    a, b: two of them,
+        in ``two`` lines.
+    **others: the rest.
+
+Returns:
+    Half, a
+    number.
+
+>>> shown(1)
+0.5
+"""
+
+
+def test_a_docstring_is_read_as_a_page():
+    """A reader's phone showed half of each line, and its backticks."""
+    told, figure, args, entries, returns, example = drawn(SAID.strip())
+    assert told.astext() == "Half of it, which is less than a."
+    assert told[1].astext() == "a" and isinstance(told[1], nodes.literal)
+    assert figure.astext().strip() == "half = a / 2"
+    assert args.astext() == "Args"
+    assert [entry.astext() for entry in entries] == [
+        "a, b: two of them, in two lines.",
+        "**others: the rest.",
+    ]
+    assert returns.astext() == "Returns: Half, a number."
+    assert example.astext() == ">>> shown(1)\n0.5"
+    assert example["language"] == "pycon"
+
+
+def test_no_letter_of_a_docstring_is_lost():
+    """Of all that the page shows."""
+    for _, path in api.modules(ROOT / api.PACKAGE):
+        for call, said in api.public(path.read_text("utf-8")):
+            shown = " ".join(part.astext() for part in drawn(said))
+            letters = re.findall(r"\w", said)
+            assert re.findall(r"\w", shown) == letters, call
 
 
 def test_every_test_that_a_row_names_has_its_place():
