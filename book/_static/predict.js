@@ -23,8 +23,8 @@
   const SVG = "http://www.w3.org/2000/svg";
   const DRAWN = /^M[\d .L]+$/; // a sketch, as an SVG has its paths
 
-  // Two axes and a line that is being drawn, or was.
-  function plane(path) {
+  // Two axes with their names, and a line that is being drawn, or was.
+  function plane(path, axes) {
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", "0 0 240 150");
     svg.setAttribute("class", "sketch");
@@ -37,13 +37,22 @@
       line.setAttribute("d", d);
       svg.append(line);
     }
+    const places = [[16, 16, "start"], [233, 134, "end"]];
+    axes.forEach((name, i) => {
+      const text = document.createElementNS(SVG, "text");
+      const [x, y, anchor] = places[i];
+      for (const [key, value] of Object.entries({ x, y, "text-anchor": anchor }))
+        text.setAttribute(key, value);
+      text.textContent = name;
+      svg.append(text);
+    });
     return svg;
   }
 
   // A place to draw a curve; who cannot draw says it in words.
-  function pad(guessed) {
-    const svg = plane("");
-    const line = svg.lastChild;
+  function pad(guessed, axes) {
+    const svg = plane("", axes);
+    const line = svg.querySelector(".line");
     let path = "";
     const add = (letter, { clientX, clientY }) => {
       const box = svg.getBoundingClientRect();
@@ -76,10 +85,12 @@
     return whole;
   }
 
+  const axesOf = (fold) => fold.dataset.options.split("|").filter(Boolean);
+
   // A field, or a button for each option; `guessed(text)` is told once.
   function form(fold, guessed) {
     const { kind, options } = fold.dataset;
-    if (kind === "sketch") return pad(guessed);
+    if (kind === "sketch") return pad(guessed, axesOf(fold));
     if (kind === "choice")
       return element("p", { class: "guess" }, ...options.split("|")
         .map((option) => {
@@ -105,7 +116,8 @@
     const key = `predicted ${page} ${question.textContent.trim()}`;
     const said = element("p", { class: "guessed" });
     const tell = (guess) => {
-      if (DRAWN.test(guess)) said.replaceChildren("You drew: ", plane(guess));
+      if (DRAWN.test(guess))
+        said.replaceChildren("You drew: ", plane(guess, axesOf(fold)));
       else said.textContent = `You said: ${guess}`;
     };
     const ask = form(fold, (guess) => {

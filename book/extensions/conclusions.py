@@ -8,6 +8,8 @@ page of rows. `record` reads them.
 
 import hashlib
 import itertools
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +25,8 @@ from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
 
 PAGE = "book/conclusions"
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+SPACE = re.compile(r"(?<!\b[dn])_")
 LONGEST = 24  # marks in a row of a strip
 SIDE, GAP = 5, 2
 LEGEND = "one mark a setting: filled where it held, empty where it did not"
@@ -118,9 +122,17 @@ class Record(Directive):
         env = self.state.document.settings.env
         record = read_record(Path(env.app.srcdir, PAGE))
         content: list[nodes.Node] = []
+        places = [*getattr(env, "external_site_map", ())]  # of the contents
+
+        def place(row: Conclusion) -> int:
+            name = f"book/{row.chapter}"
+            return places.index(name) if name in places else len(places)
+
+        record = sorted(record, key=place)
         for chapter, rows in itertools.groupby(record, lambda r: r.chapter):
             section = nodes.section(ids=[f"of-{chapter.replace('/', '-')}"])
-            section += nodes.title("", chapter.replace("_", " ").capitalize())
+            page = Path(env.doc2path(f"book/{chapter}"))
+            section += nodes.title("", title_of(page))
             for row in rows:
                 section += self.block(row)
             content.append(section)
@@ -144,6 +156,14 @@ class Record(Directive):
         )
 
 
+def title_of(page: Path) -> str:
+    """A chapter's title, as its first line has it."""
+    text = page.read_text("utf-8")
+    if page.suffix == ".ipynb":
+        text = "".join(json.loads(text)["cells"][0]["source"])
+    return TITLE.search(text)[1]
+
+
 def known(row: Conclusion) -> Iterator[tuple[str, str]]:
     """What is known of a row, by name."""
     if not row.proved:
@@ -160,9 +180,9 @@ def known(row: Conclusion) -> Iterator[tuple[str, str]]:
 
 
 def listed(setting: Setting) -> str:
-    """Names and values in words."""
+    """Names and values in words; d_head is a name as it is."""
     return ", ".join(
-        f"{name.replace('_', ' ')} {in_words(value)}"
+        f"{SPACE.sub(' ', name)} {in_words(value)}"
         for name, value in setting.items()
     )
 

@@ -25,7 +25,10 @@ YES_OR_NO = re.compile(
     r"(?!.* or )",
     re.IGNORECASE,
 )
-SKETCH = re.compile(r"\b(?:Draw|Sketch) the curve\b")
+SKETCH = re.compile(
+    r"\b(?:Draw|Sketch) the curve\b"
+    r"(?: of (?:the )?([\w ]+) against (?:the )?([^.?]+))?"
+)
 OPTIONS = re.compile(r": ((?:[^,:?]{1,20}, )+)or ([^,:?]{1,20})\?$")
 
 
@@ -50,15 +53,19 @@ def close_fold(writer, node: Folded) -> None:
 def kind_of(question: str) -> tuple[str, list[str]]:
     """What sort of answer a question wants, and its options, if it has any.
 
+    A curve's are the names of its axes: what is drawn, and against what.
+
     >>> kind_of("It ran once. How many tables does it hold?")
     ('number', [])
     >>> kind_of("How many does it accept: a few, half, or all?")
     ('choice', ['a few', 'half', 'all'])
+    >>> kind_of("Draw the curve of the cost against the stride, from 1 to 9.")
+    ('sketch', ['cost', 'stride, from 1 to 9'])
     >>> kind_of("Somebody has written it. Does the trip fail?")
     ('choice', ['yes', 'no'])
     """
-    if SKETCH.search(question):
-        return "sketch", []
+    if found := SKETCH.search(question):
+        return "sketch", [axis for axis in found.groups() if axis]
     if found := OPTIONS.search(question):
         return "choice", [*found[1].rstrip(", ").split(", "), found[2]]
     sentences = re.split(r"(?<=[.?!]) (?=[A-Z(])", question)

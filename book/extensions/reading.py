@@ -15,7 +15,7 @@ from counts import COUNTS
 from docutils import nodes
 from first_reading import all_minutes, first_minutes
 from sphinx.application import Sphinx
-from take_along import requirement, site_address, wheel_name
+from take_along import project, requirement, site_address, wheel_name
 
 WAY, NUMBERS = "the-way-through-the-book", "what-verified-means"
 USE, RUN = "how-to-use-it", "Run."
@@ -126,7 +126,11 @@ def without_a_clone(root: Path) -> list[nodes.Node]:
     told = nodes.paragraph()
     told += nodes.Text("To get it, download ")
     told += nodes.reference("", wheel, refuri=f"../{wheel}")
-    told += nodes.Text(", which lies beside this page. In its folder:")
+    python = project(root)["project"]["requires-python"].removeprefix(">=")
+    told += nodes.Text(
+        f", which lies beside this page. In its folder, with Python {python}"
+        " or later:"
+    )
     line = f"pip install {wheel}\npython -m selfattn.doctor yours.py"
     return [told, nodes.literal_block(line, line, language="sh")]
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from conclusions import listed
 from record import read_record
 from small_book import built
 
@@ -115,3 +116,15 @@ def test_a_row_that_lacks_something_is_named(tmp_path):
     (tmp_path / "chapter.toml").write_text('[[conclusion]]\nid = "x"\n')
     with pytest.raises(ValueError, match=r"chapter.toml x: .* missing"):
         read_record(tmp_path)
+
+
+def test_rows_stand_under_the_title_of_their_chapter(pages):
+    """It was the name of a file, `Efficient/flash`, in no order."""
+    headings = [h2.get_text() for h2 in pages[1].select("h2")]
+    assert [heading.strip("#¶ ") for heading in headings] == ["Chapter"]
+
+
+def test_names_of_sizes_stay_as_they_are():
+    """A reader met `d head 64`."""
+    setting = {"d_head": 64, "n_q": 3, "batch_size": [2, 4]}
+    assert listed(setting) == "d_head 64, n_q 3, batch size 2 / 4"

@@ -59,7 +59,7 @@ def who_was_found(lab):
     said = [f"Token {lab.token + 1} "]
     if many:
         keys = "1 other" if many == 1 else f"{many} others"
-        said += [f"sees {keys} of {now.allowed}, ", f"gives {percent} %"]
+        said += [f"sees {keys} of {now.allowed}, ", f"gives {percent}%"]
     else:
         said += [f"no other of {now.allowed}, and sees only itself"]
     if now.lost:
@@ -71,7 +71,7 @@ def stood_for(lab):
     now = lab.seen()
 
     def percent(x):
-        return f"{math.floor(100 * x + 0.5)} %"
+        return f"{math.floor(100 * x + 0.5)}%"
 
     return [
         f"Token {lab.token + 1} would give {percent(now.weights[now.best])}",
@@ -94,7 +94,7 @@ def listened(lab):
     weights = lab.steps().weights[lab.asks].tolist()
     percent = math.floor(100 * max(weights) + 0.5)
     return (
-        [lab.words.split(" ")[lab.asks], f"{percent} %"]
+        [lab.words.split(" ")[lab.asks], f"{percent}%"]
         if (sum(weight > 0 for weight in weights) > 1)
         else ["sees one word"]
     )
@@ -171,7 +171,7 @@ def share_in_words(x):
     """A share: a percentage, and from ten on so many times."""
     if abs(x) >= 10:
         return f"{math.floor(abs(x) + 0.5)} times"
-    return f"{math.floor(100 * abs(x) + 0.5)} %"
+    return f"{math.floor(100 * abs(x) + 0.5)}%"
 
 
 def estimated(lab):

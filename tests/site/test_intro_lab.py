@@ -50,7 +50,7 @@ def assert_shows(lab, **changed):
     heard = []
     for j, word in enumerate(words):
         hidden = values["causal"] and j > asks
-        share = f"{weights[asks][j] * 100 + 1e-9:.0f} %"
+        share = f"{weights[asks][j] * 100 + 1e-9:.0f}%"
         heard.append(f"{'hidden' if hidden else share} {word}")
     assert shown["heard"] == heard
     for i in range(MOST):
@@ -131,7 +131,7 @@ def test_a_button_asks_and_the_answer_is_of_its_setting(open_lab):
     lab = open_lab()
     lab.get_by_role("button", name="no looking ahead").click()
     assert_shows(lab, causal=True, asks=0)
-    answer = lab.get_by_text("Itself alone, with weight 100 %.")
+    answer = lab.get_by_text("Itself alone, with weight 100%.")
     expect(answer).to_be_hidden()
     lab.get_by_text("Answer", exact=True).click()
     expect(answer).to_be_visible()

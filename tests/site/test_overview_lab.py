@@ -60,7 +60,7 @@ def test_the_tasks_and_the_rows_answer_to_the_mouse(open_lab):
     state["inputs"] = "normal"
     assert_shows(lab, **state)
     lab.locator("tbody tr").nth(1).hover()
-    expect(lab.locator(".lab-detail")).to_contain_text("flash remains. 53.1 %")
+    expect(lab.locator(".lab-detail")).to_contain_text("flash remains. 53.1%")
 
 
 def test_at_the_start_nothing_is_asked(open_lab):

@@ -25,6 +25,7 @@ ADDRESS = "book/multihead.html"
         ("Is it one? How many are? (Of four.)", ("words", [])),
         ("What comes with 0? And with 100?", ("words", [])),
         ("Draw the curve of the loss.", ("sketch", [])),
+        ("Draw the curve of a against b.", ("sketch", ["a", "b"])),
         ("Why did they draw the map?", ("words", [])),
     ],
 )
@@ -94,6 +95,8 @@ def test_a_curve_is_drawn_and_stays_beside_what_came_out(site_url, new_page):
     page.mouse.down()
     page.mouse.move(box["x"] + 120, box["y"] + 30, steps=5)
     page.mouse.up()
+    names = question.locator(".sketch text").all_text_contents()
+    assert names == ["distance", "stride, from 1 to 256"]
     drawn = question.locator(".sketch .line").get_attribute("d")
     assert drawn.startswith("M20 130L") and drawn.endswith("L120 30")
     question.get_by_role("button", name="Guess").click()

@@ -19,8 +19,8 @@ export function sees({ n, mechanism }, result) {
     ? "it fits on all of these GPUs"
     : names.length ? `it fits on ${names.join("; ")}`
       : "it fits on none of these GPUs";
-  return `At ${whole(n)} tokens ${scaled(bytes, "B")}: ${share} % of that for `
-    + `${NAMED[mechanism]}. Of the operations ${work} % are attention itself, `
+  return `At ${whole(n)} tokens ${scaled(bytes, "B")}: ${share}% of that for `
+    + `${NAMED[mechanism]}. Of the operations ${work}% are attention itself, `
     + `the rest the projections; ${room}.`;
 }
 

@@ -74,7 +74,7 @@ const WIDE = 260;
 const ROW = 56;
 const [LOW, TOP] = [3, 12]; // powers of ten on the level axis
 
-// Two bars a way: what is sent, and, paler, what is held.
+// Two bars a way: what is sent, and, fainter, what is held.
 function bars(lab) {
   const high = 3 * ROW + 16;
   const x = (size) => size < 10 ** LOW ? 0
@@ -104,7 +104,7 @@ function bars(lab) {
     return { way, sent, held, name };
   });
   const caption = element("figcaption", {},
-    "Bytes of a rank: sent, and, paler, held at least");
+    "Bytes of a rank: sent, and, fainter, held at least");
   const frame = element("figure", { class: "lab-plane" }, caption, picture);
 
   function show(result) {

@@ -87,7 +87,7 @@ class DevicesLab(Lab):
         ax.set_xscale("log")
         ax.set(
             xlim=(1e3, 1e12),
-            xlabel="bytes of a rank: sent, held at least (pale)",
+            xlabel="bytes of a rank: sent, held at least (faint)",
         )
         ax.invert_yaxis()
         return figure

@@ -8,7 +8,7 @@ import { EDGE, attendWords, letterArrow } from "./word_arrows.js";
 const MOST = 8; // words
 
 function percent(weight) {
-  return `${Math.round(100 * weight)} %`;
+  return `${Math.round(100 * weight)}%`;
 }
 
 function pair([x, y]) {

@@ -2,7 +2,7 @@
 
 import { decimal } from "./machinery/drawing.js";
 
-export const percent = (x) => `${decimal(100 * x, 0)} %`;
+export const percent = (x) => `${decimal(100 * x, 0)}%`;
 
 const many = (m) => (m === 1 ? "1 mixture" : `${m} mixtures`);
 const away = ({ off }) => `${decimal(off, 2)} of its size`;

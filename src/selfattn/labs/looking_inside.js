@@ -181,7 +181,7 @@ function lossTable(lab) {
       write(name, last ? `then ${guesses[0][0]}?` : read[i + 1]);
       const amount = last ? guesses[0][1] : nats[i];
       share(bar, last ? 0 : Math.min(1, amount / 4));
-      write(bar, last ? `${Math.round(100 * amount)} %` : decimal(amount, 2));
+      write(bar, last ? `${Math.round(100 * amount)}%` : decimal(amount, 2));
     });
   }
   return { frame, show };
@@ -191,7 +191,7 @@ function surprise(i, { read, nats, guesses }) {
   if (i > nats.length) return "";
   if (i === nats.length)
     return `Next it expects ${guesses.map(([word, p]) =>
-      `${word} (${Math.round(100 * p)} %)`).join(", ")}.`;
+      `${word} (${Math.round(100 * p)}%)`).join(", ")}.`;
   return `After ${read[i]} it gave ${read[i + 1]} a share of `
     + `${decimal(Math.exp(-nats[i]))}: ${decimal(nats[i])} nats.`;
 }

@@ -32,7 +32,7 @@ export function sees({ head }, result) {
 }
 
 const expects = ({ guesses: [[word, share]] }) =>
-  `“${word}”, with ${Math.round(100 * share)} %`;
+  `“${word}”, with ${Math.round(100 * share)}%`;
 
 export const tasks = [
   { name: "1. an echo",

@@ -25,32 +25,32 @@ const apart = ([first, second]) => first.filter((row, i) =>
   peakAt(row) !== peakAt(second[i])).length;
 
 export const tasks = [
-  { name: "1. one head",
-    set: { n_heads: 1, n_kv_heads: 1 },
-    ask: "How many tables of weights does a layer with one head have?",
-    answer: ({ n }) => "One. A query has one row of weights, which sum to 1: "
-      + `what it gives to one of the ${n} words, it takes from the others.` },
-  { name: "2. a second head",
-    set: { n_heads: 2, n_kv_heads: 2 },
-    ask: "What does a second head add?",
-    answer: (values, { weights, parameters }) => "A second table: "
-      + `${apart(weights)} of the ${values.n} words look most at another word `
-      + `with it. The parameters stay at ${digits(parameters)}.` },
-  { name: "3. eight heads",
+  { name: "1. eight heads",
     set: { n_heads: 8, n_kv_heads: 8 },
     ask: "From 4 heads to 8: which of the numbers beside the pictures change?",
     answer: (values, { parameters, cacheBytes }) =>
       `Neither the parameters, ${digits(parameters)}, nor the cache, `
       + `${digits(cacheBytes)} bytes: cutting is free. There are twice as `
       + "many weights, and the heads’ shapes are narrower." },
-  { name: "4. one head of keys",
+  { name: "2. one head of keys",
     set: { n_heads: 8, n_kv_heads: 1 },
     ask: "All query heads share one head of keys and values. What is saved?",
     answer: (values, result) => `${sees(values, result)} The pictures still `
       + "differ: the queries do." },
-  { name: "5. five heads?",
+  { name: "3. five heads?",
     set: { d_model: 48, n_heads: 4, n_kv_heads: 4 },
     ask: "Why is there no stop for 5 heads?",
     answer: ({ d_model }) => `${d_model} features cannot be cut into 5 equal `
       + "pieces." },
+  { name: "one head",
+    set: { n_heads: 1, n_kv_heads: 1 },
+    ask: "How many tables of weights does a layer with one head have?",
+    answer: ({ n }) => "One. A query has one row of weights, which sum to 1: "
+      + `what it gives to one of the ${n} words, it takes from the others.` },
+  { name: "a second head",
+    set: { n_heads: 2, n_kv_heads: 2 },
+    ask: "What does a second head add?",
+    answer: (values, { weights, parameters }) => "A second table: "
+      + `${apart(weights)} of the ${values.n} words look most at another word `
+      + `with it. The parameters stay at ${digits(parameters)}.` },
 ];

@@ -112,7 +112,7 @@ function sentence(name, values, { rows }) {
   const share = (100 * operations) / rows[0].operations;
   const off = error === null ? "its error was not measured here"
     : `its error is ${error.toFixed(3)}`;
-  return `${inWords(name)} ${out}. ${share.toPrecision(3)} % of attention’s `
+  return `${inWords(name)} ${out}. ${share.toPrecision(3)}% of attention’s `
     + `operations, ${scaled(bytes, "B")}; ${off}.`;
 }
 

@@ -2,11 +2,11 @@
 
 import { decimal } from "./machinery/drawing.js";
 
-// A share in words: 12 %, and above a thousand percent so many times.
+// A share in words: 12%, and above a thousand percent so many times.
 export function per(x) {
   const size = Math.abs(x);
   if (size >= 10) return `${decimal(x, 0)} times`;
-  return `${decimal(100 * x, 0)} %`;
+  return `${decimal(100 * x, 0)}%`;
 }
 
 export function sees({ m }, now) {

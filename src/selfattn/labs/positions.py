@@ -64,9 +64,9 @@ class PositionsLab(Lab):
         if self.encoding == "alibi":
             return (
                 f"A heat map of {self.heads} heads over {self.n} positions, "
-                f"darkest at the query's place, {self.query}, and paler with "
-                "the distance. Under it a line for each head, falling to both "
-                f"sides; the steepest is {product:.2f} at {self.key}."
+                f"strongest at the query's place, {self.query}, and fainter "
+                "with the distance. Under it a line for each head, falling to "
+                f"both sides; the steepest is {product:.2f} at {self.key}."
             )
         return (
             f"A heat map of {self.d} features over {self.n} positions: waves, "

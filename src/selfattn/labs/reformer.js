@@ -124,7 +124,7 @@ function build(lab) {
       ["others seen", String(now.seen.filter(Boolean).length)],
       ["others that it might see", String(now.allowed)],
       ["weight on them in full attention",
-        `${Math.round(100 * now.weight)} %`],
+        `${Math.round(100 * now.weight)}%`],
       ["in its bucket, but cut off", String(now.lost)],
       ["pairs looked at, by all tokens", String(now.pairs)],
     ]);

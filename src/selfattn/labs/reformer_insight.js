@@ -1,7 +1,7 @@
 // The lab on Reformer: what there is to see, what to try.
 
 const count = ({ seen }) => seen.filter(Boolean).length;
-const percent = (x) => `${Math.round(100 * x)} %`;
+const percent = (x) => `${Math.round(100 * x)}%`;
 
 export function sees({ token, chunk }, now) {
   const name = `Token ${token + 1}`;

@@ -97,13 +97,13 @@ def answers(
     step, room = HIGH + 12, 66
     high = sum(room + step * (len(rows) - 1) + 16 for rows in arms.values())
     picture = Drawing("answers", high - 12, tokens=tokens, arms=dict(arms))
-    left, top = 44.0, 0.0
+    left, top = 49.0, 0.0
     for title, rows in arms.items():
         picture.text(MIDDLE, top + 10, title, bold=True)
         for j, token in enumerate(tokens):
             picture.text(left + WIDE * (j + 0.5), top + 32, token)
         first = top + 43
-        x = left + WIDE * len(tokens) + 26
+        x = left + WIDE * len(tokens) + 20
         for i, (name, weights, answer) in enumerate(rows):
             y, colour = first + step * i, SIDES[i]
             picture.text(2, y + HIGH / 2, name, anchor="start")
