@@ -6,6 +6,7 @@ and each cell says the head of its column (custom.css). A name in code may
 go on in the next line, there, where one would part it: ``causal_`` | ``mask``.
 """
 
+import math
 import re
 
 from docutils import nodes
@@ -14,6 +15,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 LETTERS = 36  # of a table's, in 302 pixels
 BETWEEN = 1  # two columns keep so many apart
+CODE = 1.15  # how wide a letter of code is, beside one of the text
 WORDS = re.compile(r"[\s/-]+")
 PARTS = re.compile(r"(?<=[_./(=,])(?=[^\W_])|(?<=[a-z])(?=[A-Z])")
 
@@ -44,15 +46,15 @@ def is_wide(table: nodes.table) -> bool:
 def longest(cell: nodes.Node) -> int:
     """The letters of a cell's longest word."""
     words = [
-        len(part)
+        math.ceil(CODE * len(piece)) if held_as_code(text) else len(piece)
         for text in cell.findall(nodes.Text)
         for word in WORDS.split(text.astext())
-        for part in (PARTS.split(word) if held_as_code(text) else [word])
+        for piece in (PARTS.split(word) if held_as_code(text) else [word])
         if not isinstance(text.parent, nodes.math)
     ]
     formulas = [
-        len(re.sub(r"\\[a-z]+|[{}^_$ ]", "", math.astext()))
-        for math in cell.findall(nodes.math)
+        len(re.sub(r"\\[a-z]+|[{}^_$ ]", "", formula.astext()))
+        for formula in cell.findall(nodes.math)
     ]
     return max([*words, *formulas, 0])
 
