@@ -82,6 +82,7 @@
       event.preventDefault();
       guessed(path || field.value.trim());
     });
+    whole.drawn = () => path;
     return whole;
   }
 
@@ -120,13 +121,18 @@
         said.replaceChildren("You drew: ", plane(guess, axesOf(fold)));
       else said.textContent = `You said: ${guess}`;
     };
-    const ask = form(fold, (guess) => {
+    const guess = (guess) => {
       if (guess) stored(key, guess);
       if (guess) tell(guess);
       ask.remove();
       fold.open = true;
-    });
+    };
+    const ask = form(fold, guess);
     fold.querySelector("summary").after(said);
+    // Who drew, and did not say so, has guessed all the same.
+    fold.addEventListener("toggle", () => {
+      if (fold.open && ask.isConnected && ask.drawn?.()) guess(ask.drawn());
+    });
     const before = stored(key);
     if (before === null) question.append(ask);
     else tell(before);

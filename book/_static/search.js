@@ -187,8 +187,12 @@
       item.append(quote(section, contents(query)));
       list.append(item);
     }
+    const words = contents(query);
+    const whole = found.some(({ count }) =>
+      words.every((word) => count.has(word)));
     say(found.length === 0 ? `Nothing says “${query}”.`
-      : `${found.length} ${found.length === 1 ? "section" : "sections"}`
+      : (whole ? "" : `Nothing says all of “${query}”; some of it: `)
+        + `${found.length} ${found.length === 1 ? "section" : "sections"}`
         + (found.length > SHOWN ? `, the first ${SHOWN} of them` : ""));
     document.getElementById("search-results").append(list);
   }

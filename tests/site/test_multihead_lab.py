@@ -130,8 +130,24 @@ def test_numbers_are_told_on_hover_and_focus(open_lab):
     lab.locator(".lab-heat tbody td").nth(1).hover()
     expect(detail).to_have_text(f"the → cat: weight {weights[0, 0, 1]:.3f}.")
     control(lab, "head").nth(1).focus()
-    expect(detail).to_contain_text("Head 2, with keys 2, looks most from the")
-    expect(detail).to_contain_text(f"at on: {weights[1].max():.3f}.")
+    expect(detail).to_contain_text(
+        "Head 2, with keys 2, looks most from “the”"
+    )
+    expect(detail).to_contain_text(f"at “on”: {weights[1].max():.3f}.")
+
+
+def test_an_answer_says_when_the_lab_has_moved_on(open_lab):
+    """It told of two heads while the picture had twelve."""
+    lab = open_lab()
+    lab.get_by_role("button", name="a second head").click()
+    lab.get_by_text("Answer", exact=True).click()
+    moved = lab.get_by_text("The lab has moved on")
+    expect(lab.get_by_text("A second table")).to_be_visible()
+    expect(moved).to_be_hidden()
+    control(lab, "n_heads").press("End")
+    expect(moved).to_be_visible()
+    lab.get_by_role("button", name="a second head").click()
+    expect(moved).to_be_hidden()
 
 
 def test_a_setting_travels_by_its_link(open_lab):

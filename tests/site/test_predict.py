@@ -96,7 +96,7 @@ def test_a_curve_is_drawn_and_stays_beside_what_came_out(site_url, new_page):
     page.mouse.move(box["x"] + 120, box["y"] + 30, steps=5)
     page.mouse.up()
     names = question.locator(".sketch text").all_text_contents()
-    assert names == ["distance", "stride, from 1 to 256"]
+    assert names == ["distance", "stride, doubled from 1 to 256"]
     drawn = question.locator(".sketch .line").get_attribute("d")
     assert drawn.startswith("M20 130L") and drawn.endswith("L120 30")
     question.get_by_role("button", name="Guess").click()
@@ -118,3 +118,19 @@ def test_who_cannot_draw_says_the_curve_in_words(site_url, new_page):
     fold = page.locator("details.predicted[data-kind=sketch]").first
     said = fold.locator(".guessed")
     expect(said).to_have_text("You said: it rises to the end")
+
+
+def test_who_draws_and_reveals_has_guessed(site_url, new_page):
+    """A reader who never pressed `Guess` lost the drawing."""
+    page = new_page()
+    page.goto(f"{site_url}book/efficient/sparse.html")
+    question = page.locator("blockquote.predict:has(.sketch)").first
+    question.locator(".sketch").scroll_into_view_if_needed()
+    question.locator(".sketch").drag_to(
+        question.get_by_role("button", name="Draw again"), force=True
+    )
+    drawn = question.locator(".sketch .line").get_attribute("d")
+    fold = page.locator("details.predicted[data-kind=sketch]").first
+    fold.locator("summary").click()
+    expect(fold.locator(".guessed .line")).to_have_attribute("d", drawn)
+    expect(page.locator(".guess .sketch")).to_have_count(0)

@@ -102,6 +102,13 @@ def test_nothing_found_is_said(site_url, page):
     )
 
 
+def test_what_is_nowhere_as_a_whole_is_said(site_url, page):
+    """Sections with `label` alone stood there as if they told of both."""
+    page.goto(f"{site_url}search.html?q=label+smoothing")
+    status = page.locator("[role=status]").inner_text()
+    assert status.startswith("Nothing says all of “label smoothing”; some")
+
+
 def test_words_that_are_markup_stay_words(site_url, page):
     page.goto(f"{site_url}search.html?q=%3Cb%3Exyzzy%3C/b%3E")
     assert page.locator("#search-results b").count() == 0

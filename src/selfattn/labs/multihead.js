@@ -130,13 +130,13 @@ function costs({ n_heads, n_kv_heads, n }, result) {
   ];
 }
 
-// "Head 2, with keys 1, looks most from sat at mat: .731."
+// "Head 2, with keys 1, looks most from “sat” at “mat”: .731."
 function best({ head, n, n_heads, n_kv_heads }, { weights }) {
   const flat = weights[head].flat();
   const at = flat.indexOf(Math.max(...flat));
   const keys = Math.floor((head * n_kv_heads) / n_heads) + 1;
   return `Head ${head + 1}, with keys ${keys}, looks most from `
-    + `${SENTENCE[Math.floor(at / n)]} at ${SENTENCE[at % n]}: `
+    + `“${SENTENCE[Math.floor(at / n)]}” at “${SENTENCE[at % n]}”: `
     + `${decimal(flat[at])}.`;
 }
 

@@ -8,18 +8,25 @@ import { element, write } from "./drawing.js";
 export function addInsight(lab) {
   const insight = element("p", { class: "lab-insight" });
   lab.root.querySelector(".lab-controls").after(insight);
-  if (lab.tasks.length) lab.root.prepend(...taskButtons(lab));
-  return (values, result) => write(insight,
-    lab.sees(values, result).replace(/ %/g, "\u00a0%")); // stays with it
+  const { nodes, moved } = taskButtons(lab);
+  if (lab.tasks.length) lab.root.prepend(...nodes);
+  return (values, result) => {
+    write(insight, lab.sees(values, result));
+    moved(values);
+  };
 }
 
 // A button for each setting to try, and room for its question and its answer,
-// which is worked out for that setting when the button is pressed.
+// which is worked out for that setting when the button is pressed, and says so
+// once `moved(values)` is told of another.
 function taskButtons(lab) {
   const question = element("p", {});
   const told = element("p", {});
+  const past = element("p", { class: "lab-note", hidden: "" },
+    "The lab has moved on: this is of the button’s setting.");
   const answer = element("details", {},
-    element("summary", {}, "Answer"), told);
+    element("summary", {}, "Answer"), past, told);
+  let setting = "";
   const asked = element("div", { class: "lab-asked", hidden: "" },
     question, answer);
   // At the start nothing has been asked.
@@ -32,11 +39,17 @@ function taskButtons(lab) {
       lab.set({ ...startOf(lab.rules), ...task.set });
       write(question, task.ask);
       write(told, task.answer(lab.values(), lab.result));
+      setting = JSON.stringify(lab.values());
+      past.hidden = true;
       answer.open = false;
       asked.hidden = false;
     });
     return button;
   });
-  return [element("div", { class: "lab-tasks" },
+  const nodes = [element("div", { class: "lab-tasks" },
     element("span", {}, "Try:"), ...buttons), asked];
+  const moved = (values) => {
+    past.hidden = setting === JSON.stringify(values);
+  };
+  return { nodes, moved };
 }
