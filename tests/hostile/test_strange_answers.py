@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from hostile.scenes import gpt2_weights, t5_weights
 from selfattn.cost import seconds
 from selfattn.data.sequences import sequence_batches
-from selfattn.models import load_gpt2, load_t5
+from selfattn.models import Embedding, Encoder, load_gpt2, load_t5
 from selfattn.models.beams import beam_search
 from selfattn.models.generate import (
     complete,
@@ -91,6 +91,42 @@ def test_of_what_cannot_be_ranked_none_is_kept(keep, row):
     """All three were: NaN is the largest, and no share of infinity."""
     with pytest.raises(ValueError, match="without NaN and plus infinity"):
         keep(torch.tensor([[0.0, 1.0, 2.0], row]), 1)
+
+
+@ways_on
+def test_a_text_to_which_nothing_is_added_is_a_new_one(go_on):
+    """It was the prompt itself: whoever wrote into the one changed both."""
+
+    def step(tokens, cache):
+        raise AssertionError("nothing is to be added")
+
+    prompt = PROMPT.clone()
+    made = go_on(step, prompt, 0)
+    tokens = getattr(made, "tokens", made)
+    assert torch.equal(tokens.view(2, 2), PROMPT)
+    tokens.zero_()
+    assert torch.equal(prompt, PROMPT)
+
+
+# What is added
+
+
+def test_nothing_is_added_that_is_nowhere():
+    """PyTorch told of a copy out of meta, which nobody had asked for."""
+    tokens = torch.tensor([[1, 2, 0]])
+
+    def positions(n, offset=0):
+        return torch.ones(n, 4, device="meta")
+
+    def relative(n_q, n_k):
+        return torch.ones(2, n_q, n_k, device="meta")
+
+    embed = Embedding(5, 4, positions=positions)
+    with pytest.raises(ValueError, match="positions makes must hold numbers"):
+        embed(tokens)
+    assert embed.to("meta")(tokens.to("meta")).is_meta
+    with pytest.raises(ValueError, match="relative makes must hold numbers"):
+        Encoder(Embedding(5, 4), [], relative=relative)(tokens)
 
 
 # Files

@@ -71,7 +71,7 @@ def beam_search(
     [[0, 0, 0], [0, 1, 1], [0, 0, 1]]
     """
     check_prompt(prompt)
-    tokens = prompt[:, None]  # (batch, beams, n): one beginning at first
+    tokens = prompt[:, None].clone()  # (batch, beams, n): at first one beam
     scores = torch.zeros_like(tokens[..., 0], dtype=torch.float32)
     ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)
     rows = torch.arange(len(prompt), device=prompt.device)[:, None]

@@ -219,7 +219,7 @@ def complete(
     tensor([[3, 4, 5, 6, 7, 8]])
     """
     check_prompt(prompt)
-    tokens, new, cache = prompt, prompt, None
+    tokens, new, cache = prompt.clone(), prompt, None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)
     for _ in range(n_new):
         answer = step(new, cache if cached else None)
