@@ -248,7 +248,9 @@ def seconds(
             than one thread it adds up over them: use `time.perf_counter`.
 
     Raises:
-        ValueError: if ``repeats`` is smaller than 1.
+        ValueError: if ``repeats`` is smaller than 1, or if the clock goes
+            back: the least would be less than nothing.
+        TypeError: if it tells no number.
     """
     check_repeats(repeats)
     before = torch.get_num_threads()
@@ -269,6 +271,11 @@ def one_run(f: Callable[[], object], clock: Callable[[], float]) -> float:
         raise TypeError(
             "clock must tell seconds, a number, but it told "
             f"{shown(start)} and {shown(end)}"
+        )
+    if not 0 <= end - start < math.inf:  # NaN, if both are infinite
+        raise ValueError(
+            "clock must tell finite seconds and never go back, but it told "
+            f"{shown(start)} and then {shown(end)}"
         )
     return end - start
 

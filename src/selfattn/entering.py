@@ -227,6 +227,18 @@ def made_alike(
     return made
 
 
+def check_numbers(name: str, made: Any, x: Tensor) -> None:
+    """Raise unless what was made can be taken to where x is: from another
+    device it can, from meta, where there are no numbers, it cannot.
+    """
+    check_floats(name, made)
+    if made.is_meta and not x.is_meta:
+        raise ValueError(
+            f"{name} must hold numbers, for they are added to others on "
+            f"{x.device}, but it is {shown(made)} on meta"
+        )
+
+
 def check_same_shape(name: str, made: Any, x: Tensor) -> None:
     """Raise unless what was made of x can be added to it."""
     check_floats(f"what {name} makes", made)

@@ -6,7 +6,7 @@ from types import ModuleType
 
 from IPython.display import Markdown
 
-from selfattn.signatures import checked
+from selfattn.signatures import checked, shown
 
 
 @checked
@@ -21,13 +21,20 @@ def show_source(thing: Callable | type | ModuleType) -> Markdown:
         thing: what to show; docstring included.
 
     Raises:
-        ValueError: if its source holds a code fence of its own, which would
-            end ours early.
+        ValueError: if it has no source in Python, as what is written in C;
+            or if that holds a code fence, which would end ours early.
 
     >>> print(show_source(show_source).data.splitlines()[2])
     def show_source(thing: Callable | type | ModuleType) -> Markdown:
     """
-    source = inspect.getsource(thing).rstrip()
+    try:
+        source = inspect.getsource(thing).rstrip()
+    except (OSError, TypeError):
+        raise ValueError(
+            "thing must be a function, class or module that is written in "
+            "Python, in a file or a cell, but no source is found of "
+            f"{shown(thing)}"
+        ) from None
     if "`" * 3 in source:
         raise ValueError(
             "source to be shown must hold no code fence, but that of "

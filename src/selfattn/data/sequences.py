@@ -5,13 +5,21 @@ to sort is to know what there is, wherever it stands.
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
 from selfattn.data.drawing import on_the_cpu
-from selfattn.signatures import Positive, Seed, checked, shown
+from selfattn.signatures import (
+    INTEGERS,
+    Positive,
+    Seed,
+    checked,
+    is_plain_tensor,
+    shown,
+)
 
 N_TOKENS = 12  # in the vocabulary
 SHORTEST, LONGEST = 4, 10
@@ -87,9 +95,20 @@ def sequence_batches(
         shape = (size, drawn if n is None else n)
         tokens = torch.randint(N_TOKENS, shape, generator=generator)
         target = answer(tokens.clone())
-        if not isinstance(target, Tensor) or target.shape != tokens.shape:
-            raise ValueError(
-                f"answer must make (size, n) = {shape} of the tokens, but it "
-                f"made {shown(target)}"
-            )
+        check_target(target, tokens)
         yield tokens, target
+
+
+def check_target(target: Any, tokens: Tensor) -> None:
+    """Raise unless an answer made whole numbers of the tokens, one of each."""
+    right = is_plain_tensor(target) and target.dtype in INTEGERS
+    if not right or target.shape != tokens.shape:
+        raise ValueError(
+            f"answer must make whole numbers (size, n) = {tuple(tokens.shape)}"
+            f" of the tokens, but it made {shown(target)}"
+        )
+    if target.device != tokens.device:
+        raise ValueError(
+            f"answer must make numbers where the tokens are, on "
+            f"{tokens.device}, but it made some on {target.device}"
+        )

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from selfattn.checks import are_at_hand
+from selfattn.checks import are_at_hand, check_places
 from selfattn.dot_product import widen
 from selfattn.models.steps import answered, check_cache, check_prompt
 from selfattn.signatures import Count, Positive, checked
@@ -71,7 +71,7 @@ def beam_search(
     [[0, 0, 0], [0, 1, 1], [0, 0, 1]]
     """
     check_prompt(prompt)
-    tokens = prompt[:, None]  # (batch, beams, n): one beginning at first
+    tokens = prompt[:, None].clone()  # (batch, beams, n): at first one beam
     scores = torch.zeros_like(tokens[..., 0], dtype=torch.float32)
     ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)
     rows = torch.arange(len(prompt), device=prompt.device)[:, None]
@@ -95,6 +95,7 @@ def beam_search(
 
 def gains(logits: Tensor, ended: Tensor, stop: int | None) -> Tensor:
     """What each token adds to each text: the logarithm of its probability."""
+    check_places(prompt=ended, logits=logits)
     [wide] = widen(logits)  # texts differ by less than float16 tells
     gained = wide.log_softmax(dim=-1).unflatten(0, ended.shape)
     if stop is not None:

@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import owned
-from selfattn.checks import check_floats
 from selfattn.entering import (
     check_function,
+    check_numbers,
     check_same_shape,
     look_up,
     made_by,
@@ -109,7 +109,7 @@ def check_positions(places: Any, x: Tensor) -> None:
     """Raise unless this is a vector for each position, the same in all texts:
     a number, say, would be added to all, and not say so.
     """
-    check_floats("what positions makes", places)
+    check_numbers("what positions makes", places, x)
     if places.shape != x.shape[1:]:
         raise ValueError(
             f"positions must make (n, d_model) = {tuple(x.shape[1:])}, but it "

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from selfattn.bound import owned
 from selfattn.checks import check_floats
-from selfattn.entering import check_function, check_same_shape
+from selfattn.entering import check_function, check_numbers, check_same_shape
 from selfattn.signatures import checked, shown
 
 Mask = Bool[Tensor, "..."] | None
@@ -127,7 +127,7 @@ def bias_of(
     if relative is None:
         return None
     bias = relative(n_q, n_k)
-    check_floats("what relative makes", bias)
+    check_numbers("what relative makes", bias, x)
     if bias.ndim != 3 or bias.shape[1:] != (n_q, n_k):
         raise ValueError(
             f"relative must make (n_heads, n_q, n_k) = (n_heads, {n_q}, "

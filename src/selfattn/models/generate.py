@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.checks import check_places
 from selfattn.models.steps import (
     MOST,
     answered,
@@ -91,6 +92,7 @@ def sample(
     if top_k is not None:
         logits = keep_top_k(logits, top_k)
     if top_p is not None:
+        check_share("top_p", top_p)
         logits = keep_top_p(logits, top_p)
     weights = logits.softmax(dim=-1).reshape(-1, logits.shape[-1])
     drawn = torch.multinomial(weights, 1, generator=generator)
@@ -109,7 +111,7 @@ def keep_top_k(logits: Logits, k: int) -> Logits:
         Logits of the same shape, minus infinity for the others.
 
     Raises:
-        ValueError: if none is to be kept.
+        ValueError: if none is to be kept, or as for `greedy`.
 
     Reference: Fan et al. (2018), section 5.4.
 
@@ -118,6 +120,7 @@ def keep_top_k(logits: Logits, k: int) -> Logits:
     """
     if k < 1:
         raise ValueError(f"at least 1 token must be kept, but k={k}")
+    check_ranked(logits)
     k = min(k, logits.shape[-1])
     last = logits.topk(k, dim=-1).values[..., -1:]
     return logits.masked_fill(logits < last, -math.inf)
@@ -135,7 +138,7 @@ def keep_top_p(logits: Logits, p: float | int) -> Logits:
         Logits of the same shape, minus infinity for the others.
 
     Raises:
-        ValueError: if p is no such probability.
+        ValueError: if p is no such probability, or as for `greedy`.
 
     Reference: Holtzman et al. (2020), section 3.1.
 
@@ -143,10 +146,8 @@ def keep_top_p(logits: Logits, p: float | int) -> Logits:
     >>> keep_top_p(logits, 0.5).exp(), keep_top_p(logits, 0.7).exp()
     (tensor([0.0000, 0.6000, 0.0000]), tensor([0.0000, 0.6000, 0.3000]))
     """
-    if not 0 < p <= 1:
-        raise ValueError(
-            f"a probability to make up lies above 0 and up to 1, but p={p}"
-        )
+    check_share("p", p)
+    check_ranked(logits)
     ordered, place = logits.sort(dim=-1, descending=True, stable=True)
     # In float64: sums of a whole vocabulary are else rounded past p. Even so
     # the last of them may come to 1, and p = 1 means all.
@@ -155,6 +156,25 @@ def keep_top_p(logits: Logits, p: float | int) -> Logits:
     before = weights.cumsum(dim=-1) - weights
     ordered = ordered.masked_fill((before >= p) & (p < 1), -math.inf)
     return torch.empty_like(logits).scatter(-1, place, ordered)
+
+
+def check_share(name: str, p: float) -> None:
+    """Raise unless this is a probability that tokens can make up."""
+    if not 0 < p <= 1:
+        raise ValueError(
+            "a probability to make up lies above 0 and up to 1, but "
+            f"{name}={p}"
+        )
+
+
+def chosen_from(
+    logits: Tensor, choose: Callable[[Tensor], Tensor], prompt: Tensor
+) -> Tensor:
+    """A token for each row, where those of the prompt are."""
+    check_places(prompt=prompt, logits=logits)
+    chosen = choose(logits)
+    check_chosen(chosen, logits)
+    return chosen
 
 
 @checked
@@ -199,13 +219,12 @@ def complete(
     tensor([[3, 4, 5, 6, 7, 8]])
     """
     check_prompt(prompt)
-    tokens, new, cache = prompt, prompt, None
+    tokens, new, cache = prompt.clone(), prompt, None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)
     for _ in range(n_new):
         answer = step(new, cache if cached else None)
         logits, cache = answered(answer, len(prompt), stop)
-        chosen = choose(logits)
-        check_chosen(chosen, logits)
+        chosen = chosen_from(logits, choose, prompt)
         if stop is not None:
             chosen = chosen.long().masked_fill(ended, stop)
             ended = ended | (chosen == stop)

@@ -9,9 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.checks import are_at_hand, check_whole
+from selfattn.checks import (
+    are_at_hand,
+    check_floats,
+    check_places,
+    check_whole,
+)
 from selfattn.multihead import KeysValues, check_four_axes
-from selfattn.signatures import INTEGERS, shown
+from selfattn.signatures import INTEGERS, is_plain_tensor, shown
 
 MOST = 2**24  # tokens among which PyTorch draws
 
@@ -40,8 +45,8 @@ def answered(answer: Any, n_rows: int, stop: int | None) -> tuple[Tensor, Any]:
             "the logits that a step returns must be a tensor, but it returned "
             f"{shown(logits)}"
         )
-    right = logits.is_floating_point() and logits.ndim == 2
-    if not right or len(logits) != n_rows:
+    check_floats("what a step returns as logits", logits)
+    if logits.ndim != 2 or len(logits) != n_rows:
         raise ValueError(
             "a step must return floating-point logits (batch, n_tokens) of "
             f"n_rows={n_rows} rows, but they are {shown(logits)}"
@@ -90,12 +95,13 @@ def check_ranked(logits: Tensor) -> None:
 def check_chosen(chosen: Any, logits: Tensor) -> None:
     """Raise unless a token that has a logit was chosen for each row."""
     n_rows, n_tokens = logits.shape
-    right = isinstance(chosen, Tensor) and chosen.dtype in INTEGERS
+    right = is_plain_tensor(chosen) and chosen.dtype in INTEGERS
     if not right or chosen.shape != (n_rows,):
         raise ValueError(
             f"choose must make whole numbers of shape ({n_rows},) of the "
             f"logits, a token for each row, but it made {shown(chosen)}"
         )
+    check_places(**{"logits": logits, "what choose makes": chosen})
     if not are_at_hand(chosen):
         return
     if ((chosen < 0) | (chosen.long() >= n_tokens)).any():

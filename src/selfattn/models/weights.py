@@ -40,6 +40,11 @@ def read(path: str | Path) -> Weights:
     from safetensors import SafetensorError, safe_open
 
     try:
+        if not Path(path).is_file():  # a pipe would be waited for, and waited
+            raise ValueError(
+                f"weights are read from a safetensors file, but {path} cannot "
+                "be read as one: no such file is there"
+            )
         with safe_open(path, framework="pt") as file:
             names = [n for n in file.keys() if not BUFFERS.search(n)]  # noqa: SIM118
             weights = {n: file.get_tensor(n).clone() for n in names}

@@ -11,9 +11,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from selfattn.checks import check_divides, check_tensor
+from selfattn.checks import check_divides, check_places, check_tensor
 from selfattn.entering import (
     attended,
+    check_meets,
     check_weights,
     check_width,
     look_up,
@@ -126,7 +127,7 @@ class Translator(nn.Module):
     ) -> tuple[Float[Tensor, "batch n_q n_target"], Tensor]:
         """Logits of what follows each target token, and the last state."""
         check_target(target, memory)
-        check_width("memory.states", memory.states, self.writer.hidden_size)
+        check_fits(memory, self.writer)
         state = memory.summary if state is None else state
         check_state(state, memory)
         h, state = self.writer(look_up("target", target, self.target), state)
@@ -184,11 +185,20 @@ class Translator(nn.Module):
 def check_state(state: Tensor, memory: Memory) -> None:
     """Raise unless a state is of the texts that were read."""
     wanted = memory.summary
+    check_tensor("state", state)
+    check_places(**{"memory.summary": wanted, "state": state})
     if state.shape != wanted.shape or state.dtype != wanted.dtype:
         raise ValueError(
             "a state must be like what was read, "
             f"{shown(wanted)}, but state is {shown(state)}"
         )
+
+
+def check_fits(memory: Memory, writer: nn.GRU) -> None:
+    """Raise unless such a writer can look at what was read."""
+    check_width("memory.states", memory.states, writer.hidden_size)
+    check_meets("memory.states", memory.states, writer)
+    check_meets("memory.summary", memory.summary, writer)
 
 
 def check_read(memory: Memory) -> None:

@@ -5,7 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
-from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
+from selfattn.plots.colours import (
+    NEUTRAL,
+    OUTPUT,
+    K,
+    Q,
+    V,
+    each_with_a_look,
+)
 
 PASSES = {"forward": (Q, "o"), "training": (K, "s")}
 COLUMNS = {"speed": "times as fast", "memory": "times the memory"}
@@ -27,7 +34,7 @@ def speeds(ax: Axes, runs: Sequence[dict]) -> Axes:
             whoever comes first is what the others are compared with.
     """
     first, *others = dict.fromkeys(run["who"] for run in runs)
-    for name, (colour, dashes, mark) in zip(others, STYLES, strict=False):
+    for name, (colour, dashes, mark) in each_with_a_look(others, STYLES):
         points = [
             (run["n"], run["speed"]) for run in runs if run["who"] == name
         ]

@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
+from selfattn.plots.colours import (
+    NEUTRAL,
+    OUTPUT,
+    K,
+    Q,
+    V,
+    each_with_a_look,
+)
 
 Real = float | int
 
@@ -32,7 +39,7 @@ def growth(
         ylabel: the cost's name.
         crossing: where two curves cross, marked by a thin line.
     """
-    for (name, costs), style in zip(curves.items(), STYLES, strict=False):
+    for (name, costs), style in each_with_a_look(curves.items(), STYLES):
         colour, dashes, mark = style
         ax.plot(
             ns,
@@ -103,7 +110,7 @@ def roofline(
     ridge = peak / bandwidth
     xs = [4, ridge, 32 * ridge]
     ax.plot(xs, [4 * bandwidth, peak, peak], color=OUTPUT, label="the roof")
-    for (name, point), style in zip(points.items(), STYLES, strict=False):
+    for (name, point), style in each_with_a_look(points.items(), STYLES):
         ax.plot(*point, style[2], color=style[0], label=name)
     ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)

@@ -38,7 +38,16 @@ def table(
         title: what the table shows.
         colour: of the largest number.
         decimals: how many places to print.
+
+    Raises:
+        ValueError: if there is not one name for each row and each column.
     """
+    if tuple(values.shape) != (len(rows), len(columns)):
+        raise ValueError(
+            "rows and columns must name those of values, which are "
+            f"{tuple(values.shape)}, but they name {len(rows)} and "
+            f"{len(columns)}"
+        )
     shades = LinearSegmentedColormap.from_list("shades", ["white", colour])
     low, high = min(0.0, values.min().item()), values.max().item()
     # Twice the range, so that black numbers stay readable on every shade.

@@ -8,7 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from torch import Tensor
 
-from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
+from selfattn.plots.colours import (
+    NEUTRAL,
+    OUTPUT,
+    K,
+    Q,
+    V,
+    each_with_a_look,
+)
 
 Runs = Sequence[Mapping]
 
@@ -37,8 +44,8 @@ def by_block(
         quantity: "distinct", "path" or "query".
         arms: by its label, the settings of each line.
     """
-    for (label, setting), (colour, mark, dash) in zip(
-        arms.items(), STYLES, strict=False
+    for (label, setting), (colour, mark, dash) in each_with_a_look(
+        arms.items(), STYLES
     ):
         chosen = [run for run in runs if setting.items() <= run.items()]
         blocks = [i for i in range(13) if f"{quantity} {i}" in chosen[0]]
@@ -106,8 +113,8 @@ def activations(
         x: the inputs.
         curves: the functions, by their names.
     """
-    for (name, bend), (colour, _, dash) in zip(
-        curves.items(), STYLES, strict=False
+    for (name, bend), (colour, _, dash) in each_with_a_look(
+        curves.items(), STYLES
     ):
         ax.plot(x.tolist(), bend(x).tolist(), dash, color=colour, label=name)
     ax.axhline(0, color=NEUTRAL, lw=0.6)

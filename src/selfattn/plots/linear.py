@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
+from selfattn.plots.colours import (
+    NEUTRAL,
+    OUTPUT,
+    K,
+    Q,
+    V,
+    each_with_a_look,
+)
 from selfattn.plots.drawing import CELL, Drawing
 
 Real = float | int
@@ -68,7 +75,7 @@ def band(
         xlabel: what was changed, in words.
         ylabel: what was measured.
     """
-    for (name, many), look in zip(curves.items(), LOOKS, strict=False):
+    for (name, many), look in each_with_a_look(curves.items(), LOOKS):
         colour, dashes, mark = look
         ordered = [sorted(draws) for draws in many]
         middles = [draws[len(draws) // 2] for draws in ordered]
@@ -99,7 +106,7 @@ def recall(
     """
     widths = sorted({run["d"] for run in runs})
     for ax, d in zip(axes, widths, strict=True):
-        for arm, (colour, dashes, mark) in zip(arms, LOOKS, strict=False):
+        for arm, (colour, dashes, mark) in each_with_a_look(arms, LOOKS):
             mine = [r for r in runs if r["arm"] == arm and r["d"] == d]
             pairs = sorted({run["pairs"] for run in mine})
             shares = [

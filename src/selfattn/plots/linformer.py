@@ -7,7 +7,14 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
+from selfattn.plots.colours import (
+    NEUTRAL,
+    OUTPUT,
+    K,
+    Q,
+    V,
+    each_with_a_look,
+)
 from selfattn.plots.drawing import WIDTH, Drawing, Real
 
 Runs = Iterable[dict[str, Any]]
@@ -67,7 +74,7 @@ def spectra(
         What is drawn: for each name, the shares of the first one, two, …
     """
     drawn = {}
-    for (name, sizes), look in zip(curves.items(), LOOKS, strict=False):
+    for (name, sizes), look in each_with_a_look(curves.items(), LOOKS):
         colour, dashes, _ = look
         whole = sum(sizes)
         shares = [float(x / whole) for x in accumulate(sizes)]
@@ -142,7 +149,7 @@ def recalled(
     mine = [r for r in runs if r["rate"] == rate and r["k"] > 0]
     drawn = {}
     pairs = sorted({run["pairs"] for run in mine})
-    for n, (colour, dashes, mark) in zip(pairs, LOOKS, strict=False):
+    for n, (colour, dashes, mark) in each_with_a_look(pairs, LOOKS):
         counts = sorted({r["k"] for r in mine if r["pairs"] == n})
         dots = [
             [

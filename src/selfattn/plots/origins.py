@@ -7,7 +7,14 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
+from selfattn.plots.colours import (
+    NEUTRAL,
+    OUTPUT,
+    K,
+    Q,
+    V,
+    each_with_a_look,
+)
 
 LEAST = 1e-16  # what is drawn of nothing
 LOOKS: list[dict[str, Any]] = [
@@ -33,7 +40,7 @@ def by_distance(ax: Axes, curves: Mapping[str, Sequence[float]]) -> Axes:
         ax: where to draw.
         curves: by name, a gradient for each distance from 0.
     """
-    for look, (name, curve) in zip(LOOKS, curves.items(), strict=False):
+    for (name, curve), look in each_with_a_look(curves.items(), LOOKS):
         ax.plot([max(x, LEAST) for x in curve], label=name, lw=1.6, **look)
     ax.set_yscale("log")
     ax.set(xlabel="how far back the token stands", ylabel="gradient")
@@ -51,7 +58,16 @@ def alignment(
         weights: a row for each written character.
         source: the text that was read.
         target: the text that was written.
+
+    Raises:
+        ValueError: if there is not one weight for each pair of characters.
     """
+    if tuple(weights.shape) != (len(target), len(source)):
+        raise ValueError(
+            "weights must be of each character of target and source, "
+            f"({len(target)}, {len(source)}), but they are "
+            f"{tuple(weights.shape)}"
+        )
     ax.imshow(weights.tolist(), cmap="Greys", vmin=0, vmax=1, aspect="auto")
     ax.set_xticks(range(len(source)), list(source))
     ax.set_yticks(range(len(target)), list(target))

@@ -59,6 +59,7 @@ def made_of(picture: Drawing, q: Table, k: Table, v: Table) -> None:
 
 def split(rows: Table, n_heads: int) -> Drawing:
     """A table cut into heads, features in blocks, and joined again."""
+    check_heads(n_heads, len(rows[0]))
     tokens, d = len(rows), len(rows[0]) // n_heads
     picture = Drawing("split", 108 + 3 * HIGH * tokens + 60, rows=rows)
     owners = [SIDES[j // d] for j in range(len(rows[0]))]
@@ -82,6 +83,14 @@ def split(rows: Table, n_heads: int) -> Drawing:
         left, 2 * deep + 98, rows, title="merged", columns=owners, digits=0
     )
     return picture
+
+
+def check_heads(n: int, shared: int) -> None:
+    """Raise unless so many heads share this evenly: what is left over would
+    not be drawn, or drawn as another's.
+    """
+    if n < 1 or shared % n:
+        raise ValueError(f"heads share {shared} evenly, but there are {n}")
 
 
 def answers(
@@ -120,6 +129,8 @@ def answers(
 
 def sharing(arms: Mapping[str, tuple[int, int]]) -> Drawing:
     """Which query heads read which head of keys: query heads, key heads."""
+    for queries, keys in arms.values():
+        check_heads(keys, queries)
     picture = Drawing("sharing", 96 * len(arms), arms=dict(arms))
     for place, (name, (queries, keys)) in enumerate(arms.items()):
         top, side = 96 * place, 20
@@ -139,6 +150,8 @@ def sharing(arms: Mapping[str, tuple[int, int]]) -> Drawing:
 
 def block(norm: str) -> Drawing:
     """A block with its path past each sublayer; the norm "pre" or "post"."""
+    if norm not in ("pre", "post"):
+        raise ValueError(f'norm must be "pre" or "post", but it is {norm!r}')
     picture = Drawing(f"block-{norm}", 378, norm=norm)
     x, path = MIDDLE, MIDDLE + 92
     picture.text(x, 12, "x", bold=True)

@@ -7,7 +7,14 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
+from selfattn.plots.colours import (
+    NEUTRAL,
+    OUTPUT,
+    K,
+    Q,
+    V,
+    each_with_a_look,
+)
 
 # What is added, what turns, and what goes into the scores.
 ARMS = {
@@ -69,7 +76,7 @@ def by_distance(
         curves: a number for each distance, by the curve's name.
         ylabel: what the numbers are.
     """
-    for (name, curve), dash in zip(curves.items(), DASHES, strict=False):
+    for (name, curve), dash in each_with_a_look(curves.items(), DASHES):
         ax.plot(distance, curve, dash, color=OUTPUT, label=name)
     ax.axvline(0, color=Q, lw=1)
     ax.set(xlabel="key position − query position", ylabel=ylabel)

@@ -5,7 +5,14 @@ from statistics import median
 
 from matplotlib.axes import Axes
 
-from selfattn.plots.colours import NEUTRAL, OUTPUT, K, Q, V
+from selfattn.plots.colours import (
+    NEUTRAL,
+    OUTPUT,
+    K,
+    Q,
+    V,
+    each_with_a_look,
+)
 
 Real = float | int
 Seeds = Sequence[Real]
@@ -34,7 +41,7 @@ def curves(
         For each arm, its medians.
     """
     drawn = {}
-    for (name, many), look in zip(arms.items(), LOOKS, strict=False):
+    for (name, many), look in each_with_a_look(arms.items(), LOOKS):
         colour, dashes, mark = look
         drawn[name] = [median(seeds) for seeds in many]
         ax.plot(xs, drawn[name], dashes, color=colour, label=name)

@@ -116,15 +116,8 @@ def t5_bucket(
     >>> t5_bucket(distance).tolist()
     [0, 1, 7, 8, 10, 15, 17, 31]
     """
-    check_shares(n_buckets, causal)
+    near = check_buckets(n_buckets, causal, max_distance)
     one_way = n_buckets if causal else n_buckets // 2
-    near = one_way // 2  # so many distances have a bucket of their own
-    if near < 1 or max_distance <= near:
-        raise ValueError(
-            "half of a direction's buckets must hold one distance each, and "
-            f"those must end before max_distance, but n_buckets={n_buckets}, "
-            f"causal={causal} and max_distance={max_distance}"
-        )
     # In int8, -128 has no opposite; nor has the lowest number of int64.
     distance = distance.long().clamp(min=-(2**63 - 1))
     later = torch.zeros_like(distance)
@@ -140,13 +133,26 @@ def t5_bucket(
     return later + torch.where(away < near, away, far.clamp(max=one_way - 1))
 
 
-def check_shares(n_buckets: int, causal: bool) -> None:
-    """Raise unless two directions can share the buckets evenly."""
+def check_buckets(n_buckets: int, causal: bool, max_distance: int) -> int:
+    """How many distances have a bucket of their own.
+
+    Raises:
+        ValueError: unless two directions can share the buckets evenly, and
+            there are near ones, and far ones behind them.
+    """
     if n_buckets % 2 and not causal:
         raise ValueError(
             "n_buckets must be even unless causal, half of them for each "
             f"direction, but n_buckets={n_buckets}"
         )
+    near = n_buckets // (2 if causal else 4)
+    if near < 1 or max_distance <= near:
+        raise ValueError(
+            "half of a direction's buckets must hold one distance each, and "
+            f"those must end before max_distance, but n_buckets={n_buckets}, "
+            f"causal={causal} and max_distance={max_distance}"
+        )
+    return near
 
 
 class T5Bias(nn.Module):
@@ -177,6 +183,8 @@ class T5Bias(nn.Module):
     ):
         """Make the table, (n_buckets, n_heads)."""
         super().__init__()
+        # Said here, and not when the bias is first asked for.
+        check_buckets(n_buckets, causal, max_distance)
         self.causal, self.max_distance = causal, max_distance
         self.table = nn.Parameter(0.02 * torch.randn(n_buckets, n_heads))
 
