@@ -332,7 +332,7 @@ def test_far_keys_hurt_rope_by_distance_and_t5_by_their_number_too():
         for run in trained("RoPE", steps):
             assert run["four"] < 0.7
             assert run["four, clamped"] > 0.99 < run["four, hidden"]
-            # Not by new angles: they all stay, or go from five of six pairs.
+            # New angles do not suffice: they all stay, or go from five of six.
             assert run["four, clamped pair 0"] > 0.99
             assert run["four, clamped pairs 3 to 7"] < 0.9
             # The key 60 back is taken for the third, and others are not.

@@ -145,3 +145,83 @@ def test_what_is_mirrored_changes_every_other_sign_and_may_change_lengths():
         steps.turned(replace(steps.USUAL, **forms[0]), x, 0),
     )
     assert "every other sign" in wrong.mirrored.symptom
+
+
+def speeds_by(how, d):
+    """A reader's speeds in float32: by which formula."""
+    twice = torch.arange(0, d, 2)
+    if how == "one over":
+        return 1.0 / (10_000 ** (twice.float() / d))
+    return speeds(d, how)
+
+
+def rotated(x, angle, like):
+    """The pairs of x, turned in the number type that they come to."""
+    cos, sin = angle.cos().to(like), angle.sin().to(like)
+    a, b = x[..., 0::2], x[..., 1::2]
+    both = (a * cos - b * sin, a * sin + b * cos)
+    return torch.stack(both, dim=-1).flatten(-2)
+
+
+def promoted(x, p, speed):
+    """Cosines in float32 that are not converted."""
+    return rotated(x, p[:, None] * speed, torch.float32)
+
+
+def in_float32(x, p, speed):
+    """All of it in float32, and so left."""
+    return rotated(x.float(), p[:, None] * speed, torch.float32)
+
+
+def and_back(x, p, speed):
+    """All of it in float32, and the output converted, as in LLaMA."""
+    return in_float32(x, p, speed).type_as(x)
+
+
+def by_complex_numbers(x, p, speed):
+    """The same, with a complex number for each pair."""
+    angle = torch.outer(p, speeds(x.shape[-1], "power"))
+    turns = torch.polar(torch.ones_like(angle), angle)
+    pairs = x.float().reshape(*x.shape[:-1], -1, 2).contiguous()
+    made = torch.view_as_real(torch.view_as_complex(pairs) * turns)
+    return made.flatten(-2).type_as(x)
+
+
+def exactly(x, p, speed):
+    """Right, but for the last step."""
+    return not_converted(x, p, speed).float()
+
+
+def not_converted(x, p, speed):
+    """Angles in float64, whose cosines are not converted."""
+    angle = p.double()[:, None] * exact(x.shape[-1])
+    return rotated(x, angle, torch.float64)
+
+
+@pytest.mark.parametrize("how", ["power", EXPONENTIAL, "one over"])
+@pytest.mark.parametrize(
+    ("turn", "name", "words"),
+    [
+        (promoted, "float32 throughout", "A bfloat16 x comes back as float32"),
+        (in_float32, "float32 comes back", "comes back as float32, whatever"),
+        (exactly, "float32 comes back", "comes back as float32, whatever"),
+        (and_back, "float32 and back", "computed in float32"),
+        (by_complex_numbers, "float32 and back", "computed in float32"),
+        (not_converted, "float64 comes back", "comes back as float64"),
+    ],
+)
+def test_a_number_type_that_changes_on_the_way_is_named(
+    turn, name, words, how
+):
+    """Of float32 throughout “angles in float32” was told, and its failure,
+    a bfloat16 that came back as float32, only after that.
+    """
+
+    def rope(x, offset):
+        p = torch.arange(offset, offset + x.shape[-2]).float()
+        return turn(x, p, speeds_by(how, x.shape[-1]))
+
+    report = examine(rope, exercise="positions/rope")
+    assert not report.passed
+    assert report.mistake and report.mistake.name.startswith(name)
+    assert words in " ".join(str(report).split())

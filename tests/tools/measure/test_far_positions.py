@@ -20,14 +20,14 @@ def qkv():
     return torch.randn(3, N, far.WIDTH)
 
 
-def by_hand(q, k, v, pairs):
+def by_hand(q, k, v, pairs, to):
     """Attention of the last query, number by number."""
     speeds = frequencies(far.WIDTH, 10_000.0).tolist()
     scores = []
     for j in range(N):
         score, back = 0.0, N - 1 - j
         for i, speed in enumerate(speeds):
-            away = min(back, MOST) if i in pairs else back
+            away = to if i in pairs and back > MOST else back
             a, b = q[-1, 2 * i : 2 * i + 2].tolist()
             c, d = k[j, 2 * i : 2 * i + 2].tolist()
             turn = -away * speed  # as far as from the query to the key
@@ -37,10 +37,16 @@ def by_hand(q, k, v, pairs):
     return torch.tensor(scores).softmax(dim=-1) @ v
 
 
-@pytest.mark.parametrize("pairs", [range(8), *far.CLAMPED.values()])
-def test_a_pair_that_is_clamped_turns_no_further(qkv, pairs):
-    found = far.near_rope(*qkv, pairs=pairs)
-    assert_close(found[-1], by_hand(*qkv, pairs), atol=1e-5, rtol=1e-4)
+@pytest.mark.parametrize(("pairs", "to"), far.CLAMPED.values())
+def test_a_pair_that_is_clamped_turns_no_further(qkv, pairs, to):
+    found = far.near_rope(*qkv, pairs=pairs, to=to)
+    assert_close(found[-1], by_hand(*qkv, pairs, to), atol=1e-5, rtol=1e-4)
+
+
+def test_the_fastest_pair_is_in_step_with_three_back_at_28_and_not_at_30():
+    assert far.CLAMPED["pair 0 at 28"] == ([0], 28)
+    turns = [(to - far.LAG) / (2 * math.pi) for to in (28, MOST)]
+    assert abs(turns[0] - 4) < 0.03 and 0.25 < turns[1] - 4 < 0.35
 
 
 def test_with_no_pair_clamped_it_is_rope(qkv):
@@ -58,7 +64,7 @@ def test_of_eight_pairs_two_have_met_every_angle():
     met = (far.N - 1) * frequencies(far.WIDTH, 10_000.0) > 2 * math.pi
     assert met.tolist() == [True] * 2 + [False] * 6
     assert (
-        list(far.CLAMPED["pairs 2 to 7"])
+        list(far.CLAMPED["pairs 2 to 7"][0])
         == met.logical_not().nonzero(as_tuple=True)[0].tolist()
     )
 

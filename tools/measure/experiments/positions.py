@@ -7,8 +7,9 @@ further back than any in training ("hidden"); and, where the distance enters
 the scores by a number or a rotation, with such keys in sight but taken for
 nearer ones ("clamped"). The two together tell new distances from more keys.
 Under RoPE a distance is eight angles, one of each pair, and some pairs are
-clamped alone as well: that tells a new distance from a new angle. There, too,
-the three keys are hidden that stand about 60 back, where the fast pairs have
+clamped alone as well, the fastest at two places: at 30 it stands elsewhere
+than at three back, at 28 it has come round to nearly there. There, too, the
+three keys are hidden that stand about 60 back, where the fast pairs have
 come round to nearly where they stand three back; and three others.
 RoPE is read with slower speeds as well, as is done to reach further without
 more training: all of them divided by four ("squeezed"), or with so large a
@@ -36,6 +37,7 @@ from selfattn.positions import (
 )
 from selfattn.positions.absolute import frequencies
 from tools.measure.experiments._far_rope import (
+    CLAMPED,
     MOST,
     backwards,
     near_rope,
@@ -49,9 +51,9 @@ ABOUT = (
     "32 to 63 (twice) and 64 to 127 (four); the last two again with keys "
     "more than 31 back hidden (hidden), and with distances beyond 30 taken "
     "for 30 (clamped; beyond 20 for 20 with T5); of RoPE, clamped in some of "
-    "its pairs alone (0 is the fastest), with keys 59 to 61 or 70 to 72 back "
-    "hidden, and with all speeds a quarter (squeezed) or only the slowest "
-    "(larger base); "
+    "its pairs alone (0 is the fastest) or taken for 28, with keys 59 to 61 "
+    "or 70 to 72 back hidden, and with all speeds a quarter (squeezed) or "
+    "only the slowest (larger base); "
     "of the sinusoidal table, with training from one row or 33 rows on, also "
     "on texts of 32 that stand on rows 64 to 95 (short). "
     "One of 16 tokens: guessing is right in .0625. The learning rate is .003 "
@@ -115,15 +117,6 @@ BANDS = {"within": (LAG, N), "twice": (N, 2 * N), "four": (2 * N, FAR)}
 # met by one of 528 in a text, 20 by twelve.
 FARTHEST = {"T5": 20, "T5, to 32": 20, "RoPE": MOST}
 WIDTH, LONGER = D // HEADS, FAR // N
-# Of eight pairs, the fastest first, 0 and 1 go all the way round within 31
-# places, so that training has met their every angle; 2 to 7 do not.
-CLAMPED = {
-    "pair 0": [0],
-    "pair 1": [1],
-    "pair 2": [2],
-    "pairs 2 to 7": range(2, 8),
-    "pairs 3 to 7": range(3, 8),
-}
 HIDDEN = {"59 to 61": (59, 61), "70 to 72": (70, 72)}
 SLOWER = {
     "squeezed": frequencies(WIDTH, 10_000.0) / LONGER,
@@ -259,10 +252,10 @@ def read_with_other_angles(decoder: Decoder, text: Tensor) -> dict[str, float]:
             heads.rotate = partial(turned, speeds=speeds)
         slower = by_band(decoder(text), text)
         found |= {f"{x}, {name}": slower[x] for x in BANDS}
-    for name, pairs in ({"": None} | CLAMPED).items():
+    for name, (pairs, to) in CLAMPED.items():
         for _, heads, _ in decoder.blocks:
             heads.rotate = None
-            heads.attend = partial(near_rope, pairs=pairs)
+            heads.attend = partial(near_rope, pairs=pairs, to=to)
         clamped = by_band(decoder(text), text)
         end = f"clamped {name}".rstrip()
         found |= {f"{x}, {end}": clamped[x] for x in ("twice", "four")}

@@ -2,6 +2,8 @@
 
 import math
 
+import torch
+
 from selfattn.doctor.exercise import Exercise, mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import attention, weights
 from selfattn.doctor.exercises.dot_product.attention import (
@@ -24,6 +26,14 @@ from selfattn.dot_product import masked_softmax
 def deafening_first_key(inputs):
     """Make its scores differ by more than a double's exponent can hold."""
     inputs["k"][..., 0, :] *= 4000
+
+
+def far_below(inputs):
+    """Give every key a score of billions below zero, each lower by as much."""
+    q, k = inputs["q"], inputs["k"]
+    inputs["q"] = q.abs()
+    j = torch.arange(k.shape[-2]).to(k.dtype)
+    inputs["k"] = (-1e11 * (1 + j))[:, None].expand(k.shape).clone()
 
 
 @mistake_as(attention.mask_after_softmax_mended)
@@ -128,6 +138,57 @@ def not_negative_enough(q, k, v, mask):
     return (scaled(q, k) - 100.0 * ~mask).softmax(dim=-1) @ v
 
 
+@mistake
+def a_large_number_filled_in(q, k, v, mask):
+    """Where the allowed scores are lower still, forbidden keys get it all.
+
+    Cause: A large negative number such as -1e9 stands where the mask
+        forbids, and the scores beside it may be lower.
+    Cure: Minus infinity: scores.masked_fill(~mask, -math.inf).
+    Chapter: masks#large-and-negative
+    """
+    return hidden(scaled(q, k), mask, -1e9).softmax(dim=-1) @ v
+
+
+@mistake
+def a_large_number_added(q, k, v, mask):
+    """A forbidden key is seen where the allowed scores are far below its own.
+
+    Cause: A large negative number such as -1e9 is added to forbidden scores,
+        and two scores may differ by more.
+    Cure: Minus infinity: scores.masked_fill(~mask, -math.inf).
+    Chapter: masks#large-and-negative
+    """
+    return (scaled(q, k) - 1e9 * ~mask).softmax(dim=-1) @ v
+
+
+@mistake
+def exponentials_times_mask(q, k, v, mask):
+    """A score of 89 turns its row into NaN, be its key forbidden or not.
+
+    Cause: You take exponentials yourself. That of 89 is infinity in float32;
+        infinity times zero is NaN, and so is infinity over infinity.
+    Cure: Hide the scores and leave the exponentials to softmax, which
+        subtracts the largest score first:
+        scores.masked_fill(~mask, -math.inf).softmax(dim=-1).
+    Chapter: masks#masking-too-late
+    """
+    powers = scaled(q, k).exp() * mask
+    return powers / powers.sum(dim=-1, keepdim=True) @ v
+
+
+@mistake
+def zero_times_infinity(q, k, v, mask):
+    """There is NaN in every row, even if the mask allows everything.
+
+    Cause: (1 - mask) * -inf is zero times infinity where a query may look.
+        (A row in which all is hidden would be NaN as well.)
+    Cure: Do not multiply: scores.masked_fill(~mask, -math.inf).
+    Chapter: masks#the-equation
+    """
+    return (scaled(q, k) + ~mask * -math.inf).softmax(dim=-1) @ v
+
+
 @mistake_as(weights.no_scale)
 def no_scale(q, k, v, mask):
     return masked_softmax(q @ k.mT, mask) @ v
@@ -161,6 +222,11 @@ TOO_LATE = Exercise(
             {**QKV, "mask": some_keys},
             change=louder("q", "k", times=8.0),
         ),
+        Probe(
+            "a forbidden key has no influence, however low the other scores",
+            {**QKV, "mask": some_keys},
+            change=far_below,
+        ),
     ),
     mistakes=(
         mask_after_softmax_mended,
@@ -175,6 +241,10 @@ TOO_LATE = Exercise(
         mask_ignored,
         mask_added_to_the_scores,
         not_negative_enough,
+        a_large_number_filled_in,
+        a_large_number_added,
+        exponentials_times_mask,
+        zero_times_infinity,
         no_scale,
         softmax_that_overflows,
     ),

@@ -1,14 +1,12 @@
 """`rope(x, offset)`: each pair of neighbouring features, rotated."""
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 
 import torch
-from torch import Tensor
 
-from selfattn.doctor.exercise import Exercise, Mistake, mistake
-from selfattn.doctor.exercises.positions.sinusoidal import exponentials, powers
+from selfattn.doctor.exercise import Exercise, mistake
+from selfattn.doctor.exercises.positions import number_types
+from selfattn.doctor.exercises.positions.turning import angles, turned
 from selfattn.doctor.probes import Probe, in_other_order
 from selfattn.positions import (
     pairs_to_halves,
@@ -38,21 +36,6 @@ def in_pairs_and_other_order(inputs):
 
 PAIR = {"d": 2}
 EVEN = {"d": 6}
-
-
-def angles(x, offset, axis=-2, dtype=torch.float64):
-    """Position times frequency, one row a token, one column a pair."""
-    n, d = x.shape[axis], x.shape[-1]
-    p = torch.arange(offset, offset + n).to(dtype)
-    return p[:, None] * 10_000.0 ** (-torch.arange(0, d, 2).to(dtype) / d)
-
-
-def turned(x, angle):
-    """Each pair of neighbours, turned by these angles."""
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-    a, b = x[..., 0::2], x[..., 1::2]
-    pairs = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1)
-    return pairs.flatten(-2)
 
 
 @mistake
@@ -259,59 +242,6 @@ def angles_in_low_precision(x, offset):
 
 
 @mistake
-def angles_in_float32(x, offset):
-    """In float64, only the first digits of your output are right.
-
-    Cause: The angles are float32, or the speeds are, and 1000 radians have
-        four digits behind the point then.
-    Cure: Compute the angles in float64 and convert their cosines and sines.
-    """
-    return turned(x, angles(x, offset, dtype=torch.float32))
-
-
-def in_float32(function: Callable[..., Tensor]) -> Mistake:
-    """The same mistake by another formula, with other last digits.
-
-    It has a name of its own; its words are those of `angles_in_float32`.
-    """
-    name = function.__name__.replace("_", " ")
-    return replace(angles_in_float32, name=name, answer=function)
-
-
-def at_speeds(x, offset, speed, dtype=torch.float32):
-    """Turned at speeds of one's own, by angles of this number type."""
-    p = torch.arange(offset, offset + x.shape[-2], dtype=dtype)
-    return turned(x, p[:, None] * speed)
-
-
-@in_float32
-def exponentials_in_float32(x, offset):
-    """Speeds by an exponential, and all of it in float32."""
-    return at_speeds(x, offset, exponentials(x.shape[-1]))
-
-
-@in_float32
-def divided_in_float32(x, offset):
-    """Positions divided, not multiplied."""
-    d = x.shape[-1]
-    slow = 10_000 ** (torch.arange(0, d, 2) / d)
-    p = torch.arange(offset, offset + x.shape[-2], dtype=torch.float32)
-    return turned(x, p[:, None] / slow)
-
-
-@in_float32
-def speeds_rounded_to_float32(x, offset):
-    """Angles in float64, of speeds in float32."""
-    return at_speeds(x, offset, powers(x.shape[-1]), torch.float64)
-
-
-@in_float32
-def exponentials_rounded_to_float32(x, offset):
-    """The same, of speeds by an exponential."""
-    return at_speeds(x, offset, exponentials(x.shape[-1]), torch.float64)
-
-
-@mistake
 def exponent_doubled(x, offset):
     """Right for one pair; with more, the later ones turn too slowly.
 
@@ -443,11 +373,7 @@ ROPE = Exercise(
         a_table_added,
         a_table_multiplied,
         angles_in_low_precision,
-        angles_in_float32,
-        exponentials_in_float32,
-        divided_in_float32,
-        speeds_rounded_to_float32,
-        exponentials_rounded_to_float32,
+        *number_types.MISTAKES,
         exponent_doubled,
         in_degrees,
         whole_turns,
