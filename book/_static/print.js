@@ -92,6 +92,16 @@
     steps.push(() => section.remove());
   }
 
+  // On each page that a table goes on to, its head is painted again, and with
+  // it words, but no buttons.
+  function heads(article, steps) {
+    for (const button of article.querySelectorAll("thead button")) {
+      const words = document.createTextNode(button.textContent);
+      button.replaceWith(words);
+      steps.push(() => words.replaceWith(button));
+    }
+  }
+
   function prepare() {
     if (undo) return;
     const { theme } = page;
@@ -101,6 +111,7 @@
     leave(article, steps);
     notes(article, steps);
     solutions(article, steps);
+    heads(article, steps);
     undo = () => steps.forEach((step) => step());
   }
 

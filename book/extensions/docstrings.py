@@ -13,7 +13,7 @@ from docutils import nodes
 BLANK = re.compile(r"\n[ ]*\n")
 HEAD = re.compile(r"[A-Z]\w+:")  # of a section: "Args:"
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): ")  # "name: what it is"
-CODE = re.compile(r"``(.+?)``|`(.+?)`")
+MARKED = re.compile(r"``(.+?)``|`(.+?)`|(?<![\w*])\*(\w+)\*(?![\w*])")
 LISTS = {"Args:", "Attributes:", "Raises:"}
 
 
@@ -72,11 +72,14 @@ def joined(text: str) -> str:
 
 
 def inline(text: str) -> list[nodes.Node]:
-    """Text in which what stands between backticks is code."""
+    """Text in which backticks mark code, and stars a word."""
     parts: list[nodes.Node] = []
     at = 0
-    for found in CODE.finditer(text):
+    for found in MARKED.finditer(text):
         parts.append(nodes.Text(text[at : found.start()]))
-        parts.append(nodes.literal("", found[1] or found[2]))
+        code, stressed = found[1] or found[2], found[3]
+        parts.append(
+            nodes.literal("", code) if code else nodes.emphasis("", stressed)
+        )
         at = found.end()
     return [*parts, nodes.Text(text[at:])]

@@ -3,7 +3,8 @@
 A phone shows some forty letters in a line. A table that needs more, even with
 one word in a line, gets the class ``stacked``: there its rows are paragraphs,
 and each cell says the head of its column (custom.css). A name in code may
-go on in the next line, there, where one would part it: ``causal_`` | ``mask``.
+go on in the next line, there, where one would part it: ``causal_`` | ``mask``;
+and so may one in a sentence that is longer than a phone's line.
 """
 
 import math
@@ -14,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 LETTERS = 36  # of a table's, in 302 pixels
+LINE = 24  # letters of code that a phone's line holds, within a fold as well
 BETWEEN = 1  # two columns keep so many apart
 CODE = 1.15  # how wide a letter of code is, beside one of the text
 WORDS = re.compile(r"[\s/-]+")
@@ -31,7 +33,8 @@ class StackOnPhones(SphinxPostTransform):
         for table in self.document.findall(nodes.table):
             if next(table.findall(nodes.thead), None) and is_wide(table):
                 table["classes"].append("stacked")
-            for name in list(table.findall(is_shown)):
+        for name in list(self.document.findall(is_shown)):
+            if in_table(name) or len(name.astext()) > LINE:
                 part(name)
 
 
@@ -69,6 +72,13 @@ def is_shown(node: nodes.Node) -> bool:
     if not isinstance(node, nodes.literal):
         return False
     return "claim-test" not in node.parent["classes"]
+
+
+def in_table(node: nodes.Node | None) -> bool:
+    """Whether a node stands in a table."""
+    while node and not isinstance(node, nodes.table):
+        node = node.parent
+    return node is not None
 
 
 def part(name: nodes.literal) -> None:
