@@ -4,7 +4,7 @@ import pytest
 from guards import site_files
 from playwright.sync_api import expect
 
-CODE = "div.cell_input pre, div.install pre"
+CODE = "div.cell_input pre, div.install pre, div.highlight-sh pre"
 CODE += ", div.highlight-python:not(.api-call) pre"
 BUTTON = "button.copybtn"
 

@@ -24,7 +24,7 @@ LED = {
     ),
     "what GQA is": (SHARED, "a group of query heads shares one key head"),
     "get the doctor": (DOCTOR, "pip install ."),
-    "print a chapter": ("intro.html#print-a-chapter", "To print a chapter"),
+    "print a chapter": ("intro.html#print-a-chapter", "Open the chapter, and"),
     "a word I do not know": ("glossary.html", "The words of the field"),
 }
 # Asked in the search, and told above what was found.
@@ -82,7 +82,11 @@ def test_the_first_screen_leads_to_an_answer_in_sight(
 WHERE = "doctor.html#where-the-nan-begins"
 # By the row of the table: words of what explains it, each in sight at once.
 EXPLAINED = {
-    "the scores": ("Normalise queries and keys", "Add 1 to every score"),
+    "the scores": (
+        "the weights must sharpen with",
+        "Normalise queries and keys",
+        "Add 1 to every score",
+    ),
     "the softmax": ("Add 1 to every score",),
     "a row where all": ("What should a query get that may look at nobody",),
 }
