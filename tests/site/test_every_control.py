@@ -444,12 +444,17 @@ def extremes(mine, name):
     return setting.low, high
 
 
+# What goes along with a slider as long as it is equal to it.
+ALONG = {("masks", "n"): "n_q", ("multihead", "n_heads"): "n_kv_heads"}
+
+
 def with_set(mine, name, value):
     """Another lab like this one, in which one setting is another."""
     other = type(mine)(**mine.values())
-    if (mine.stem, name) == ("masks", "n") and mine.n == mine.n_q:
-        other.n_q = value  # the queries go along
     setattr(other, name, value)
+    along = ALONG.get((mine.stem, name), name)
+    if getattr(mine, along) == getattr(mine, name):
+        setattr(other, along, value)
     return other
 
 
@@ -663,7 +668,7 @@ def test_link_keys_and_mouse_lead_to_one_picture(opened, stem):
             'root: "dₖ", whole: "√dₖ"',
             "divisor",
         ),
-        ("stops ? stops[moved] : moved", "stops ? stops[moved] : 0", "query"),
+        ("?? Number(input.value)", "?? 0", "query"),
         (
             "[name]: options[Number(select",
             "[name]: options[2 - Number(select",

@@ -22,7 +22,7 @@ export function addInsight(lab) {
 function taskButtons(lab) {
   const question = element("p", {});
   const told = element("p", {});
-  const past = element("p", { class: "lab-note", hidden: "" },
+  const past = element("p", { class: "lab-past", hidden: "" },
     "The lab has moved on: this is of the button’s setting.");
   const answer = element("details", {},
     element("summary", {}, "Answer"), past, told);
