@@ -26,6 +26,7 @@ LARGEST_SHARE_IGNORED = 0.05
 FOLDED = {"01cfe696", "038f49b2", "a21400e8", "e2a7c855"}
 UNCOMPARED = {"519f839f"}
 SOLUTION = re.compile(r"^#+ +Solution", re.MULTILINE)
+ANSWER = ":class: answer"  # of an admonition, which is folded
 HEADING = re.compile(r"^#+ ", re.MULTILINE)
 
 MACHINE = re.compile(
@@ -138,14 +139,19 @@ def holes(notebook: NotebookNode) -> list[str]:
 
 
 def folded_away(notebook: NotebookNode) -> list[str]:
-    """Whole cells are hidden under a solution; what is compared is listed."""
-    found, solution = [], False
+    """Whole cells are hidden under a solution; what is compared is listed.
+
+    A cell after an answer that is folded would give it away.
+    """
+    found, solution, answer = [], False, False
     for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            answer = ANSWER in cell.source
         if cell.cell_type == "markdown" and HEADING.search(cell.source):
             last = HEADING.split(cell.source)[-1]
             solution = bool(SOLUTION.search(f"# {last}"))
         folded = "hide-cell" in tags(cell) and cell.id not in FOLDED
-        if folded and not solution:
+        if folded and not (solution or answer):
             found.append(f"{cell.id}: hidden, and no solution")
         if IGNORED in tags(cell) and cell.id not in UNCOMPARED:
             found.append(f"{cell.id}: not compared, and not in UNCOMPARED")
