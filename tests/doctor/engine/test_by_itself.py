@@ -30,10 +30,14 @@ def test_two_axes_that_are_exchanged_are_named_as_that():
 
 def test_another_type_is_named_as_that_with_which():
     """It was right in every number, and wrong on ten of eleven probes."""
-    report = here(
+    rotated = here(
         lambda x, offset=0: rope(x, offset=offset).double(),
         kind="rope",
         pairs="neighbours",
+    )
+    assert rotated.mistake.name == "float64 comes back"  # rope's own name
+    report = here(
+        lambda q, k, v: attention(q, k, v).double(), kind="attention"
     )
     assert report.mistake.name == "another type returned"
     assert "torch.float64" in report.mistake.symptom
