@@ -16,10 +16,10 @@ WHOLE = {
     "icon": "fas fa-file-pdf",
     "label": "download-whole-button",
 }
-WORDS = {  # the theme's label of a button, and what it says here
-    "download-notebook-button": "Notebook",
-    "download-source-button": "Source",
-    "download-pdf-button": "Print, or PDF",
+WORDS = {  # what the theme's buttons say, and what ours do
+    ".ipynb": "Notebook (.ipynb)",
+    ".md": "Source (.md)",
+    ".pdf": "Print, or PDF",
 }
 
 
@@ -34,10 +34,7 @@ def add_button(
     for group in context.get("header_buttons", []):
         if group["label"] == "download-buttons":
             for button in group["buttons"]:
-                ending = button["text"]
-                button["text"] = WORDS.get(button["label"], ending)
-                if ending == ".ipynb":
-                    button["text"] = "Notebook (.ipynb)"
+                button["text"] = WORDS.get(button["text"], button["text"])
             group["buttons"].append(WHOLE)
 
 

@@ -668,7 +668,7 @@ def test_link_keys_and_mouse_lead_to_one_picture(opened, stem):
             'root: "dₖ", whole: "√dₖ"',
             "divisor",
         ),
-        ("?? Number(input.value)", "?? 0", "query"),
+        ("stops ? stops[place] : place", "stops ? stops[place] : 0", "query"),
         (
             "[name]: options[Number(select",
             "[name]: options[2 - Number(select",

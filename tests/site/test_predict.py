@@ -84,17 +84,22 @@ def test_without_scripts_question_and_answer_stand_apart(site_url, new_page):
     assert output.is_visible()
 
 
-def test_a_curve_is_drawn_and_stays_beside_what_came_out(site_url, new_page):
-    page = new_page()
-    address = f"{site_url}book/efficient/sparse.html"
-    page.goto(address)
-    question = page.locator("blockquote.predict:has(.sketch)").first
+def draw(page, question):
+    """A line from below on the left to the middle, with the mouse."""
     question.locator(".sketch").scroll_into_view_if_needed()
     box = question.locator(".sketch").bounding_box()
     page.mouse.move(box["x"] + 20, box["y"] + 130)
     page.mouse.down()
     page.mouse.move(box["x"] + 120, box["y"] + 30, steps=5)
     page.mouse.up()
+
+
+def test_a_curve_is_drawn_and_stays_beside_what_came_out(site_url, new_page):
+    page = new_page()
+    address = f"{site_url}book/efficient/sparse.html"
+    page.goto(address)
+    question = page.locator("blockquote.predict:has(.sketch)").first
+    draw(page, question)
     names = question.locator(".sketch text").all_text_contents()
     assert names == ["distance", "stride, doubled from 1 to 256"]
     drawn = question.locator(".sketch .line").get_attribute("d")
@@ -125,12 +130,7 @@ def test_who_draws_and_reveals_has_guessed(site_url, new_page):
     page = new_page()
     page.goto(f"{site_url}book/efficient/sparse.html")
     question = page.locator("blockquote.predict:has(.sketch)").first
-    question.locator(".sketch").scroll_into_view_if_needed()
-    box = question.locator(".sketch").bounding_box()
-    page.mouse.move(box["x"] + 20, box["y"] + 130)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 120, box["y"] + 30, steps=5)
-    page.mouse.up()
+    draw(page, question)
     drawn = question.locator(".sketch .line").get_attribute("d")
     fold = page.locator("details.predicted[data-kind=sketch]").first
     fold.get_by_text("Reveal").click()

@@ -109,8 +109,8 @@ function build(lab) {
   const values = () => lab.values();
   const sizeName = element("span", {}, "");
   // As long as there are as many queries as keys, they go along.
-  const keys = lab.range("n", ["Keys ", element("i", {}, "n")], {
-    along: (keys, { n, n_q }) => (n === n_q ? { n_q: keys } : {}) });
+  const keys = lab.range("n", ["Keys ", element("i", {}, "n")],
+    { along: "n_q" });
   const square = ({ n, n_q }) => n === n_q;
   const also = lab.checkbox("causal", "and causal");
   const left = lab.checkbox("left", "on the left");

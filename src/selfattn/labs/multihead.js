@@ -91,7 +91,7 @@ function build(lab) {
   lab.row(
     lab.range("d_model", ["Features ", element("i", {}, "d"),
       element("sub", {}, "model")]),
-    lab.range("n_heads", "Query heads", { along: keysToo }),
+    lab.range("n_heads", "Query heads", { along: "n_kv_heads" }),
     lab.range("n_kv_heads", "Key and value heads"),
     lab.range("n", ["Words ", element("i", {}, "n")]),
   );
@@ -114,10 +114,6 @@ function build(lab) {
       + `${grouped(result.cacheBytes)} bytes. ${best(values, result)}`);
   };
 }
-
-// As long as each query head has keys of its own, a further one has, too.
-const keysToo = (heads, { n_heads, n_kv_heads }) =>
-  (n_heads === n_kv_heads ? { n_kv_heads: heads } : {});
 
 function costs({ n_heads, n_kv_heads, n }, result) {
   const full = (result.cacheBytes * n_heads) / n_kv_heads;

@@ -165,18 +165,19 @@ class LabView {
   }
 
   // A labelled slider. A choice of numbers makes one with a stop for each.
-  // The label is text, or a list of text and elements; `along(value, values)`
-  // are other settings that go with it when a hand moves it.
-  range(name, label, { when = () => true, text = String,
-    along = () => ({}) } = {}) {
+  // The label is text, or a list of text and elements. A setting that `along`
+  // names goes along when a hand moves this one, as long as the two are equal.
+  range(name, label, { when = () => true, text = String, along } = {}) {
     const rule = this.rules[name];
     const stopsNow = () => optionsOf(rule, this.values());
     const input = element("input", { type: "range", "data-setting": name });
     const shown = element("span", { class: "lab-value" });
     input.addEventListener("input", () => {
-      const stops = stopsNow();
-      const moved = stops?.[Number(input.value)] ?? Number(input.value);
-      this.set({ [name]: moved, ...along(moved, this.values()) });
+      const [now, stops] = [this.values(), stopsNow()];
+      const place = Number(input.value);
+      const moved = stops ? stops[place] : place;
+      const also = now[along] === now[name] ? { [along]: moved } : {};
+      this.set({ [name]: moved, ...also });
     });
     const whole = element("label", {},
       element("span", {}, ...[label].flat()), input, shown);
