@@ -84,8 +84,24 @@ def test_a_panel_for_each_length_and_kind():
     assert set(found) == {
         (n, kind) for n in (128, 512) for kind in ("near", "far")
     }
-    assert [ax.get_title() for ax in axes[0]] == ["near", "far"]
-    assert axes[1][0].get_ylabel() == "error, 512 tokens"
+    assert [ax.get_title() for ax in axes[0]] == ["128 tokens", "512 tokens"]
+    assert axes[1][0].get_ylabel() == "error, far"
+
+
+def test_what_lies_on_another_can_be_told_from_it():
+    looks = overview.LOOKS
+    told = {(x.mark, x.hollow) for x in looks.values()}
+    assert len(told) == len(looks)
+    lines = [
+        (x.colour, x.dashes) for x in looks.values() if len(x.sizes) > 1
+    ]
+    assert len(set(lines)) == len(lines)
+    ax = Figure().subplots()
+    overview.errors(ax, runs_of(), n=128, inputs="near", causal=False)
+    marks = {line.get_label(): line for line in ax.lines}
+    around, inside = marks["Longformer"], marks["window"]
+    assert around.get_markersize() > inside.get_markersize()
+    assert around.get_markerfacecolor() == "none"
 
 
 def test_two_losses_stand_beside_each_other():

@@ -18,6 +18,8 @@ class Look(NamedTuple):
     colour: str
     mark: str
     sizes: tuple[str, ...]
+    dashes: str = "-"
+    hollow: bool = False
 
 
 SIZES = ("16", "64", "256")
@@ -25,14 +27,14 @@ SIZES = ("16", "64", "256")
 LOOKS = {
     "flash": Look(OUTPUT, "*", ("",)),
     "window": Look(Q, "o", SIZES),
-    "Longformer": Look(Q, "s", SIZES),
-    "Swin": Look(Q, "D", SIZES),
+    "Longformer": Look(Q, "s", SIZES, "--", hollow=True),
+    "Swin": Look(Q, "D", SIZES, ":"),
     "strided": Look(Q, "^", ("",)),
-    "fixed": Look(Q, "v", ("",)),
+    "fixed": Look(Q, "v", ("",), hollow=True),
     "LSH": Look(V, "P", ("1", "4")),
-    "Linformer": Look(K, "X", SIZES),
-    "linear": Look(K, "h", ("",)),
-    "Performer": Look(K, "<", SIZES),
+    "Linformer": Look(K, "X", SIZES, "--"),
+    "linear": Look(K, "h", ("",), hollow=True),
+    "Performer": Look(K, "<", SIZES, ":"),
 }
 
 
@@ -68,23 +70,26 @@ def errors(
     order = ", causal" if causal else ""
     whole = middle(counts, f"attention{order}, operations")
     drawn = {}
-    for name, (colour, mark, sizes) in LOOKS.items():
-        named = [f"{name} {size}".strip() + order for size in sizes]
+    for name, look in LOOKS.items():
+        named = [f"{name} {size}".strip() + order for size in look.sizes]
         if named[0] not in off[0]:
             continue
         shares = [middle(counts, f"{x}, operations") / whole for x in named]
         middles = [middle(off, x) for x in named]
         drawn[name] = list(zip(shares, middles, strict=True))
         shown = [max(x, FLOOR) for x in middles]
-        ax.plot(shares, shown, "-", color=colour, lw=0.6)
-        ax.plot(shares, shown, mark, color=colour, ms=3.5, label=name)
+        # Hollow marks are larger, so that a full one shows inside.
+        size, inside = (7, "none") if look.hollow else (4.5, look.colour)
+        style = {"marker": look.mark, "ms": size, "mfc": inside}
+        line = {"color": look.colour, "ls": look.dashes, "lw": 0.9}
+        ax.plot(shares, shown, **style, **line, label=name)
         for share, x in zip(shares, named, strict=True):
             seeds = [max(run[x], FLOOR) for run in off]
             ends = (min(seeds), max(seeds))
-            ax.plot([share] * 2, ends, "-", color=colour, lw=1)
+            ax.plot([share] * 2, ends, "-", color=look.colour, lw=1)
     ax.axhline(middle(off, f"average{order}"), color=NEUTRAL, lw=1, ls="--")
     ax.set(xscale="log", yscale="log", ylim=(FLOOR * 0.7, 12))
-    ax.set(xlim=(0.005, 8))
+    ax.set(xlim=(0.005, 3))
     ax.minorticks_off()
     return drawn
 
@@ -96,27 +101,26 @@ def panels(
     lengths: Sequence[int],
     inputs: Mapping[str, bool],
 ) -> dict[tuple[int, str], dict[str, list[tuple[float, float]]]]:
-    """A row of panels a length, a column a kind of inputs.
+    """A row of panels a kind of inputs, a column a length.
 
     Args:
         axes: the panels.
         runs: all of the overview's.
-        lengths: of the rows.
-        inputs: of the columns, and whether in causal order.
+        lengths: of the columns.
+        inputs: of the rows, and whether in causal order.
 
     Returns:
         What `errors` returns, by length and inputs.
     """
     runs, found = list(runs), {}
-    for n, row in zip(lengths, axes, strict=True):
-        for (name, causal), ax in zip(inputs.items(), row, strict=True):
+    for (name, causal), row in zip(inputs.items(), axes, strict=True):
+        for n, ax in zip(lengths, row, strict=True):
             found[n, name] = errors(ax, runs, n=n, inputs=name, causal=causal)
-    for name, ax in zip(inputs, axes[0], strict=True):
-        ax.set_title(name)
-    for n, row in zip(lengths, axes, strict=True):
-        row[0].set_ylabel(f"error, {n:,} tokens")
+        row[0].set_ylabel(f"error, {name}")
+    for n, ax in zip(lengths, axes[0], strict=True):
+        ax.set_title(f"{n:,} tokens")
     for ax in axes[-1]:
-        ax.set_xlabel("operations")
+        ax.set_xlabel("operations, over attention's")
     return found
 
 
