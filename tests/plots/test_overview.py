@@ -92,9 +92,7 @@ def test_what_lies_on_another_can_be_told_from_it():
     looks = overview.LOOKS
     told = {(x.mark, x.hollow) for x in looks.values()}
     assert len(told) == len(looks)
-    lines = [
-        (x.colour, x.dashes) for x in looks.values() if len(x.sizes) > 1
-    ]
+    lines = [(x.colour, x.dashes) for x in looks.values() if len(x.sizes) > 1]
     assert len(set(lines)) == len(lines)
     ax = Figure().subplots()
     overview.errors(ax, runs_of(), n=128, inputs="near", causal=False)
