@@ -29,3 +29,12 @@ def test_what_code_says_is_left_as_it_was(site):
     assert any("from selfattn import attention" in cell for cell in cells)
     for cell in cells:
         assert "</span>" not in cell
+
+
+def test_no_line_of_a_call_ends_within_an_arrow(new_page, site_url):
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/api.html")
+    parted = """() => [...document.querySelectorAll(".api-call .o")].map(
+      (mark) => mark.getClientRects().length)"""
+    lines = page.evaluate(parted)
+    assert len(lines) > 500 and set(lines) == {1}
