@@ -140,7 +140,7 @@ class Record(Directive):
 
     def block(self, row: Conclusion) -> nodes.container:
         """One row: its sentence, the strip, and what is known of it."""
-        words, _ = self.state.inline_text(row.says, self.lineno)
+        words, _ = self.state.inline_text(as_title(row.says), self.lineno)
         head = nodes.paragraph("", "", nodes.strong("", "", *words))
         bar = nodes.paragraph("", "", *strip(row))
         facts = nodes.bullet_list()
@@ -154,6 +154,13 @@ class Record(Directive):
         return nodes.container(
             "", head, bar, facts, ids=[row.id], classes=["conclusion-row"]
         )
+
+
+def as_title(says: str) -> str:
+    """A sentence, or a part of one, with a capital and without a full stop."""
+    first = len(says) - len(says.lstrip("*"))
+    capital = says[first : first + 1].upper()
+    return (says[:first] + capital + says[first + 1 :]).removesuffix(".")
 
 
 def title_of(page: Path) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conclusions import listed
+from conclusions import as_title, listed
 from record import read_record
 from small_book import built
 
@@ -105,6 +105,19 @@ def test_the_page_has_all_that_is_known_of_a_row(pages):
         assert words in text
     proof = pages[1].select_one("[id='chapter-sum']")
     assert "proved" in proof.get_text() and proof.select(".math")
+
+
+@pytest.mark.parametrize(
+    ("says", "title"),
+    [
+        ("it holds.", "It holds"),
+        ("*wider* is better", "*Wider* is better"),
+        ("$n$ is short, wherever", "$n$ is short, wherever"),
+        ("Already so", "Already so"),
+    ],
+)
+def test_a_part_of_a_sentence_is_a_title(says, title):
+    assert as_title(says) == title
 
 
 def test_a_link_to_an_unknown_conclusion_fails_the_build(tmp_path):

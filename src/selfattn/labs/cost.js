@@ -130,7 +130,7 @@ function byteChart(lab) {
   for (const power of [6, 9, 12]) picture.append(drawn("text", {
     x: WIDE - 2, y: y(10 ** power), class: "lab-tick", "text-anchor": "end" },
   { 6: "1 MB", 9: "1 GB", 12: "1 TB" }[power]));
-  for (const n of [128, 4096, 65536, 1048576]) picture.append(drawn("text", {
+  for (const n of [128, 2048, 16384, 1048576]) picture.append(drawn("text", {
     x: x(n), y: HIGH + 10, class: "lab-tick",
     "text-anchor": n === 128 ? "start" : n > 1e6 ? "end" : "middle" },
   grouped(n)));
