@@ -287,6 +287,26 @@ def test_every_face_is_clean(opened, looks, name, settings, window):
     assert site_pages.inaccessible(lab.page, LAB, looks) == []
 
 
+@pytest.mark.parametrize("name", LABS)
+def test_on_a_phone_sliders_begin_alike_and_their_values_stay_inside(
+    opened, name
+):
+    lab = opened(name, LABS[name].largest, viewport=WINDOWS["narrow"])
+    starts, over = lab.evaluate("""(root) => {
+      const { right } = root.getBoundingClientRect();
+      const shown = [...root.querySelectorAll("label:has([type=range])")]
+        .filter((label) => label.checkVisibility());
+      const place = (label, part) =>
+        label.querySelector(part).getBoundingClientRect();
+      return [
+        shown.map((label) => Math.round(place(label, "input").left)),
+        shown.map((label) => place(label, ".lab-value").right - right),
+      ];
+    }""")
+    assert len(set(starts)) <= 1
+    assert all(beyond < 0 for beyond in over)
+
+
 @pytest.mark.parametrize("name", [name for name in LABS if name != "doctor"])
 def test_the_line_below_says_what_is_so_after_every_move(opened, name):
     """It is what pointing anew at one of the parts would make it say.
