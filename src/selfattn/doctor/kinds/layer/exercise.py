@@ -88,6 +88,7 @@ def told_of(facts: Facts) -> "Own":
         ),
         # Whose causal mask is filled otherwise averages the past alone.
         facts.get("empty_row") is not None and not facts["causal"],
+        turned=facts.get("matrices") == "out, in",
     )
 
 
@@ -99,6 +100,7 @@ class Own(NamedTuple):
     formula: Formula = Formula()
     empty: bool = False  # whether it was told what an empty row becomes
     inner: Inner | None = None  # what is found in it, if it is its own
+    turned: bool = False  # whether its bare matrices are of (out, in)
 
 
 def inside(
@@ -106,7 +108,8 @@ def inside(
 ) -> Inner | None:
     """What is found in a layer, if its numbers are of nothing else."""
     names = dict(facts.get("projections") or {})
-    told = facts["n_heads"], facts["packed"], names, own.order
+    held = names, own.order, own.turned
+    told = facts["n_heads"], facts["packed"], *held
     parts = projections(thing, *told)
     if parts is None or (parts.k.W.shape[0] != parts.q.W.shape[0]) > cross:
         return None
@@ -146,7 +149,8 @@ def of_module(
         table: of n_q and n_k, a mask that it keeps without being told to.
         own: what else is said of it.
     """
-    parts = projections(module, n_heads, packed, dict(names), own.order)
+    held = dict(names), own.order, own.turned
+    parts = projections(module, n_heads, packed, *held)
     if parts is None:
         raise UnclearError("Its heads do not divide its projections.")
     d_model, d_context = parts.q.W.shape[0], parts.k.W.shape[0]

@@ -39,6 +39,10 @@ FACTS = {
             "by group": "a group's queries, their key, their value",
         },
     ),
+    "matrices": Fact(
+        "how square matrices lie that are parameters of its own",
+        {"in, out": "x W", "out, in": "x Wᵀ, as in nn.Linear"},
+    ),
     "formula": Fact(
         "what it computes",
         {

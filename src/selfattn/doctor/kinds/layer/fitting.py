@@ -49,6 +49,7 @@ def fitted(
         cross: whether it looks at another sequence.
     """
     names = ("layout", "causal", "packed", "n_heads", "order", "free")
+    names = *names, "matrices"
     key = repr([facts.get(name) for name in names]), formula, cross
     known = KNOWN.setdefault(module, {})
     if key not in known:

@@ -81,6 +81,19 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             yield name, Affine(W, b, (weight, b))
 
 
+def bare(module: nn.Module) -> dict[int, str]:
+    """Square matrices that are parameters of its own, with their names.
+
+    Whether those are of (in, out) or of (out, in) is not to be seen.
+    """
+    return {
+        id(x): name
+        for name, x in module.named_parameters(recurse=False)
+        if x.ndim == 2 and x.shape[0] == x.shape[1] and part_called(name)
+        if not name.endswith("proj_weight")
+    }
+
+
 def bias_beside(module: nn.Module, name: str, W: Tensor) -> Tensor | None:
     """The parameter that is named like a matrix, as its bias, and as wide."""
     part = part_called(name)
@@ -190,6 +203,7 @@ def projections(
     packed: str,
     told: dict[str, str],
     order: str = "qkv",
+    turned: bool = False,
 ) -> Projections | None:
     """The projections of a module; None if they are not to be recognised.
 
@@ -200,8 +214,13 @@ def projections(
             head" (q, k, v of the first head, then of the next).
         told: the names of submodules for q, k, v, out, qkv and kv.
         order: in which that matrix holds them.
+        turned: whether bare matrices are of (out, in), as in nn.Linear.
     """
     found = by_word(module, told) | by_heads(module, n_heads)
+    own = bare(module) if turned else {}
+    for part, one in found.items():
+        if id(one.whole[0]) in own:
+            found[part] = one._replace(W=one.W.mT)
     if "q" not in found and "qkv" in found:
         d_q = queries_in(found)
         found |= unpacked(found["qkv"], n_heads, packed, order, d_q)

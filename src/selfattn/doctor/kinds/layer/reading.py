@@ -14,11 +14,13 @@ from selfattn.doctor.kinds.layer import calling
 from selfattn.doctor.kinds.layer.affine import Affine, queries_in
 from selfattn.doctor.kinds.layer.between import named_numbers
 from selfattn.doctor.kinds.layer.constructing import instance
+from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.doctor.kinds.layer.inputs import inputs_of
 from selfattn.doctor.kinds.layer.parts import (
     MODEL,
     WIDTHS,
     affines,
+    bare,
     by_heads,
     by_word,
     heads_inside,
@@ -58,6 +60,10 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
         lacks["numbers"] = "its projections are not recognised"
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
     usual = {"mask": list(MEANINGS), **more.candidates}
+    if bare(module):
+        usual["matrices"] = [*FACTS["matrices"].options]
+    else:
+        seen["matrices"] = "in, out"
     return replace(more, lacks=lacks, has=has, candidates=usual).with_facts(
         **seen
     )
@@ -182,6 +188,9 @@ def widths(thing: Any, facts: Facts) -> tuple[int, int]:
     first = next(iter(affines(thing)), None)
     if d_model is None and first is not None:
         d_model = first[1].W.shape[0]
+    sizes = {x.shape[-1] for x in thing.parameters() if x.ndim > 1}
+    if d_model is None and len(sizes) == 1:
+        d_model = sizes.pop()
     if d_model is None:
         raise UnclearError("How wide is x? Say d_model=….")
     context = next((found[p] for p in ("k", "kv") if p in found), None)

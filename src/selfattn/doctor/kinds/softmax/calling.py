@@ -50,7 +50,7 @@ def read(thing: Any, told: Facts) -> Reading:
     names = [name for name in AXES if name in parameters(called)]
     listed = parameters(called)
     masks = [name for name in MASKS if name in listed]
-    masks += [name for name in listed[1:] if "mask" in name]
+    masks += [x for x in listed[1:] if "mask" in x or "len" in x]
     of_mask = dict(told.get("names") or {}).get("mask")
     masked = of_mask or (masks[0] if masks else None)
     seen: dict[str, Any] = {"axis": names[0] if names else None}
@@ -60,7 +60,8 @@ def read(thing: Any, told: Facts) -> Reading:
     if "len" in masked and "mask" not in told:
         seen["mask"] = "lengths"
     seen["masked"] = masked
-    if needs_it(thing, called, seen, masked):
+    seen["asked"] = is_asked_for(called, masked)
+    if seen["asked"] and needs_it(thing, seen, masked):
         seen["always"] = True
         seen |= meant_so(thing, {**seen, **told})
     return Reading(seen, has=("mask",))
@@ -81,17 +82,18 @@ def meant_so(thing: Any, facts: Facts) -> Facts:
     return {}
 
 
-def needs_it(thing: Any, called: Any, seen: Facts, masked: str) -> bool:
-    """Whether it cannot be called without a mask, nor with None for one."""
+def is_asked_for(called: Any, masked: str) -> bool:
+    """Whether something has to be handed over for a mask, if only None."""
     try:
         listed = inspect.signature(called).parameters
     except (TypeError, ValueError):
         return False
-    if (
-        masked not in listed
-        or listed[masked].default is not inspect.Parameter.empty
-    ):
-        return False
+    nothing = inspect.Parameter.empty
+    return masked in listed and listed[masked].default is nothing
+
+
+def needs_it(thing: Any, seen: Facts, masked: str) -> bool:
+    """Whether it cannot be called with None for a mask."""
     axis = {seen["axis"]: -1} if seen["axis"] else {}
     scores, none = torch.zeros(2, 3, 4), {masked: None}
     return trial_calls.outcome(handed, thing, scores, **axis, **none) is None
@@ -103,6 +105,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     def softmax(scores: Tensor, mask: Tensor | None = None) -> object:
         axis = facts.get("axis")
         given: dict[str, Any] = {axis: -1} if axis else {}
+        if mask is None and facts.get("asked"):
+            given[facts["masked"]] = None
         if mask is not None:
             meaning = facts["mask"]
             given[facts["masked"]] = (

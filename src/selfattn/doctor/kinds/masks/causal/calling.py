@@ -8,6 +8,7 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
 from selfattn.doctor.patient import Facts
 
@@ -32,6 +33,8 @@ def read(thing: Any, told: Facts) -> Reading:
     many = told.get("arguments") or how_many(thing)
     why = "it takes one number"
     lacks = {"length": why, "empty": why} if many == 1 else {}
+    if many != 1 and not makes_early_rows(thing):
+        lacks["early"] = "of more queries than keys it makes no such table"
     return Reading({"arguments": many} if many else {}, lacks=lacks)
 
 
@@ -46,6 +49,16 @@ def how_many(thing: Any) -> int:
         p for p in found if p.default is p.empty and p.kind < p.VAR_POSITIONAL
     ]
     return len(needed)
+
+
+def makes_early_rows(thing: Any) -> bool:
+    """Whether there is a table for queries that come before every key.
+
+    Who cuts its rows out of a square, or puts zeros for the past before it,
+    has none, and hardly anybody ever asks for one.
+    """
+    made = trial_calls.outcome(thing, 7, 3)
+    return not isinstance(made, Tensor) or made.shape[-2:] == (7, 3)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

@@ -13,6 +13,7 @@ REFERENCE = dataclasses.replace(
     mistakes=MISTAKES,
     optional={
         "length": "another number of keys than of queries",
+        "early": "more queries than keys",
         "empty": "no queries at all",
     },
     conventions=CONVENTIONS,

@@ -1,6 +1,6 @@
 """How functions that rotate are called, and which features make a pair."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import Tensor
@@ -8,6 +8,12 @@ from torch import Tensor
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.positions.rotary.arguments import called
+from selfattn.doctor.kinds.positions.rotary.part import (
+    features_turned,
+    half_turned,
+    with_the_rest,
+    without_the_rest,
+)
 from selfattn.doctor.kinds.positions.rotary.trying import (
     AXES,
     Found,
@@ -41,6 +47,10 @@ FACTS = {
     "width": Fact(
         "its number of features, if it takes no other", saying=sayings.COUNT
     ),
+    "turned": Fact(
+        "how many of its features it turns, the first, if not all",
+        saying=sayings.COUNT,
+    ),
 }
 
 
@@ -54,6 +64,8 @@ def read(thing: Any, told: Facts) -> Reading:
     seen: dict[str, Any] = {"found": found, "longest": found.longest}
     if found.width is not None:
         seen["width"] = found.width
+    if r := told.get("turned") or features_turned(thing, told, found):
+        seen |= {"turned": r, "width": found.width or 2 * r}
     lacks = axes_it_lacks(found)
     placed = any(way.placed or way.given for way in found.ways.values())
     if not (placed or "call" in told):
@@ -63,6 +75,12 @@ def read(thing: Any, told: Facts) -> Reading:
         lacks["negative"] = "below 0 it does not count backwards"
     has = () if "call" in told else ("offset",)
     return Reading(seen, lacks=lacks, has=has)
+
+
+def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
+    """That it turns half of its features, as some models do."""
+    if r := half_turned(thing, facts, facts["found"]):
+        yield {"turned": r}
 
 
 def axes_it_lacks(found: Found) -> dict[str, str]:
@@ -79,10 +97,14 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     def rotate(x: Tensor, offset: int) -> object:
         swapped = facts["layout"] == "BNHD" and x.ndim == 4
         given = pairs_to_halves(x) if facts["pairs"] == "halves" else x
+        if facts.get("turned"):
+            given = with_the_rest(given, facts["width"])
         given = given.transpose(1, 2) if swapped else given
         output = at_position(thing, given, offset, facts)
         if not isinstance(output, Tensor) or output.shape != given.shape:
             return output
+        if facts.get("turned"):
+            output = without_the_rest(output, given, x.shape[-1])
         output = output.transpose(1, 2) if swapped else output
         return (
             halves_to_pairs(output) if facts["pairs"] == "halves" else output

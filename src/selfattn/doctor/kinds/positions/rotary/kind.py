@@ -6,7 +6,12 @@ import functools
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.exercises.positions.rope import ROPE
 from selfattn.doctor.kind import Kind
-from selfattn.doctor.kinds.positions.rotary.calling import FACTS, adapt, read
+from selfattn.doctor.kinds.positions.rotary.calling import (
+    FACTS,
+    adapt,
+    perhaps,
+    read,
+)
 from selfattn.doctor.kinds.positions.rotary.mistakes import (
     DEVIATIONS,
     MISTAKES,
@@ -41,9 +46,10 @@ KIND = Kind(
     "rope",
     does="of queries or keys, the same with each pair of features turned",
     exercise=lambda thing, facts: for_size(
-        facts.get("width"), facts.get("longest")
+        facts.get("turned") or facts.get("width"), facts.get("longest")
     ),
     facts=FACTS,
     read=read,
     adapt=adapt,
+    perhaps=perhaps,
 )

@@ -7,7 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.exercises.positions.rope import EVEN, ROPE, in_pairs
+from selfattn.doctor.exercises.positions.rope import (
+    EVEN,
+    ROPE,
+    in_pairs,
+    in_pairs_and_other_order,
+)
 from selfattn.doctor.probes import Inputs, Probe
 
 
@@ -16,6 +21,7 @@ def needed(probe: Probe) -> tuple[str, ...]:
     origin = probe.inputs["offset"]({})
     axes = len(str(probe.inputs["x"]).split())
     wanted = {
+        "strides": probe.change is in_pairs_and_other_order,
         "single": axes == 2,
         "batch": axes == 3,
         "heads": axes == 4,
@@ -27,6 +33,7 @@ def needed(probe: Probe) -> tuple[str, ...]:
 
 
 OPTIONAL = {
+    "strides": "features that do not lie side by side",
     "offset": "a first token that stands elsewhere than at 0",
     "negative": "positions below 0",
     "single": "one sequence without a batch",
