@@ -80,9 +80,8 @@ def errors(
         shown = [max(x, FLOOR) for x in middles]
         # Hollow marks are larger, so that a full one shows inside.
         size, inside = (7, "none") if look.hollow else (4.5, look.colour)
-        style = {"marker": look.mark, "ms": size, "mfc": inside}
-        line = {"color": look.colour, "ls": look.dashes, "lw": 0.9}
-        ax.plot(shares, shown, **style, **line, label=name)
+        (line,) = ax.plot(shares, shown, look.dashes, lw=0.9, label=name)
+        line.set(color=look.colour, marker=look.mark, ms=size, mfc=inside)
         for share, x in zip(shares, named, strict=True):
             seeds = [max(run[x], FLOOR) for run in off]
             ends = (min(seeds), max(seeds))
