@@ -15,9 +15,7 @@ def sizes(n_q, n_k):
 def of_lengths(claim: str, n_q: int, n_k: int) -> Probe:
     """Of other numbers of queries than keys: there, conventions differ."""
     needs = ("length", "early") if n_q > n_k else ("length",)
-    return Probe(
-        claim, sizes(n_q, n_k), needs=needs, convention="alignment"
-    )
+    return Probe(claim, sizes(n_q, n_k), needs=needs, convention="alignment")
 
 
 def triangle(n_q, n_k, diagonal=0):

@@ -48,9 +48,9 @@ def fitted(
         masks: what it hides by itself.
         cross: whether it looks at another sequence.
     """
-    names = ("layout", "causal", "packed", "n_heads", "order", "free")
-    names = *names, "matrices"
-    key = repr([facts.get(name) for name in names]), formula, cross
+    names = ("layout", "causal", "packed", "matrices", "n_heads")
+    held = [facts.get(name) for name in (*names, "order", "free")]
+    key = repr(held), formula, cross
     known = KNOWN.setdefault(module, {})
     if key not in known:
         try:

@@ -9,8 +9,8 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.positions.rotary.arguments import called
 from selfattn.doctor.kinds.positions.rotary.part import (
-    features_turned,
-    half_turned,
+    is_half_turned,
+    part_turned,
     with_the_rest,
     without_the_rest,
 )
@@ -47,9 +47,9 @@ FACTS = {
     "width": Fact(
         "its number of features, if it takes no other", saying=sayings.COUNT
     ),
-    "turned": Fact(
-        "how many of its features it turns, the first, if not all",
-        saying=sayings.COUNT,
+    "part": Fact(
+        "which part of its features it turns, the first, if not all",
+        saying=sayings.NUMBER,
     ),
 }
 
@@ -64,8 +64,7 @@ def read(thing: Any, told: Facts) -> Reading:
     seen: dict[str, Any] = {"found": found, "longest": found.longest}
     if found.width is not None:
         seen["width"] = found.width
-    if r := told.get("turned") or features_turned(thing, told, found):
-        seen |= {"turned": r, "width": found.width or 2 * r}
+    seen |= part_turned(thing, told, found)
     lacks = axes_it_lacks(found)
     placed = any(way.placed or way.given for way in found.ways.values())
     if not (placed or "call" in told):
@@ -79,8 +78,8 @@ def read(thing: Any, told: Facts) -> Reading:
 
 def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
     """That it turns half of its features, as some models do."""
-    if r := half_turned(thing, facts, facts["found"]):
-        yield {"turned": r}
+    if is_half_turned(thing, facts, facts["found"]):
+        yield {"part": 0.5}
 
 
 def axes_it_lacks(found: Found) -> dict[str, str]:
@@ -97,13 +96,13 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     def rotate(x: Tensor, offset: int) -> object:
         swapped = facts["layout"] == "BNHD" and x.ndim == 4
         given = pairs_to_halves(x) if facts["pairs"] == "halves" else x
-        if facts.get("turned"):
+        if facts.get("part"):
             given = with_the_rest(given, facts["width"])
         given = given.transpose(1, 2) if swapped else given
         output = at_position(thing, given, offset, facts)
         if not isinstance(output, Tensor) or output.shape != given.shape:
             return output
-        if facts.get("turned"):
+        if facts.get("part"):
             output = without_the_rest(output, given, x.shape[-1])
         output = output.transpose(1, 2) if swapped else output
         return (

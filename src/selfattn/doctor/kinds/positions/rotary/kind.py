@@ -16,6 +16,7 @@ from selfattn.doctor.kinds.positions.rotary.mistakes import (
     DEVIATIONS,
     MISTAKES,
 )
+from selfattn.doctor.kinds.positions.rotary.part import turned_at
 from selfattn.doctor.kinds.positions.rotary.probes import (
     OPTIONAL,
     PROBES,
@@ -35,8 +36,12 @@ REFERENCE = dataclasses.replace(
 
 
 @functools.cache
-def for_size(width: int | None, longest: int | None) -> Exercise:
+def for_size(
+    width: int | None, longest: int | None, part: float | None = None
+) -> Exercise:
     """The exercise for who has this width, and counts so far."""
+    if width is not None and part:
+        width = turned_at(width, part)
     if width is None and longest is None:
         return REFERENCE
     return dataclasses.replace(REFERENCE, probes=fitted(width, longest))
@@ -46,7 +51,7 @@ KIND = Kind(
     "rope",
     does="of queries or keys, the same with each pair of features turned",
     exercise=lambda thing, facts: for_size(
-        facts.get("turned") or facts.get("width"), facts.get("longest")
+        facts.get("width"), facts.get("longest"), facts.get("part")
     ),
     facts=FACTS,
     read=read,

@@ -10,37 +10,48 @@ from selfattn.doctor.kinds.positions.rotary.trying import (
     Found,
     sample,
     tried,
-    widths_of,
 )
 from selfattn.doctor.patient import Facts
 
+WIDE = 16  # features to look at, of who takes any number of them
+MOST = 130  # which are tried no more
 
-def features_turned(thing: Any, told: Facts, found: Found) -> int | None:
-    """How many of its features it turns, if those behind stay as they are.
+
+def part_turned(thing: Any, told: Facts, found: Found) -> Facts:
+    """The part that it turns, and of how many, if what is behind stays.
 
     GPT-J, GPT-NeoX and many others turn a part of each head on purpose. Who
     turns the first half may have meant the whole, and so has to say it.
     """
-    for d in widths(thing, found):
-        r = turned_of(thing, told, found, d)
-        if r is not None and 2 * r != d:
-            return r
-    return None
+    if "part" in told:
+        return {"width": width_of(thing, told, found)}
+    d = found.width or WIDE
+    r = turned_of(thing, told, found, d)
+    return {} if r is None or 2 * r == d else {"part": r / d, "width": d}
 
 
-def half_turned(thing: Any, told: Facts, found: Found) -> int | None:
-    """How many features it turns, if that is half of them."""
-    for d in widths(thing, found):
-        if turned_of(thing, told, found, d) == d // 2:
-            return d // 2
-    return None
+def width_of(thing: Any, told: Facts, found: Found) -> int:
+    """The first number of features of which it turns the part that it says.
+
+    That with which it was called may be one at which nothing is left.
+    """
+    if "width" in told:
+        return int(told["width"])
+    parts = {d: turned_at(d, told["part"]) for d in range(4, MOST, 2)}
+    pairs = [d for d, r in parts.items() if r and r % 2 == 0]
+    so = (d for d in pairs if turned_of(thing, told, found, d) == parts[d])
+    return next(so, found.width or WIDE)
 
 
-def widths(thing: Any, found: Found) -> list[int]:
-    """At which widths it is looked at: its own, or a wide one and its own."""
-    if found.width is not None:
-        return [found.width]
-    return [64, *widths_of(thing)[1:4]]
+def turned_at(width: int, part: float) -> int:
+    """How many features are turned of so many."""
+    return int(width * part)
+
+
+def is_half_turned(thing: Any, told: Facts, found: Found) -> bool:
+    """Whether it turns the first half of its features, and no other."""
+    d = found.width or WIDE
+    return turned_of(thing, told, found, d) == d // 2
 
 
 def turned_of(thing: Any, told: Facts, found: Found, d: int) -> int | None:
