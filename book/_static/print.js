@@ -102,6 +102,17 @@
     }
   }
 
+  // Marks in more than three rows stand after the paragraph that they are of.
+  function strips(article, steps) {
+    for (const strip of article.querySelectorAll("p a .conclusion-strip")) {
+      if (strip.getAttribute("height") <= 19) continue;
+      const place = document.createComment("its strip is at the end");
+      strip.before(place);
+      strip.closest("p").append(strip);
+      steps.push(() => place.replaceWith(strip));
+    }
+  }
+
   function prepare() {
     if (undo) return;
     const { theme } = page;
@@ -112,6 +123,7 @@
     notes(article, steps);
     solutions(article, steps);
     heads(article, steps);
+    strips(article, steps);
     undo = () => steps.forEach((step) => step());
   }
 
