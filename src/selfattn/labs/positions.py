@@ -167,7 +167,8 @@ def draw_dials(ax: Axes, lab: PositionsLab) -> Axes:
         ):
             x, y = 0.45 * math.cos(angle), 0.45 * math.sin(angle)
             ax.plot([i, i + x], [0, y], c=colour)
-    ax.set(aspect="equal", xlim=(-0.5, len(turns) - 0.5), ylim=(-0.5, 0.5))
+    many = max(len(turns), 1)
+    ax.set(aspect="equal", xlim=(-0.5, many - 0.5), ylim=(-0.5, 0.5))
     ax.set_title("angle of each pair")
     ax.axis("off")
     ax.set_visible(bool(turns))  # ALiBi has none
