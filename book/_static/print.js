@@ -102,6 +102,15 @@
     }
   }
 
+  // Code of more lines may go on on the next page; see custom.css.
+  function long(article, steps) {
+    for (const code of article.querySelectorAll("div.cell_input")) {
+      if (code.textContent.trim().split("\n").length <= 12) continue;
+      code.classList.add("long");
+      steps.push(() => code.classList.remove("long"));
+    }
+  }
+
   // Marks in more than three rows stand after the paragraph that they are of.
   function strips(article, steps) {
     for (const strip of article.querySelectorAll("p a .conclusion-strip")) {
@@ -124,6 +133,7 @@
     solutions(article, steps);
     heads(article, steps);
     strips(article, steps);
+    long(article, steps);
     undo = () => steps.forEach((step) => step());
   }
 
