@@ -104,8 +104,9 @@
 
   // Code of more lines may go on on the next page; see custom.css.
   function long(article, steps) {
-    for (const code of article.querySelectorAll("div.cell_input")) {
-      if (code.textContent.trim().split("\n").length <= 12) continue;
+    for (const pre of article.querySelectorAll("div.cell_input pre")) {
+      if (pre.textContent.trim().split("\n").length <= 12) continue;
+      const code = pre.closest("div.cell_input");
       code.classList.add("long");
       steps.push(() => code.classList.remove("long"));
     }

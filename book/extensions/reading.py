@@ -140,7 +140,9 @@ def install_line(root: Path) -> list[nodes.Node]:
     site = site_address(os.environ)
     told = "Colab opens those of the repository; there, and in a notebook of"
     told += " your own, let this be the first cell"
-    told += ":" if site else ", with the site's wheel in the notebook's folder:"
+    told += (
+        ":" if site else ", with the site's wheel in the notebook's folder:"
+    )
     line = f'%pip install -q "{requirement(wheel_name(root), site)}"'
     block = nodes.literal_block(line, line, language="ipython3")
     block["classes"].append("install")
