@@ -102,6 +102,27 @@
     }
   }
 
+  // Code of more lines may go on on the next page; see custom.css.
+  function long(article, steps) {
+    for (const pre of article.querySelectorAll("div.cell_input pre")) {
+      if (pre.textContent.trim().split("\n").length <= 12) continue;
+      const code = pre.closest("div.cell_input");
+      code.classList.add("long");
+      steps.push(() => code.classList.remove("long"));
+    }
+  }
+
+  // Marks in more than three rows stand after the paragraph that they are of.
+  function strips(article, steps) {
+    for (const strip of article.querySelectorAll("p a .conclusion-strip")) {
+      if (strip.getAttribute("height") <= 19) continue;
+      const place = document.createComment("its strip is at the end");
+      strip.before(place);
+      strip.closest("p").append(strip);
+      steps.push(() => place.replaceWith(strip));
+    }
+  }
+
   function prepare() {
     if (undo) return;
     const { theme } = page;
@@ -112,6 +133,8 @@
     notes(article, steps);
     solutions(article, steps);
     heads(article, steps);
+    strips(article, steps);
+    long(article, steps);
     undo = () => steps.forEach((step) => step());
   }
 

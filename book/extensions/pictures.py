@@ -152,6 +152,8 @@ def visit_image(self, node):
     is_wide = told[0] > WIDE and not pieces and not other
     if is_wide:
         node["classes"].append("wide")
+    if told[1] > told[0]:
+        node["classes"].append("tall")
     type(self).visit_image(self, node)
     tells = '<img width="{}" height="{}" '.format(*told)
     tells += f'style="--natural:{told[0]}" ' * is_wide

@@ -128,7 +128,7 @@ def without_a_clone(root: Path) -> list[nodes.Node]:
     told += nodes.reference("", wheel, refuri=f"../{wheel}")
     python = project(root)["project"]["requires-python"].removeprefix(">=")
     told += nodes.Text(
-        f", which lies beside this page. In its folder, with Python {python}"
+        f", which is part of this site. In its folder, with Python {python}"
         " or later:"
     )
     line = f"pip install {wheel}\npython -m selfattn.doctor yours.py"
@@ -140,7 +140,9 @@ def install_line(root: Path) -> list[nodes.Node]:
     site = site_address(os.environ)
     told = "Colab opens those of the repository; there, and in a notebook of"
     told += " your own, let this be the first cell"
-    told += ":" if site else ", with the wheel that lies beside this page:"
+    told += (
+        ":" if site else ", with the site's wheel in the notebook's folder:"
+    )
     line = f'%pip install -q "{requirement(wheel_name(root), site)}"'
     block = nodes.literal_block(line, line, language="ipython3")
     block["classes"].append("install")

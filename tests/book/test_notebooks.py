@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from guards import ON_A_NOTEBOOK, cells, contents, headings
 
-from tools.build.notebooks import in_contents
+from tools.build.notebooks import WIDGET_VIEW, in_contents
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = in_contents(ROOT)
@@ -60,3 +60,11 @@ def test_the_tree_keeps_the_rules(guard):
 
 def test_there_is_a_notebook():
     assert NOTEBOOKS
+
+
+def test_a_labs_cell_is_folded(path):
+    """How the lab is made stood open in eight chapters of the others."""
+    for cell in read(path).cells:
+        outputs = cell.get("outputs", ())
+        if any(WIDGET_VIEW in output.get("data", {}) for output in outputs):
+            assert cells.HIDDEN & cells.tags(cell), cell.id

@@ -154,6 +154,11 @@ def test_the_still_picture_and_its_words_are_of_this_setting(encoding):
     curve = torch.tensor(chart.lines[0].get_ydata()).double()
     assert torch.allclose(curve, shown.curves[0])
     assert len(dials.lines) == (0 if encoding == "alibi" else 8)
+    hands = [max(map(abs, line.get_ydata())) for line in dials.lines]
+    assert len(dials.patches) * 2 == len(hands)
+    for rim in dials.patches:  # whole, and around its hands
+        assert max(hands) <= rim.radius <= dials.get_ylim()[1]
+        assert -rim.center[0] + rim.radius <= -dials.get_xlim()[0]
     assert f"{shown.curves[0, 9]:.2f} at 9" in lab.describe()
     again = eval(repr(lab), {"PositionsLab": PositionsLab})
     assert again.values() == lab.values()

@@ -158,3 +158,11 @@ def test_a_term_is_told_above_what_is_found(site_url, new_page, window):
     page.goto(f"{site_url}search.html?q=how does flash attention work")
     page.locator("#search-results li").first.wait_for()
     assert page.locator(".search-term").count() == 0
+
+
+def test_where_the_wheel_is_holds_on_a_server_and_on_disk(site_url, page):
+    """It was said to lie beside the page, and lies a folder further up."""
+    page.goto(f"{site_url}book/intro.html")
+    said = page.locator("article.bd-article").inner_text()
+    assert "beside this page" not in said
+    assert ".whl, which is part of this site" in said

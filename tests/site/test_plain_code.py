@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from guards import site_files
 from plain_code import PLAIN
 
@@ -38,3 +39,31 @@ def test_no_line_of_a_call_ends_within_an_arrow(new_page, site_url):
       (mark) => mark.getClientRects().length)"""
     lines = page.evaluate(parted)
     assert len(lines) > 500 and set(lines) == {1}
+
+
+# How far the words of a fold move when it is opened.
+MOVED = """(all) => all.map((fold) => {
+  const place = () => {
+    const words = [...fold.querySelectorAll("summary > p")]
+      .find((e) => e.checkVisibility());
+    const range = document.createRange();
+    range.selectNodeContents(words);
+    const { left, top } = range.getBoundingClientRect();
+    return [left, top];
+  };
+  const [left, top] = place();
+  fold.open = !fold.open;
+  const [then, there] = place();
+  return Math.abs(then - left) + Math.abs(there - top);
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_line_of_folded_code_stays_where_it_is(site_url, new_page, width):
+    """Opened, it began 22 pixels further to the right."""
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto(f"{site_url}book/scaling.html")
+    folds = page.locator("article .cell details.hide.above-input:visible")
+    moved = folds.evaluate_all(MOVED)
+    assert len(moved) > 3
+    assert {*moved} == {0}

@@ -376,3 +376,126 @@ def test_a_head_that_is_painted_again_has_words(site_url, page):
     assert all(word in heads for word in words)
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert buttons.all_text_contents() == words
+
+
+def test_a_strip_does_not_part_its_sentence_on_paper(site_url, page):
+    """On a line of its own it stood in the middle of one."""
+    page.goto(f"{site_url}book/doctor.html")
+    page.wait_for_load_state("networkidle")
+    article = page.locator("article.bd-article")
+    before = without_tab_stops(article.inner_html())
+    tall = article.locator("a.conclusion .conclusion-strip[height='54']")
+    assert tall.count() == 1
+    page.emulate_media(media="print")
+    strip = article.locator("p > .conclusion-strip[height='54']")
+    expect(strip).to_be_visible()
+    assert strip.evaluate("(e) => e.nextSibling === null")
+    assert tall.count() == 0
+    page.emulate_media(media="screen")
+    expect(tall).to_have_count(1)
+    assert without_tab_stops(article.inner_html()) == before
+
+
+# A whole print unfolds what these words said was folded.
+SAID_FOLDED = re.compile(r"folded (?:above|below|boxes|cell|parts)", re.I)
+
+
+@pytest.mark.parametrize("name", ["layers", "masks", "positions", "scaling"])
+def test_what_is_said_of_a_second_reading_holds_on_paper(site_url, page, name):
+    page.goto(f"{site_url}book/{name}.html")
+    page.evaluate(WHOLE)
+    page.emulate_media(media="print")
+    said = page.locator("article.bd-article").inner_text()
+    assert SAID_FOLDED.findall(said) == []
+    assert "second reading" in said
+
+
+LABS = [
+    "dot_product",
+    "masks",
+    "intro",
+    *(f"efficient/{x}" for x in ["flash", "linear", "linformer", "window"]),
+]
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_lab_on_paper_is_a_still_and_says_so(site_url, page, name):
+    """The text says to drag and to press, which nobody can there."""
+    page.goto(f"{site_url}book/{name}.html")
+    place = page.locator("article .lab-place")
+    told = "(e) => getComputedStyle(e, '::after').content"
+    assert place.evaluate(told) == "none"
+    page.emulate_media(media="print")
+    expect(place.locator("img.lab-still")).to_be_visible()
+    assert "still of the lab. It runs on the site" in place.evaluate(told)
+    code = page.locator(".cell:has(.lab-place) .cell_input pre")
+    assert not code.is_visible()
+
+
+# Width and height on paper, and of the file, of what is no panel of many.
+PICTURES = """() => [...document.querySelectorAll(
+    "article .cell_output img.dark-light:not(.panel *)")]
+  .filter((e) => e.checkVisibility())
+  .map((e) => [e.width, e.height, e.naturalWidth / e.naturalHeight])"""
+
+
+@pytest.mark.parametrize("name", ["positions", "blocks", "cost"])
+def test_a_picture_leaves_no_page_half_blank(site_url, new_page, name):
+    """It went to the next page, and its code and its text with it."""
+    page = new_page(viewport={"width": 657, "height": 970})
+    page.goto(f"{site_url}book/{name}.html")
+    page.emulate_media(media="print")
+    page.wait_for_load_state("networkidle")
+    found = page.evaluate(PICTURES)
+    assert len(found) > 2
+    for width, height, shape in found:
+        assert height <= (970 / 3 + 6 if shape >= 1 else 970 * 0.57)
+        assert width / height == pytest.approx(shape, rel=0.02)
+    parts = page.locator(
+        "article .cell_output:has(> :is(picture, .panels):first-child)"
+    )
+    assert parts.count()
+    for part in parts.all():
+        assert (
+            part.evaluate("(e) => getComputedStyle(e).breakBefore") == "auto"
+        )
+
+
+CODE = """() => [...document.querySelectorAll("article div.cell_input")]
+  .filter((e) => e.checkVisibility())
+  .map((e) => {
+    const pre = e.querySelector("pre");
+    const { overflow, breakInside } = getComputedStyle(e);
+    return [pre.textContent.trim().split("\\n").length, overflow, breakInside,
+      getComputedStyle(pre).breakInside, getComputedStyle(pre).orphans];
+  })"""
+
+
+def test_long_code_goes_on_on_the_next_page_and_short_code_does_not(
+    site_url, page
+):
+    page.goto(f"{site_url}book/masks.html")
+    page.wait_for_load_state("networkidle")
+    page.emulate_media(media="print")
+    found = page.evaluate(CODE)
+    assert {lines > 12 for lines, *_ in found} == {True, False}
+    for lines, *styles in found:
+        inside = "auto" if lines > 12 else "avoid"
+        assert styles == ["visible", inside, "auto", "6"]
+    page.emulate_media(media="screen")
+    expect(page.locator("article .cell_input.long")).to_have_count(0)
+
+
+def test_no_rule_goes_on_beside_nothing(site_url, page):
+    """Where a page is blank: that of an answer went down to its end."""
+    page.goto(f"{site_url}book/positions.html")
+    page.evaluate(WHOLE)
+    page.emulate_media(media="print")
+    open_ones = page.locator(
+        "article details.predicted, article section > details.second-reading"
+    )
+    assert open_ones.count() > 10
+    for one in open_ones.all():
+        assert one.evaluate("(e) => getComputedStyle(e).borderLeftWidth") == (
+            "0px"
+        )

@@ -60,3 +60,14 @@ def test_a_phone_shows_a_table_whole_or_says_that_it_scrolls(
     wrong = [table for table in page.evaluate(TABLES) if amiss(table)]
     assert wrong == []
     assert page.evaluate(OVER) <= 0
+
+
+@pytest.mark.parametrize("width", [1280, 657])
+def test_numbers_of_corruptions_stand_on_the_right(site_url, new_page, width):
+    """As in every other table; on a phone a row is a paragraph."""
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto(f"{site_url}book/how-it-is-verified.html")
+    cells = page.locator("table.corruptions :is(th, td):not(:first-child)")
+    assert cells.count() > 100
+    found = "(all) => all.map((e) => getComputedStyle(e).textAlign)"
+    assert {*cells.evaluate_all(found)} == {"right"}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 from torch import Tensor
 
 from selfattn.labs.machinery.lab import Lab
@@ -78,9 +79,9 @@ class PositionsLab(Lab):
 
     def figure(self) -> Figure:
         """The heat map, the curves and the dials, as they are now."""
-        figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+        figure = Figure(figsize=(7.2, 4.8), layout="constrained")
         heat, chart, dials = figure.subplots(
-            3, 1, gridspec_kw={"height_ratios": [3, 3, 1]}
+            3, 1, gridspec_kw={"height_ratios": [3, 3, 1.4]}
         )
         draw_heat(heat, self)
         draw_curves(chart, self)
@@ -157,13 +158,18 @@ def draw_curves(ax: Axes, lab: PositionsLab) -> Axes:
 def draw_dials(ax: Axes, lab: PositionsLab) -> Axes:
     """For each pair the query's angle and the key's."""
     ahead = math.radians(lab.turn) if lab.encoding == "rope" else 0.0
-    for i, w in enumerate(lab.pictured().turns.tolist()):
+    turns = lab.pictured().turns.tolist()
+    for i, w in enumerate(turns):
+        ax.add_patch(Circle((i, 0), 0.47, fill=False, ec=colours.NEUTRAL))
         for angle, colour in (
             (lab.key * w + ahead, colours.K),
             (lab.query * w, colours.Q),
         ):
             x, y = 0.45 * math.cos(angle), 0.45 * math.sin(angle)
             ax.plot([i, i + x], [0, y], c=colour)
-    ax.set(aspect="equal", ylim=(-0.6, 0.6), title="angle of each pair")
+    many = max(len(turns), 1)
+    ax.set(aspect="equal", xlim=(-0.5, many - 0.5), ylim=(-0.5, 0.5))
+    ax.set_title("angle of each pair")
     ax.axis("off")
+    ax.set_visible(bool(turns))  # ALiBi has none
     return ax
