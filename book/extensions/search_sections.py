@@ -21,6 +21,8 @@ FIRST = "a.term:not(.used)"  # where a term of the glossary is explained
 GLOSSARY = Path("book", "glossary.toml")
 SHORT = re.compile(r"(\w+) for short")  # "...; GQA for short."
 CODE = re.compile(r'(?<=<div class="highlight">)<pre>.*?</pre>', re.DOTALL)
+# What a formula draws is said by signs; what may be raised without one.
+RAISED = {"⊤", "′", "∗", "+", "−"}
 # Whatever stands below the last, on the page: its words run on otherwise.
 BLOCKS = "p, li, dt, dd, td, th, br, div, blockquote, pre, figcaption, h2, h3"
 HEADING = re.compile("^h[1-6]$")
@@ -39,6 +41,7 @@ def sections(html: str, page: str) -> Iterator[dict[str, str | list[str]]]:
         return
     for part in article.select(UNREAD):
         part.extract()
+    say_signs(article)
     for folded in article.select("details.second-reading"):
         folded.unwrap()  # its sections are found like any others
     chapter = words(article.h1)
@@ -61,6 +64,17 @@ def sections(html: str, page: str) -> Iterator[dict[str, str | list[str]]]:
             "terms": within(own, FIRST),
             "strong": " ".join(within(own, "strong")),
         }
+
+
+def say_signs(article: Tag) -> None:
+    """Put roots, powers and fractions of formulas into signs."""
+    for root in article.select("msqrt"):
+        root.insert_before("√")
+    for raised in article.select("msup"):
+        if words(raised.find_all(recursive=False)[-1]) not in RAISED:
+            raised.find_all(recursive=False)[0].insert_after("^")
+    for fraction in article.select("mfrac"):
+        fraction.find_all(recursive=False)[0].insert_after("/")
 
 
 def within(parts: list[Tag], wanted: str) -> list[str]:

@@ -131,9 +131,16 @@ def sharing(arms: Mapping[str, tuple[int, int]]) -> Drawing:
     """Which query heads read which head of keys: query heads, key heads."""
     for queries, keys in arms.values():
         check_heads(keys, queries)
-    picture = Drawing("sharing", 96 * len(arms), arms=dict(arms))
+    side, legend = 20, 30
+    picture = Drawing("sharing", legend + 96 * len(arms), arms=dict(arms))
+    for x, colour, words in (
+        (8, "q", "a head of queries"),
+        (160, "k", "its head of keys and values"),
+    ):
+        picture.box(x, 2, side, side, colour=colour, shade=0.6)
+        picture.text(x + side + 6, 12, words, anchor="start")
     for place, (name, (queries, keys)) in enumerate(arms.items()):
-        top, side = 96 * place, 20
+        top = legend + 96 * place
         picture.text(MIDDLE, top + 12, name, bold=True)
         step = WIDTH / queries
         for head in range(queries):
