@@ -135,7 +135,8 @@ def ask(line: nodes.paragraph) -> None:
     """The row of questions: where a lab answers, the link sets it."""
     line["classes"].append("questions")
     for link in line.findall(nodes.reference):
-        link["refuri"] = LAB_SET.get(link["refuri"], link["refuri"])
+        if lab := LAB_SET.get(link.get("refuri", "")):
+            link["refuri"] = lab
 
 
 def to_print(app: Sphinx) -> list[nodes.Node]:
@@ -150,7 +151,8 @@ def to_print(app: Sphinx) -> list[nodes.Node]:
             link = nodes.reference("", str(told[0]), refuri=f"{address}?print")
             link["reftitle"] = f"Print “{app.env.titles[name].astext()}”"
             numbers += [link, nodes.Text(" ")]
-    return [nodes.paragraph(text="Press its number:"), numbers]
+    first, then = "Press its number:", "Or step by step:"
+    return [nodes.paragraph(text=first), numbers, nodes.paragraph(text=then)]
 
 
 def without_a_clone(root: Path) -> list[nodes.Node]:

@@ -17,6 +17,7 @@ from sphinx.application import Sphinx
 # Formulas once, no badges, no buttons; code is found by what is said of it.
 UNREAD = ".katex-html, annotation, .claim-test, summary, .headerlink, script"
 UNREAD += ", style, div.highlight, .lab-place, table.claims, .printed-tables"
+UNREAD += ", .reading-time"
 FIRST = "a.term:not(.used)"  # where a term of the glossary is explained
 GLOSSARY = Path("book", "glossary.toml")
 SHORT = re.compile(r"(\w+) for short")  # "...; GQA for short."
@@ -107,6 +108,7 @@ def terms(path: Path) -> list[dict[str, str | list[str]]]:
             "says": term.says,
             "forms": [term.name, *term.forms, *SHORT.findall(term.says)],
             "address": f"book/glossary.html#{term.id}",
+            "more": f"book/{term.more.replace('#', '.html#')}",
         }
         for term in read_glossary(path)
     ]

@@ -134,8 +134,8 @@ def sharing(arms: Mapping[str, tuple[int, int]]) -> Drawing:
     side, legend = 20, 30
     picture = Drawing("sharing", legend + 96 * len(arms), arms=dict(arms))
     for x, colour, words in (
-        (8, "q", "a head of queries"),
-        (160, "k", "its head of keys and values"),
+        (46, "q", "query head"),
+        (170, "k", "key and value head"),
     ):
         picture.box(x, 2, side, side, colour=colour, shade=0.6)
         picture.text(x + side + 6, 12, words, anchor="start")
