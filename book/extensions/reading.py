@@ -151,8 +151,11 @@ def to_print(app: Sphinx) -> list[nodes.Node]:
             link = nodes.reference("", str(told[0]), refuri=f"{address}?print")
             link["reftitle"] = f"Print “{app.env.titles[name].astext()}”"
             numbers += [link, nodes.Text(" ")]
-    first, then = "Press its number:", "Or step by step:"
-    return [nodes.paragraph(text=first), numbers, nodes.paragraph(text=then)]
+    first = nodes.paragraph(text="Press its number:")
+    then = nodes.paragraph(text="Or step by step:")
+    for line in (first, numbers, then):
+        line["classes"].append("not-on-paper")
+    return [first, numbers, then]
 
 
 def without_a_clone(root: Path) -> list[nodes.Node]:
