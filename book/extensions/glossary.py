@@ -21,8 +21,8 @@ class Term:
     says: str
     chapter: str  # that explains it, and marks it: efficient/linear
     forms: list[str] = field(default_factory=list)  # besides its name
-    more: str = ""  # the section that tells most of it, if not the marked one
-    basic: bool = False  # readers bring it along: marked once, not in each part
+    more: str = ""  # the section that tells most of it, if another
+    basic: bool = False  # readers bring it along: it is marked once
 
     @property
     def id(self) -> str:

@@ -13,7 +13,7 @@ export function sees({ d_model, n_heads, n_kv_heads, n }, result) {
   const shared = n_heads === 1 ? "with keys of its own"
     : group === 1 ? "each with keys of its own"
     : `${group} to each head of keys, so the cache is ${group} times smaller`;
-  const second = n_heads === 2 ? "The second head adds a second table: "
+  const second = n_heads === 2 ? "The second head adds a table of weights: "
     + `${apart(weights)} of the ${n} words look most at another word with it. `
     : "";
   return `${second}${n_heads} ${n_heads === 1 ? "head" : "heads"} of `

@@ -131,16 +131,10 @@ def sharing(arms: Mapping[str, tuple[int, int]]) -> Drawing:
     """Which query heads read which head of keys: query heads, key heads."""
     for queries, keys in arms.values():
         check_heads(keys, queries)
-    side, legend = 20, 30
-    picture = Drawing("sharing", legend + 96 * len(arms), arms=dict(arms))
-    for x, colour, words in (
-        (46, "q", "query head"),
-        (170, "k", "key and value head"),
-    ):
-        picture.box(x, 2, side, side, colour=colour, shade=0.6)
-        picture.text(x + side + 6, 12, words, anchor="start")
+    picture = Drawing("sharing", 30 + 96 * len(arms), arms=dict(arms))
+    picture.legend({"query head": (46, "q"), "key and value head": (170, "k")})
     for place, (name, (queries, keys)) in enumerate(arms.items()):
-        top = legend + 96 * place
+        top, side = 30 + 96 * place, 20
         picture.text(MIDDLE, top + 12, name, bold=True)
         step = WIDTH / queries
         for head in range(queries):
