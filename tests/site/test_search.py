@@ -89,7 +89,7 @@ def test_every_hit_leads_to_its_section_and_quotes_it(site, site_url, page):
 SAID = {
     "softmax": "Softmax. Exponentials make every score positive",
     "causal mask": "A causal mask says j≤i",
-    "loss is nan": "If a loss is NaN, check attention in this order",
+    "loss is nan": "If a loss is NaN, look which is True in your attention",
     "-inf": "e^−∞=0, a forbidden key adds nothing",
     "temperature": "√dk is a temperature",
 }
