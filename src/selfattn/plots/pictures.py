@@ -136,9 +136,8 @@ def sharing(arms: Mapping[str, tuple[int, int]]) -> Drawing:
     for place, (name, (queries, keys)) in enumerate(arms.items()):
         top, side = 30 + 96 * place, 20
         picture.text(MIDDLE, top + 12, name, bold=True)
-        step = WIDTH / queries
         for head in range(queries):
-            x = step * (head + 0.5)
+            x = WIDTH / queries * (head + 0.5)
             shared = head // (queries // keys)
             below = WIDTH / keys * (shared + 0.5)
             picture.line((x, top + 44), (below, top + 66), colour="k")
