@@ -150,6 +150,16 @@
     window.print();
   };
 
+  // An address with ?print in it, from the first page, opens the window for
+  // printing once: who loads the page anew, or comes back to it, reads it.
+  if (new URLSearchParams(location.search).has("print"))
+    addEventListener("load", async () => {
+      history.replaceState(history.state, "",
+        location.pathname + location.hash);
+      await document.fonts.ready;
+      window.print();
+    });
+
   addEventListener("beforeprint", prepare);
   addEventListener("afterprint", restore);
   matchMedia("print").addEventListener("change", ({ matches }) =>

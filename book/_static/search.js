@@ -10,6 +10,7 @@
     [/√|\bsqrt\b/g, " root "],
     [/\bgqa\b/g, " gqa grouped "],
     [/\b(flash|flex)attention\b/g, " $1 attention "],
+    [/\blayer ?norm\b/g, " layer normalisation norm "],
     [/dₖ/g, "d_k"],
     [/^(?:get|download)\b/g, " install "],
     [/\bposition(?:al)? (?:en|em)[cb]\w+/g, " telling things position "],
@@ -133,14 +134,19 @@
     return node;
   }
 
-  // From just before the first of the words, each of them marked. A section
-  // that only holds others is quoted by the first of them.
-  function quote({ text, place }, words) {
+  // Each of the words is marked. What has all in its title is quoted from its
+  // beginning; anything else from a sentence that begins with one, or from just
+  // before the first. A section that only holds others is quoted by the first.
+  function quote({ text, place, titleWords }, words) {
     const quoted = text || (sections[place + 1]?.text ?? "");
     const pieces = quoted.split(/(?<=\s)/);
     const hits = pieces.map((piece) =>
       wordsOf(piece).some((word) => words.includes(word)));
-    const first = Math.max(0, hits.indexOf(true) - 8);
+    const near = Math.max(0, hits.indexOf(true) - 8);
+    const begins = hits.findIndex((hit, i) => hit
+      && /^\p{Lu}/u.test(pieces[i]) && /[.:?!]\s$/.test(pieces[i - 1] ?? "."));
+    const first = words.every((word) => titleWords.has(word)) ? 0
+      : near && begins >= 0 ? begins : near;
     const line = element("p", first ? "… " : "", "context");
     let length = 0;
     for (let i = first; i < pieces.length && length < QUOTED; i += 1) {
@@ -173,8 +179,12 @@
 
   function answer(query) {
     sections = window.searchSections.map(counted);
-    const found = find(query);
     const term = termOf(query);
+    // First of all what the glossary leads to, if that is what is asked for.
+    const leads = ({ address }) => address === term?.more;
+    const sorted = find(query);
+    const found = [...sections.filter(leads),
+      ...sorted.filter((section) => !leads(section))];
     if (term && found.length) define(term, found);
     const list = element("ul", "", "search");
     for (const section of found.slice(0, SHOWN)) {

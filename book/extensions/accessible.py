@@ -2,9 +2,9 @@
 
 docutils marks a bibliography with roles that newer ARIA calls deprecated
 (`doc-biblioentry`) inside a list that may hold only list items. Ours is a
-plain list. The empty corner of a table is no head. And the site's first
-page, which only leads to the book's, is a whole page: with a language, a
-title and a link.
+plain list. The empty corner of a table is no head. What unfolds a cell is
+called what it says, "Show the code". And the site's first page, which only
+leads to the book's, is a whole page: with a language, a title and a link.
 """
 
 from html import escape
@@ -25,6 +25,8 @@ FRONT_DOOR = """\
 <body><main><h1><a href="{url}">{title}</a></h1></main></body>
 </html>
 """
+
+OTHER_WORDS = '<summary aria-label="Toggle hidden content">'  # MyST-NB's
 
 
 def visit_citation(self, node):
@@ -77,6 +79,12 @@ def depart_entry(self, node):
     type(self).depart_entry(self, node)
 
 
+def call_folds_by_their_words(app, pagename, templatename, context, doctree):
+    """No label in place of the words that stand on a fold."""
+    if "body" in context:
+        context["body"] = context["body"].replace(OTHER_WORDS, "<summary>")
+
+
 def write_front_door(app, exception):
     """The page at the site's address, which leads to the book's first."""
     if exception or app.builder.format != "html":
@@ -92,6 +100,7 @@ def write_front_door(app, exception):
 def setup(app):
     """Take over how these are written."""
     app.add_node(nodes.entry, override=True, html=(visit_entry, depart_entry))
+    app.connect("html-page-context", call_folds_by_their_words)
     app.connect("build-finished", write_front_door, priority=900)
     app.add_node(
         nodes.citation,

@@ -21,6 +21,8 @@ class Term:
     says: str
     chapter: str  # that explains it, and marks it: efficient/linear
     forms: list[str] = field(default_factory=list)  # besides its name
+    more: str = ""  # the section that tells most of it, if another
+    basic: bool = False  # readers bring it along: it is marked once
 
     @property
     def id(self) -> str:
@@ -47,7 +49,7 @@ def read_glossary(path: Path) -> list[Term]:
             terms.append(Term(**row))
         except TypeError as why:
             raise ValueError(
-                "a term has name, says and chapter, and may have forms, "
-                f"but {row.get('name')}: {why}"
+                "a term has name, says and chapter, and may have forms, more "
+                f"and basic, but {row.get('name')}: {why}"
             ) from None
     return sorted(terms, key=lambda term: term.name.lower())

@@ -20,6 +20,12 @@ from take_along import project, requirement, site_address, wheel_name
 WAY, NUMBERS = "the-way-through-the-book", "what-verified-means"
 USE, RUN = "how-to-use-it", "Run."
 DOCTOR = "the-doctor-what-is-wrong-with-your-attention"
+PRINT, QUESTIONS = "print-a-chapter", "Came with a question?"
+# Where a page's address is to set its lab: the first page's link, and how.
+LAB_SET = {
+    "multihead.html#try-it": "multihead.html#lab=multihead&n_heads=2"
+    "&n_kv_heads=2"
+}
 # What each number counts, in the words that follow it.
 VERIFIED = {
     "code cells": "code cells are executed again, and their outputs compared",
@@ -77,6 +83,9 @@ def furnish_home(app: Sphinx, document: nodes.document, name: str) -> None:
     """The home page's cards, and its numbers."""
     if name != app.config.root_doc:
         return
+    for line in list(document.findall(nodes.paragraph)):
+        if line.astext().startswith(QUESTIONS):
+            ask(line)
     for section in document.findall(nodes.section):
         if WAY in section["ids"]:
             for entry in list(section.findall(nodes.list_item)):
@@ -86,7 +95,9 @@ def furnish_home(app: Sphinx, document: nodes.document, name: str) -> None:
             place = section.index(run) + 1
             section[place:place] = install_line(Path(app.srcdir))
         if DOCTOR in section["ids"]:
-            section[2:2] = without_a_clone(Path(app.srcdir))
+            section[1:1] = without_a_clone(Path(app.srcdir))
+        if PRINT in section["ids"]:
+            section[1:1] = to_print(app)
         if NUMBERS in section["ids"]:
             title = next(section.findall(nodes.title))
             place = section.index(title) + 1
@@ -120,19 +131,48 @@ def number(app: Sphinx, name: str) -> list[nodes.Node]:
     return [nodes.inline("", told, classes=["section-number"])] * bool(counted)
 
 
+def ask(line: nodes.paragraph) -> None:
+    """The row of questions: where a lab answers, the link sets it."""
+    line["classes"].append("questions")
+    for link in line.findall(nodes.reference):
+        if lab := LAB_SET.get(link.get("refuri", "")):
+            link["refuri"] = lab
+
+
+def to_print(app: Sphinx) -> list[nodes.Node]:
+    """A number for each chapter; it opens the browser's window for printing.
+
+    See ``_static/print.js``.
+    """
+    numbers = nodes.paragraph(classes=["print-numbers"])
+    for name, known in app.env.toc_secnumbers.items():
+        if told := known.get("", ()):
+            address = app.builder.get_relative_uri(app.config.root_doc, name)
+            link = nodes.reference("", str(told[0]), refuri=f"{address}?print")
+            link["reftitle"] = f"Print “{app.env.titles[name].astext()}”"
+            numbers += [link, nodes.Text(" ")]
+    first = nodes.paragraph(text="Press its number:")
+    then = nodes.paragraph(text="Or step by step:")
+    for line in (first, numbers, then):
+        line["classes"].append("not-on-paper")
+    return [first, numbers, then]
+
+
 def without_a_clone(root: Path) -> list[nodes.Node]:
-    """Where the wheel is that lies beside the site, and how to use it."""
-    wheel = wheel_name(root)
+    """How to get the doctor, from where the site stands, and to call it.
+
+    Where the site does not know, `_static/wheel.js` asks the browser.
+    """
+    wheel, site = wheel_name(root), site_address(os.environ)
     told = nodes.paragraph()
-    told += nodes.Text("To get it, download ")
-    told += nodes.reference("", wheel, refuri=f"../{wheel}")
+    saved = nodes.inline(classes=["wheel-saved"])
+    saved += nodes.Text("First save ")
+    saved += nodes.reference("", wheel, refuri=f"../{wheel}")
+    saved += nodes.Text(" in your folder. ")
     python = project(root)["project"]["requires-python"].removeprefix(">=")
-    told += nodes.Text(
-        f", which is part of this site. In its folder, with Python {python}"
-        " or later:"
-    )
-    line = f"pip install {wheel}\npython -m selfattn.doctor yours.py"
-    return [told, nodes.literal_block(line, line, language="sh")]
+    told += [saved, nodes.Text(f"It needs Python {python} or later.")]
+    line = f"pip install {site}{wheel}\npython -m selfattn.doctor yours.py"
+    return [nodes.literal_block(line, line, language="sh"), told]
 
 
 def install_line(root: Path) -> list[nodes.Node]:

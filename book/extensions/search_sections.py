@@ -17,10 +17,13 @@ from sphinx.application import Sphinx
 # Formulas once, no badges, no buttons; code is found by what is said of it.
 UNREAD = ".katex-html, annotation, .claim-test, summary, .headerlink, script"
 UNREAD += ", style, div.highlight, .lab-place, table.claims, .printed-tables"
+UNREAD += ", .reading-time"
 FIRST = "a.term:not(.used)"  # where a term of the glossary is explained
 GLOSSARY = Path("book", "glossary.toml")
 SHORT = re.compile(r"(\w+) for short")  # "...; GQA for short."
 CODE = re.compile(r'(?<=<div class="highlight">)<pre>.*?</pre>', re.DOTALL)
+# What a formula draws is said by signs; what may be raised without one.
+RAISED = {"⊤", "′", "∗", "+", "−"}
 # Whatever stands below the last, on the page: its words run on otherwise.
 BLOCKS = "p, li, dt, dd, td, th, br, div, blockquote, pre, figcaption, h2, h3"
 HEADING = re.compile("^h[1-6]$")
@@ -39,6 +42,7 @@ def sections(html: str, page: str) -> Iterator[dict[str, str | list[str]]]:
         return
     for part in article.select(UNREAD):
         part.extract()
+    say_signs(article)
     for folded in article.select("details.second-reading"):
         folded.unwrap()  # its sections are found like any others
     chapter = words(article.h1)
@@ -61,6 +65,17 @@ def sections(html: str, page: str) -> Iterator[dict[str, str | list[str]]]:
             "terms": within(own, FIRST),
             "strong": " ".join(within(own, "strong")),
         }
+
+
+def say_signs(article: Tag) -> None:
+    """Put roots, powers and fractions of formulas into signs."""
+    for root in article.select("msqrt"):
+        root.insert_before("√")
+    for raised in article.select("msup"):
+        if words(raised.find_all(recursive=False)[-1]) not in RAISED:
+            raised.find_all(recursive=False)[0].insert_after("^")
+    for fraction in article.select("mfrac"):
+        fraction.find_all(recursive=False)[0].insert_after("/")
 
 
 def within(parts: list[Tag], wanted: str) -> list[str]:
@@ -93,6 +108,7 @@ def terms(path: Path) -> list[dict[str, str | list[str]]]:
             "says": term.says,
             "forms": [term.name, *term.forms, *SHORT.findall(term.says)],
             "address": f"book/glossary.html#{term.id}",
+            "more": f"book/{term.more.replace('#', '.html#')}",
         }
         for term in read_glossary(path)
     ]

@@ -111,7 +111,7 @@ class Terms(SphinxPostTransform):
         known = {
             name: term
             for name, term in terms.items()
-            if order.get(term.chapter, here) < here
+            if order.get(term.chapter, here) < here and not term.basic
         }
         told: set[tuple[int, str]] = set()
         for node in list(self.document.findall(tells)):
@@ -155,7 +155,7 @@ class Glossary(Directive):
     def entry(self, term: Term) -> nodes.definition_list_item:
         """One term."""
         words, _ = self.state.inline_text(term.says, self.lineno)
-        where = chapter_link(term.chapter)
+        where = chapter_link(term.more.partition("#")[0] or term.chapter)
         said = nodes.paragraph("", "", *words, nodes.Text(" "))
         said += nodes.inline("", "", where, classes=["glossary-chapter"])
         return nodes.definition_list_item(

@@ -35,6 +35,12 @@ SETTINGS = 20  # each, drawn at random
 NO_SENTENCE = re.compile(r"undefined|null|\[object|Infinity|NaN(?! can|\.$)")
 
 
+def second_table(lab):
+    """How many words look most at another word with the second head."""
+    first, second = lab.weights().argmax(dim=-1)
+    return [f"{(first != second).sum()} of the {lab.n} words look most at an"]
+
+
 def power(x):
     """As the lab on the block writes a number of any size."""
     if x < 1e-12:
@@ -272,6 +278,7 @@ SAYS = {
     MultiheadLab: lambda lab: [
         f" {lab.parameters():,} parameters, {lab.cache_bytes():,} bytes",
         f"a weight of {lab.weights().max():.2f}",
+        *(second_table(lab) if lab.n_heads == 2 else []),
     ],
     PositionsLab: shown_product,
     LayersLab: what_survived,

@@ -10,6 +10,7 @@ from selfattn.labs.machinery import esm
 from selfattn.plots import colours
 
 LABS = esm.LABS
+HINT = re.compile(r"lab\.hint\(.*?;", re.DOTALL)
 HOST = Path(__file__).parents[2] / "book" / "_static" / "labs" / "host.js"
 
 
@@ -47,3 +48,19 @@ def test_scripts_fit_on_a_printed_page(script):
     code = [x for x in lines if x.strip() and not x.strip().startswith("//")]
     assert max(map(len, lines)) <= 79
     assert len(code) <= 230
+
+
+def test_who_taps_is_told_so_as_well_as_who_points():
+    """On a phone there is nothing to point with."""
+    hints = [
+        (path.stem, hint)
+        for path in LABS.glob("*.js")
+        for hint in HINT.findall(path.read_text("utf-8"))
+        if "point at" in hint.lower()
+    ]
+    assert len(hints) > 10
+    assert [
+        name
+        for name, hint in hints
+        if not re.search(r"oint at or tap|, or press it", hint)
+    ] == []

@@ -135,6 +135,12 @@ def test_each_row_of_weights_brings_its_own_answer():
 
 def test_query_heads_read_the_keys_of_their_group():
     lines = [ends(line) for line in parts("sharing", "polyline")]
+    assert words("sharing")[:2] == ["query head", "key and value head"]
+    legend, boxes = parts("sharing", "rect")[:2], parts("sharing", "rect")[2:]
+    assert [e.get("fill") for e in legend] == [
+        boxes[0].get("fill"),
+        boxes[8].get("fill"),
+    ]
     own, shared = lines[:8], lines[8:]
     assert all(top[0] == below[0] for top, below in own)
     assert [below[0] for _, below in shared] == [85] * 4 + [255] * 4

@@ -39,6 +39,14 @@ def test_code_has_a_button_and_outputs_have_none(site, copying, name):
     assert page.locator(f".output {BUTTON}").count() == 0
 
 
+@pytest.mark.parametrize("name", ["intro", "dot_product", "notation"])
+def test_each_button_is_called_what_it_does(copying, name):
+    """A picture alone has no name that all of a browser's tools take."""
+    buttons = copying(name).locator(BUTTON)
+    names = buttons.evaluate_all("(all) => all.map((e) => e.ariaLabel)")
+    assert {*names} == {"Copy this code"}
+
+
 def test_the_keyboard_copies_a_cell_and_is_told_so(site, copying):
     page = copying("dot_product")
     cell = page.locator("div.cell_input").nth(2)

@@ -28,6 +28,16 @@ def test_a_chapter_is_called_the_same_wherever_it_is_named(site):
         assert link.get_text() == titles[link["href"]]
 
 
+def test_a_fold_is_called_by_the_words_on_it(site_url, page):
+    """It read "Toggle hidden content" aloud, and one saw "Show the code"."""
+    page.goto(f"{site_url}book/multihead.html")
+    folds = page.locator("details.hide.above-input > summary")
+    assert folds.count() > 5
+    assert folds.locator("xpath=self::*[@aria-label]").count() == 0
+    snapshot = folds.first.aria_snapshot()
+    assert "Show the code" in snapshot and "Hide the code" not in snapshot
+
+
 def test_parts_and_chapters_are_called_so_in_the_lists_of_things(site):
     """The menu had "Back matter" where home had "To look things up"."""
     home = parse(site / "book" / "intro.html")

@@ -12,28 +12,45 @@ WINDOWS = {
 }
 SHARED = "multihead.html#heads-that-share-keys-and-the-memory-of-a-cache"
 DOCTOR = "intro.html#the-doctor-what-is-wrong-with-your-attention"
+SECOND = "multihead.html#lab=multihead&n_heads=2&n_kv_heads=2"
+PRINT = "intro.html#print-a-chapter"
 # By the words of the link: where it leads, and words of the answer.
 LED = {
     "My loss is NaN": (
         "doctor.html#where-the-nan-begins",
-        "the scale, if it is missing",
+        "zero times minus infinity",
     ),
-    "what a second head adds": (
-        "multihead.html#two-rows-two-answers",
-        "With two rows of weights",
-    ),
-    "what GQA is": (SHARED, "a group of query heads shares one key head"),
-    "get the doctor": (DOCTOR, "pip install ."),
-    "print a chapter": ("intro.html#print-a-chapter", "Open the chapter, and"),
-    "a word I do not know": ("glossary.html", "The words of the field"),
+    "What does a second head add?": (SECOND, "words look most at another"),
+    "What is GQA?": (SHARED, "a group of query heads shares one key head"),
+    "Get the doctor": (DOCTOR, "python -m selfattn.doctor yours.py"),
+    "Print a chapter": (PRINT, "Press its number"),
+    "A word I do not know": ("glossary.html", "The words of the field"),
+}
+# By the words of the link: an element whose words are all read by then.
+READ = {
+    "My loss is NaN": "#where-the-nan-begins ol",
+    "What does a second head add?": ".lab-insight",
+    "What is GQA?": f"section[id='{SHARED.partition('#')[2]}'] > p",
+    "Get the doctor": f"section[id='{DOCTOR.partition('#')[2]}'] pre",
+    "Print a chapter": "#print-a-chapter .print-numbers",
 }
 # Asked in the search, and told above what was found.
 ASKED = {
     "what is GQA": "share a key head and a value head",
     "kv cache": "The keys and values of all tokens so far",
     "LSH": "number vectors at random",
+    "softmax": "divided by the sum of them all",
+    "NaN": "Not a number",
+    "RoPE": "Rotary position embedding",
+    "top-p": "the likeliest tokens that together have",
     "grouped-query attention": "share a key head and a value head",
 }
+
+
+def asked(page, words):
+    """The link with these words in the row of questions."""
+    row = page.locator(".questions")
+    return row.get_by_role("link", name=words, exact=True)
 
 
 def in_sight(page, words):
@@ -69,7 +86,7 @@ def test_the_first_screen_leads_to_an_answer_in_sight(
 ):
     page = new_page(viewport=WINDOWS[window])
     page.goto(f"{site_url}book/intro.html")
-    link = page.get_by_role("link", name=words, exact=True)
+    link = asked(page, words)
     box = link.bounding_box()
     assert box["y"] + box["height"] <= WINDOWS[window]["height"]
     link.click()
@@ -77,6 +94,96 @@ def test_the_first_screen_leads_to_an_answer_in_sight(
     page.wait_for_url(f"**/{address}")
     page.wait_for_load_state("networkidle")
     assert in_sight(page, answer)
+
+
+@pytest.mark.parametrize("words", READ)
+def test_an_answer_is_read_in_a_quarter_of_a_minute(site_url, page, words):
+    """Four words a second: a table and a paragraph stood before it."""
+    page.set_viewport_size(WINDOWS["wide"])
+    page.goto(f"{site_url}book/intro.html")
+    asked(page, words).click()
+    page.wait_for_load_state("networkidle")
+    answer = page.locator(READ[words]).first
+    expect(answer).to_be_visible()
+    before = page.evaluate(
+        """(last) => {
+          const seen = [...document.querySelectorAll(
+            "article :is(h2, h3, p, li, pre)")].filter((e) => {
+            const { top } = e.getBoundingClientRect();
+            return top >= 0 && e.checkVisibility()
+              && !e.closest(".selfattn-lab, .lab-place")
+              && e.compareDocumentPosition(last)
+                & (Node.DOCUMENT_POSITION_FOLLOWING) && !e.contains(last);
+          });
+          return seen.map((e) => e.innerText).join(" ");
+        }""",
+        answer.element_handle(),
+    )
+    read = f"{before} {answer.inner_text()}".split()
+    assert len(read) <= 60
+
+
+def test_a_second_head_is_seen_in_the_lab_at_once(site_url, page):
+    """One chose a lab, moved two sliders, and unfolded an answer."""
+    page.goto(f"{site_url}book/intro.html")
+    asked(page, "What does a second head add?").click()
+    lab = page.locator(".selfattn-lab")
+    expect(lab.locator(".lab-insight")).to_contain_text(
+        "The second head adds a table of weights"
+    )
+    maps = lab.locator("canvas.lab-map:visible")
+    expect(maps).to_have_count(2)
+    expect(maps.last).to_be_in_viewport()
+
+
+def test_the_doctors_line_is_copied_with_its_address(site_url, page):
+    """One had to find and to save a file first."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{site_url}book/{DOCTOR}")
+    section = page.locator(f"section[id='{DOCTOR.partition('#')[2]}']")
+    block = section.locator("div.highlight-sh")
+    block.hover()
+    block.get_by_role("button", name="Copy this code").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    first, second = copied.splitlines()
+    address = first.removeprefix("pip install ")
+    assert address.startswith(site_url)
+    assert page.request.get(address).ok
+    assert second == "python -m selfattn.doctor yours.py"
+    expect(section.get_by_text("First save")).to_be_hidden()
+
+
+def test_from_disk_the_doctors_file_is_told_first(site, page):
+    page.goto(f"{site.as_uri()}/book/{DOCTOR}")
+    saved = page.locator(".wheel-saved")
+    expect(saved).to_be_visible()
+    assert saved.locator("a").get_attribute("href").endswith(".whl")
+
+
+def test_a_chapter_is_printed_by_its_number_and_once(site_url, page):
+    """One opened the chapter, then a menu, then chose in it."""
+    page.add_init_script(
+        "window.print = () => { document.body.dataset.printed = 'so'; };"
+    )
+    page.goto(f"{site_url}book/{PRINT}")
+    numbers = page.locator(".print-numbers a")
+    third = numbers.nth(2)
+    assert third.inner_text() == "3"
+    assert third.get_attribute("title") == "Print “Why divide by √dₖ”"
+    third.click()
+    body = page.locator("body")
+    expect(body).to_have_attribute("data-printed", "so")
+    assert page.url == f"{site_url}book/scaling.html"
+    page.reload(wait_until="load")
+    page.wait_for_timeout(300)
+    assert body.get_attribute("data-printed") is None
+
+
+def test_the_lab_stays_on_the_first_screen(site_url, new_page):
+    page = new_page(viewport=WINDOWS["wide"])
+    page.goto(f"{site_url}book/intro.html")
+    box = page.locator(".selfattn-lab").bounding_box()
+    assert box["y"] + box["height"] <= WINDOWS["wide"]["height"]
 
 
 WHERE = "doctor.html#where-the-nan-begins"
@@ -133,7 +240,7 @@ def test_what_a_second_head_adds_is_drawn_where_its_link_leads(
 ):
     """The chapter's first picture was two thousand pixels further down."""
     page = new_page(viewport=WINDOWS[window])
-    page.goto(f"{site_url}book/{LED['what a second head adds'][0]}")
+    page.goto(f"{site_url}book/multihead.html#two-rows-two-answers")
     drawn = page.locator("#two-rows-two-answers svg.drawing")
     box = drawn.bounding_box()
     assert box["width"] <= WINDOWS[window]["width"]

@@ -6,7 +6,7 @@ RESULTS = "#search-results li"
 SHARED = "multihead.html#heads-that-share-keys-and-the-memory-of-a-cache"
 PRINT = "intro.html#print-a-chapter"
 EXPLAINED = {
-    "softmax": "dot_product.html#the-softmax-and-how-it-breaks",
+    "softmax": "dot_product.html#by-hand",
     "RoPE": "positions.html#turn-instead-of-add-rope",
     "NaN": "doctor.html#where-the-nan-begins",
     "GQA": SHARED,
@@ -46,6 +46,13 @@ EXPLAINED = {
     "top-p": "models.html#what-to-take",
     "GPT": "models.html#the-same-blocks",
     "why divide by sqrt d": "scaling.html#",
+    "why divide by sqrt d_k": "scaling.html#why-divide",
+    "loss is nan": "doctor.html#where-the-nan-begins",
+    "causal mask": "masks.html#a-mask-is-a-comparison",
+    "layer norm": "layers.html#norm-a-token-of-size-one",
+    "LayerNorm": "layers.html#norm-a-token-of-size-one",
+    "temperature": "scaling.html#temperature",
+    "LSH": "efficient/reformer.html#the-equation",
 }
 
 
@@ -77,6 +84,41 @@ def test_every_hit_leads_to_its_section_and_quotes_it(site, site_url, page):
         assert f'id="{anchor}"' in (site / path).read_text("utf-8")
     quotes = page.locator(f"{RESULTS} p.context mark").all_text_contents()
     assert {"softmax"} <= {quote.strip(".,:;").lower() for quote in quotes}
+
+
+SAID = {
+    "softmax": "Softmax. Exponentials make every score positive",
+    "causal mask": "A causal mask says j≤i",
+    "loss is nan": "If a loss is NaN, look which is True in your attention",
+    "-inf": "e^−∞=0, a forbidden key adds nothing",
+    "temperature": "√dk is a temperature",
+}
+
+
+@pytest.mark.parametrize("query", SAID)
+def test_a_quote_says_it_with_its_signs(site_url, page, query):
+    """A root was no root, a power a factor; words stood before a sentence."""
+    page.goto(f"{site_url}search.html?q={query}")
+    told = page.locator(f"{RESULTS} p.context").first.inner_text()
+    assert SAID[query] in told
+
+
+GLOSSARY = ["key-value-cache", "softmax", "nan", "rope", "top-p"]
+
+
+@pytest.mark.parametrize("term", [*GLOSSARY, "grouped-query-attention"])
+def test_the_glossary_and_the_first_hit_lead_to_one_chapter(
+    site_url, page, term
+):
+    """Of the cache the one said masks, the other several heads."""
+    page.goto(f"{site_url}book/glossary.html")
+    entry = page.locator(f"dl.glossary dt[id='{term}']")
+    led = entry.locator("xpath=following-sibling::dd[1]//a").last
+    chapter = led.get_attribute("href").partition("#")[0]
+    query = term.replace("key-value", "kv").replace("-", " ")
+    page.goto(f"{site_url}search.html?q={query}")
+    first = page.locator(f"{RESULTS} a").first.get_attribute("href")
+    assert first.partition("#")[0] == f"book/{chapter}"
 
 
 def test_no_solution_is_found_before_one_has_looked(site_url, page):

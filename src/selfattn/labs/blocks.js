@@ -182,7 +182,7 @@ function build(lab) {
       "aria-label": "Who hears whom" }, table.frame),
     element("div", {}, shapes.frame, sizes.frame)));
   lab.hint(({ cross }) => cross
-    ? "Point at a cell, or switch a mask off: what leaks is marked “!”."
+    ? "Point at or tap a cell, or switch a mask off: what leaks is marked “!”."
     : "Without cross-attention nothing of the source arrives.");
   return (values, now) => {
     table.show(values, now);

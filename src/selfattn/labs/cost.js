@@ -91,7 +91,7 @@ function build(lab) {
   const pictures = element("div", { class: "lab-pair" }, chart.frame,
     element("div", {}, costs.frame, gpus.frame));
   lab.root.append(pictures);
-  lab.hint(() => "Point at a length in the chart, or move a slider.");
+  lab.hint(() => "Point at or tap a length in the chart, or move a slider.");
   return (values, result) => {
     chart.show(values, result);
     costs.show([

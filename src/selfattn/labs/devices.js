@@ -60,7 +60,7 @@ function build(lab) {
   const table = wayTable();
   lab.root.append(element("div", { class: "lab-pair" },
     chart.frame, table.frame));
-  lab.hint(() => "Point at one of the ways in the chart.");
+  lab.hint(() => "Point at or tap one of the ways in the chart.");
   return (values, result) => {
     chart.show(result);
     table.show(result);

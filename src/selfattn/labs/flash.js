@@ -84,7 +84,7 @@ function build(lab) {
   lab.root.append(element("div", { class: "lab-pair" },
     element("figure", { class: "lab-plane" }, caption, picture),
     element("div", { class: "lab-scroll" }, table.frame)));
-  lab.hint(() => "Move “Tiles read”, and point at a key.");
+  lab.hint(() => "Move “Tiles read”, and point at or tap a key.");
 
   return (values, now) => {
     const size = N_KEYS / values.tiles;

@@ -58,7 +58,7 @@ function build(lab) {
     element("div", { class: "lab-scroll" }, memory.frame),
     element("div", { class: "lab-scroll", tabindex: 0, role: "region",
       "aria-label": "What each key brings back" }, list.frame)));
-  lab.hint(() => "Move “Tokens written”, and point at a number.");
+  lab.hint(() => "Move “Tokens written”, and point at or tap a number.");
   return (values, now) => {
     memory.show(values, now);
     list.show(values, now);

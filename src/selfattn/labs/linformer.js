@@ -109,7 +109,7 @@ function build(lab) {
   lab.root.append(element("div", { class: "lab-pair" },
     element("figure", { class: "lab-plane" }, caption, picture),
     element("div", { class: "lab-scroll" }, numbers.frame)));
-  lab.hint(() => "Point at a bar, or click it: its token becomes the one "
+  lab.hint(() => "Point at a bar, or press it: its token becomes the one "
     + "that asks.");
 
   return (values, now) => {

@@ -70,7 +70,7 @@ function build(lab) {
     element("div", { class: "lab-scroll", tabindex: 0, role: "region",
       "aria-label": "Weights of the chosen head" }, heat.frame),
     element("div", {}, loss.frame)));
-  lab.hint(() => "Point at a cell or at a word’s loss, choose a head, or "
+  lab.hint(() => "Point at or tap a cell or a word’s loss, choose a head, or "
     + "switch heads off.");
   return (values, result) => {
     maps.forEach((map) => map(values, result));

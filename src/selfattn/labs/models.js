@@ -90,7 +90,7 @@ function build(lab) {
     element("figure", { class: "lab-plane" }, caption, picture),
     element("div", { class: "lab-scroll" }, numbers.frame)));
   lab.hint(() => "Bars: the probabilities drawn by. Lines: the model’s own. "
-    + "Point at a letter.");
+    + "Point at or tap a letter.");
 
   return (values, now) => {
     write(caption, `Next letter after “${values.start}”`);

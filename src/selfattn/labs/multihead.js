@@ -103,7 +103,7 @@ function build(lab) {
     element("div", { class: "lab-scroll" }, heat.table),
     element("div", {}, shapes.frame, counts.frame));
   lab.root.append(chooser.choice, pictures);
-  lab.hint(() => "Point at a cell, or choose another head.");
+  lab.hint(() => "Point at or tap a cell, or choose another head.");
   return (values, result) => {
     maps.forEach((map) => map(values, result));
     heat.show(result.weights[values.head], fullMask(values.n, values.n));

@@ -4,7 +4,7 @@ import { decimal } from "./machinery/drawing.js";
 
 const digits = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 
-export function sees({ d_model, n_heads, n_kv_heads }, result) {
+export function sees({ d_model, n_heads, n_kv_heads, n }, result) {
   const d = d_model / n_heads;
   const group = n_heads / n_kv_heads;
   const { weights, cacheBytes, parameters } = result;
@@ -13,7 +13,11 @@ export function sees({ d_model, n_heads, n_kv_heads }, result) {
   const shared = n_heads === 1 ? "with keys of its own"
     : group === 1 ? "each with keys of its own"
     : `${group} to each head of keys, so the cache is ${group} times smaller`;
-  return `${n_heads} ${n_heads === 1 ? "head" : "heads"} of ${d} features, `
+  const second = n_heads === 2 ? "The second head adds a table of weights: "
+    + `${apart(weights)} of the ${n} words look most at another word with it. `
+    : "";
+  return `${second}${n_heads} ${n_heads === 1 ? "head" : "heads"} of `
+    + `${d} features, `
     + `${shared}: ${digits(parameters)} parameters, ${digits(cacheBytes)} `
     + `bytes to keep. Head ${sharpest + 1} looks most sharply, with a weight `
     + `of ${decimal(peaks[sharpest], 2)}.`;

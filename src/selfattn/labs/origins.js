@@ -121,7 +121,7 @@ function build(lab) {
   const counts = namedNumbers("Counted");
   lab.root.append(element("div", { class: "lab-pair" }, network.frame,
     element("div", { class: "lab-scroll" }, counts.frame)));
-  lab.hint(() => "Point at a place, or click it: it becomes the token.");
+  lab.hint(() => "Point at a place, or press it: it becomes the token.");
   return (values, now) => {
     network.show(values, now);
     counts.show([

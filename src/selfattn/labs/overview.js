@@ -81,7 +81,7 @@ function build(lab) {
     element("thead", {}, element("tr", {}, ...HEADS.map((head) => (head
       ? element("th", { scope: "col" }, head) : element("td"))))),
     element("tbody", {}, ...rows))));
-  lab.hint(() => "Point at a mechanism, or ask for more.");
+  lab.hint(() => "Point at or tap a mechanism, or ask for more.");
   return (values, now) => {
     write(caption, `${now.remain} of ${NAMES.length} `
       + `${now.remain === 1 ? "remains" : "remain"} at `

@@ -71,7 +71,7 @@ function build(lab) {
   const numbers = namedNumbers("The estimate");
   lab.root.append(element("div", { class: "lab-pair" },
     plane.frame, numbers.frame));
-  lab.hint(() => "Make both longer, and draw again. Point at a dot.");
+  lab.hint(() => "Make both longer, and draw again. Point at or tap a dot.");
   return (values, now) => {
     plane.show(values, now);
     numbers.show([

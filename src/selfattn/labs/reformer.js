@@ -108,7 +108,7 @@ function build(lab) {
   lab.root.append(element("div", { class: "lab-pair" },
     element("figure", { class: "lab-plane" }, caption, picture),
     element("div", { class: "lab-scroll" }, counts.frame)));
-  lab.hint(() => "Point at a token, or click it: it becomes the one that "
+  lab.hint(() => "Point at a token, or press it: it becomes the one that "
     + "asks.");
 
   return (values, now) => {

@@ -75,7 +75,7 @@ function build(lab) {
   lab.root.append(element("div", { class: "lab-pair" },
     element("figure", { class: "lab-plane" }, caption, picture),
     element("div", { class: "lab-scroll" }, counts.frame)));
-  lab.hint(() => "Point at a square, or click it: its row is the query, "
+  lab.hint(() => "Point at a square, or press it: its row is the query, "
     + "its column the key.");
 
   return (values, now) => {

@@ -66,7 +66,7 @@ function build(lab) {
   lab.root.append(element("div", { class: "lab-pair" },
     element("figure", { class: "lab-plane" }, caption, picture),
     element("div", { class: "lab-scroll" }, counts.frame)));
-  lab.hint(() => "Point at a square, or click it: it becomes the token.");
+  lab.hint(() => "Point at a square, or press it: it becomes the token.");
 
   return (values, now) => {
     write(caption, `Token ${values.token + 1}, at the bottom, `

@@ -5,7 +5,7 @@ vermillion for keys, green for values; readable on a light and on a dark
 ground, since the site puts its own colours in place of those given here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from selfattn.plots.colours import NEUTRAL, K, Q, V
@@ -90,6 +90,12 @@ class Drawing:
             f'height="{height:g}" rx="3" fill="{COLOURS[colour]}" '
             f'fill-opacity="{0.55 * shade:.3g}" stroke="{COLOURS[colour]}"/>'
         )
+
+    def legend(self, colours: Mapping[str, tuple[Real, str]]) -> None:
+        """In the first row: a box in each colour, at its x, and its words."""
+        for words, (x, colour) in colours.items():
+            self.box(x, 2, 20, 20, colour=colour, shade=0.6)
+            self.text(x + 26, 12, words, anchor="start")
 
     def line(
         self,

@@ -131,13 +131,13 @@ def sharing(arms: Mapping[str, tuple[int, int]]) -> Drawing:
     """Which query heads read which head of keys: query heads, key heads."""
     for queries, keys in arms.values():
         check_heads(keys, queries)
-    picture = Drawing("sharing", 96 * len(arms), arms=dict(arms))
+    picture = Drawing("sharing", 30 + 96 * len(arms), arms=dict(arms))
+    picture.legend({"query head": (46, "q"), "key and value head": (170, "k")})
     for place, (name, (queries, keys)) in enumerate(arms.items()):
-        top, side = 96 * place, 20
+        top, side = 30 + 96 * place, 20
         picture.text(MIDDLE, top + 12, name, bold=True)
-        step = WIDTH / queries
         for head in range(queries):
-            x = step * (head + 0.5)
+            x = WIDTH / queries * (head + 0.5)
             shared = head // (queries // keys)
             below = WIDTH / keys * (shared + 0.5)
             picture.line((x, top + 44), (below, top + 66), colour="k")
