@@ -152,6 +152,7 @@ def waves(facts, n, d):
             i, odd = f // 2, f % 2
             if facts["layout"] == "halves":
                 i, odd = f % (d // 2), f // (d // 2)
-            angle = p / 10000 ** (2 * i / d)
+            end = d - 2 if facts.get("ends") == "at 1" else d
+            angle = p / 10000 ** (2 * i / end)
             table[p, f] = math.cos(angle) if odd else math.sin(angle)
     return table

@@ -87,7 +87,7 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
                 return if_meant([meant])
         flag = BY_FLAG.get(mistake.name, "")
         open_ = flag in report.lacking and flag not in said
-        open_ |= may_be_meant(mistake.name, kind, said)
+        open_ |= may_be_meant(mistake.name, kind, {**report.facts, **said})
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
     free = types | (set() if said.get("takes") is not None else EDGES)
     if "layout" in kind.facts and "layout" not in said:
@@ -96,17 +96,26 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
     return promised_by_nobody(report, free)
 
 
-def may_be_meant(name: str, kind: Kind, said: Facts) -> bool:
-    """Whether a mistake is one only by a fact, and that was not told."""
+def may_be_meant(name: str, kind: Kind, known: Facts) -> bool:
+    """Whether a mistake is one only by a fact, neither told nor read off."""
     fact = kind.promised_by.get(name)
-    return fact is not None and fact not in said
+    return fact is not None and fact not in known
+
+
+def is_promised(name: str, kind: Kind, seen: Facts) -> bool:
+    """Whether a mistake breaks a fact that was read off."""
+    return kind.promised_by.get(name) in seen
 
 
 def different(report: Report, kind: Kind) -> str:
     """Which usual thing it is not, if it broke no promise of its own."""
     mistake = report.mistake
-    facts = [kind.meant.get(one.name, "") for one in each(mistake)]
-    if mistake is not None and all(facts):
+    facts = [
+        kind.meant.get(one.name, "")
+        for one in each(mistake)
+        if not is_promised(one.name, kind, report.facts)
+    ]
+    if facts and all(facts) and len(facts) == len(each(mistake)):
         return if_meant(facts)
     types = TYPES | EDGES | (AXES | FINE if mistake is None else set())
     free = types - set(report.promised)

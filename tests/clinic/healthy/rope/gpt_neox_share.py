@@ -1,4 +1,4 @@
-"""The first quarter of a head's features is rotated, in halves; the rest passes."""
+"""The first quarter of a head's features is turned, the rest passes."""
 
 import torch
 from torch import nn

@@ -118,7 +118,8 @@ def network(
     maps = [m for m in block.children() if isinstance(m, nn.Linear)]
     ups = [m for m in maps if m.out_features != width == m.in_features]
     downs = [m for m in maps if m.in_features != width == m.out_features]
-    if len(ups) not in (1, 2) or len(downs) != 1:
+    wide = {one.out_features for one in ups}
+    if len(ups) not in (1, 2) or [*wide] != [x.in_features for x in downs]:
         return None
     read = read_off(block) if len(ups) == 1 else None
     if read is not None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +31,7 @@ from selfattn.doctor.kinds.layer.mistakes import (
     TELLING,
     heads,
 )
+from selfattn.doctor.kinds.layer.own import Own, told_of
 from selfattn.doctor.kinds.layer.parts import Projections, projections
 from selfattn.doctor.kinds.layer.reading import widths
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
@@ -75,41 +76,12 @@ def by_sight(thing: Any, facts: Facts, cross: bool) -> Exercise:
     return of_properties(*wide, facts["causal"], cross, facts.get("table"))
 
 
-def told_of(facts: Facts) -> "Own":
-    """What else is told of a layer."""
-    return Own(
-        facts.get("order") or "qkv",
-        facts.get("longest"),
-        Formula(
-            scale=facts.get("scale"),
-            cap=facts.get("cap"),
-            cosine=facts.get("scores") == "cosine",
-            bias=facts.get("bias"),
-        ),
-        # Whose causal mask is filled otherwise averages the past alone.
-        facts.get("empty_row") is not None and not facts["causal"],
-        turned=facts.get("matrices") == "out, in",
-    )
-
-
-class Own(NamedTuple):
-    """What else is said of a layer: of its maps, its reach, its formula."""
-
-    order: str = "qkv"
-    longest: int | None = None
-    formula: Formula = Formula()
-    empty: bool = False  # whether it was told what an empty row becomes
-    inner: Inner | None = None  # what is found in it, if it is its own
-    turned: bool = False  # whether its bare matrices are of (out, in)
-
-
 def inside(
     thing: Any, facts: Facts, cross: bool, own: Own, table: Table | None
 ) -> Inner | None:
     """What is found in a layer, if its numbers are of nothing else."""
     names = dict(facts.get("projections") or {})
-    held = names, own.order, own.turned
-    told = facts["n_heads"], facts["packed"], *held
+    told = facts["n_heads"], facts["packed"], names, *own.held
     parts = projections(thing, *told)
     if parts is None or (parts.k.W.shape[0] != parts.q.W.shape[0]) > cross:
         return None
@@ -149,8 +121,7 @@ def of_module(
         table: of n_q and n_k, a mask that it keeps without being told to.
         own: what else is said of it.
     """
-    held = dict(names), own.order, own.turned
-    parts = projections(module, n_heads, packed, *held)
+    parts = projections(module, n_heads, packed, dict(names), *own.held)
     if parts is None:
         raise UnclearError("Its heads do not divide its projections.")
     d_model, d_context = parts.q.W.shape[0], parts.k.W.shape[0]

@@ -42,6 +42,7 @@ FACTS = {
     "matrices": Fact(
         "how square matrices lie that are parameters of its own",
         {"in, out": "x W", "out, in": "x Wᵀ, as in nn.Linear"},
+        tried=False,
     ),
     "formula": Fact(
         "what it computes",

@@ -217,10 +217,7 @@ def projections(
         turned: whether bare matrices are of (out, in), as in nn.Linear.
     """
     found = by_word(module, told) | by_heads(module, n_heads)
-    own = bare(module) if turned else {}
-    for part, one in found.items():
-        if id(one.whole[0]) in own:
-            found[part] = one._replace(W=one.W.mT)
+    found |= on_their_side(module, found) if turned else {}
     if "q" not in found and "qkv" in found:
         d_q = queries_in(found)
         found |= unpacked(found["qkv"], n_heads, packed, order, d_q)
@@ -236,12 +233,22 @@ def projections(
     q, k, v = (found[part] for part in "qkv")
     n_kv_heads = d_k // (d_q // n_heads)
     out = found.get("out") or the_other(module, (q, k, v))
-    if (
-        out is not None
-        and out.W.shape[0] != v.W.shape[-1] // n_kv_heads * n_heads
-    ):
+    merged = v.W.shape[-1] // n_kv_heads * n_heads
+    if out is not None and out.W.shape[0] != merged:
         out = None
     return Projections(q, k, v, out, n_heads, n_kv_heads)
+
+
+def on_their_side(
+    module: nn.Module, found: dict[str, Affine]
+) -> dict[str, Affine]:
+    """Those of the matrices that are bare, with their two axes exchanged."""
+    own = bare(module)
+    return {
+        part: one._replace(W=one.W.mT)
+        for part, one in found.items()
+        if id(one.whole[0]) in own
+    }
 
 
 def the_other(module: nn.Module, known: Sequence[Affine]) -> Affine | None:

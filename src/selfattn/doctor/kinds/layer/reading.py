@@ -60,10 +60,6 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
         lacks["numbers"] = "its projections are not recognised"
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
     usual = {"mask": list(MEANINGS), **more.candidates}
-    if bare(module):
-        usual["matrices"] = [*FACTS["matrices"].options]
-    else:
-        seen["matrices"] = "in, out"
     return replace(more, lacks=lacks, has=has, candidates=usual).with_facts(
         **seen
     )
@@ -95,7 +91,8 @@ def inside(module: nn.Module, told: Facts, cross: bool) -> Reading:
     if not are_of_x(found, cross):
         return Reading({"formula": "own", "packed": "by part", "n_heads": 1})
     seen: dict[str, Any] = {}
-    open_: dict[str, Any] = {}
+    either = [*FACTS["matrices"].options]
+    open_: dict[str, Any] = {"matrices": either} if bare(module) else {}
     if "q" in found:
         seen["packed"] = "by part"
         d = found["q"].W.shape[-1]

@@ -57,7 +57,8 @@ def read(thing: Any, told: Facts) -> Reading:
         UnclearError: if it is a function of other things.
     """
     if isinstance(thing, type):
-        return Reading({"form": "class"}, from_zero(outcome(thing, 7)))
+        made = outcome(thing, 7)
+        return Reading({"form": "class", **from_one(made)}, from_zero(made))
     if not isinstance(thing, nn.Module):
         listed = parameters(thing)
         if len(listed) > 2:
@@ -78,8 +79,9 @@ def read(thing: Any, told: Facts) -> Reading:
             f"feature each, but it has parameters of sizes {sorted(widths)}."
         )
     width = widths.pop()
-    facts = {"form": "module", "width": width, "learns": len(held)}
-    facts |= own_eps(thing, width, told)
+    facts: dict[str, Any] = {"form": "module", "width": width}
+    facts["learns"] = len(held)
+    facts |= {**own_eps(thing, width, told), **from_one(thing)}
     lacks = {"any width": "its width is fixed"}
     return Reading(facts, from_zero(thing), lacks)
 
@@ -119,11 +121,24 @@ def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
     return {"fixed eps": near[0]} if near else {}
 
 
+def first_gain(module: Any) -> Tensor | None:
+    """The first of what a module learns, as it is made."""
+    held = module.parameters() if isinstance(module, nn.Module) else iter(())
+    return next(iter(held), None)
+
+
 def from_zero(module: Any) -> dict[str, list[str]]:
     """What a gain that is zero may be meant as: Gemma's counts from one."""
-    held = [*module.parameters()] if isinstance(module, nn.Module) else []
-    zero = held and not held[0].any()
+    gain = first_gain(module)
+    zero = gain is not None and not gain.any()
     return {"gain": [*FACTS["gain"].options]} if zero else {}
+
+
+def from_one(module: Any) -> dict[str, str]:
+    """That a gain which starts at one is what x is multiplied by."""
+    gain = first_gain(module)
+    ones = gain is not None and bool((gain == 1).all())
+    return {"gain": "itself"} if ones else {}
 
 
 @functools.lru_cache(maxsize=16)  # one object, so that its reference is one
@@ -254,9 +269,13 @@ def fill(module: nn.Module, wanted: list[Tensor]) -> None:
 
 
 def kind_of_norm(
-    reference: Exercise, facts: Mapping[str, Fact] = FACTS
+    reference: Exercise, one_plus: str, facts: Mapping[str, Fact] = FACTS
 ) -> Kind:
-    """The kind of norms that are held to this exercise, at their width."""
+    """The kind of norms that are held to this exercise, at their width.
+
+    Of a function nobody can see what its gain starts at. So ``one_plus``,
+    the name of that mistake, may be meant, but of who starts at one.
+    """
     return Kind(
         reference.name,
         does=reference.asks,
@@ -265,4 +284,6 @@ def kind_of_norm(
         read=read,
         prepare=prepare,
         adapt=adapt,
+        meant={one_plus: "gain='one plus'"},
+        promised_by={one_plus: "gain"},
     )

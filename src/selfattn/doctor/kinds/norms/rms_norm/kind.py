@@ -14,6 +14,7 @@ from selfattn.doctor.kinds.norms.rms_norm.mistakes import (
     DEVIATIONS,
     MISTAKES,
     eps_as_a_floor,
+    one_plus_the_gain,
 )
 from selfattn.doctor.kinds.norms.rms_norm.probes import PROBES
 from selfattn.doctor.kinds.norms.rms_norm.reference import normal
@@ -78,9 +79,10 @@ def held_to(thing: Any, facts: Facts) -> Exercise:
     return calling.of_its_width(reference, facts)
 
 
+NORM = calling.kind_of_norm(REFERENCE, name_of(one_plus_the_gain), FACTS)
 KIND = dataclasses.replace(
-    calling.kind_of_norm(REFERENCE, FACTS),
+    NORM,
     exercise=held_to,
-    meant={name_of(eps_as_a_floor): "eps_as='floor'"},
-    promised_by={name_of(eps_as_a_floor): "eps"},
+    meant={**NORM.meant, name_of(eps_as_a_floor): "eps_as='floor'"},
+    promised_by={**NORM.promised_by, name_of(eps_as_a_floor): "eps"},
 )

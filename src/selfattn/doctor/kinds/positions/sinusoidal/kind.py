@@ -1,11 +1,13 @@
 """Tables of sines and cosines: one row a position."""
 
 import dataclasses
+from typing import Any
 
-from selfattn.doctor.exercise import name_of
+from selfattn.doctor.exercise import Exercise, name_of
 from selfattn.doctor.exercises.positions.sinusoidal import (
     SINUSOIDAL,
     float64_returned,
+    reaching_the_base,
 )
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.positions.sinusoidal.calling import (
@@ -18,6 +20,7 @@ from selfattn.doctor.kinds.positions.sinusoidal.mistakes import (
     MISTAKES,
 )
 from selfattn.doctor.kinds.positions.sinusoidal.steps import SINGLES, second
+from selfattn.doctor.patient import Facts
 
 REFERENCE = dataclasses.replace(
     SINUSOIDAL,
@@ -32,15 +35,30 @@ REFERENCE = dataclasses.replace(
     },
 )
 
+# What is wrong with one that ends elsewhere has no name here.
+TO_THE_END = dataclasses.replace(
+    REFERENCE,
+    solution=reaching_the_base,
+    mistakes=(),
+    deviations=(),
+    second=tuple,
+)
 FLOAT64 = name_of(float64_returned)
+REACHING = name_of(reaching_the_base)
+
+
+def held_to(thing: Any, facts: Facts) -> Exercise:
+    """The exercise with the exponents that were told."""
+    return TO_THE_END if facts.get("ends") == "at 1" else REFERENCE
+
 
 KIND = Kind(
     "sinusoidal",
     does="of n and d_model, the Transformer's table of positions",
-    exercise=lambda thing, facts: REFERENCE,
+    exercise=held_to,
     facts=FACTS,
     read=read,
     adapt=adapt,
-    meant={FLOAT64: 'dtypes=["float64"]'},
-    promised_by={FLOAT64: "dtypes"},
+    meant={FLOAT64: 'dtypes=["float64"]', REACHING: "ends='at 1'"},
+    promised_by={FLOAT64: "dtypes", REACHING: "ends"},
 )
