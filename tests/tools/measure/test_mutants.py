@@ -128,6 +128,16 @@ def test_what_became_of_it_is_what_its_tests_say(tree, becomes, verdict):
     assert (tree / "src/selfattn/double.py").read_text() == SOUND
 
 
+def test_what_breaks_that_which_all_tests_share_is_caught(tree):
+    """Pytest has a number of its own for that: such a mutant survived."""
+    (tree / "tests/conftest.py").write_text(
+        "from selfattn.double import double\n\nassert double(3) == 6\n"
+    )
+    sound = mutants.without_a_mistake(tree, "double", MODULE)
+    mutant = {"was": "return 2 * x", "becomes": "return 3 * x"}
+    assert mutants.verdict(tree, MODULE, mutant, sound) == "caught"
+
+
 def test_a_mutant_that_never_ends_was_not_caught(tree, monkeypatch):
     """Whatever ran out of time counted as caught, a slow machine's, too."""
     monkeypatch.setattr(mutants, "AT_LEAST", 6)
