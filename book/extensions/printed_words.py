@@ -163,24 +163,31 @@ def read(rows: list[Words], named: bool) -> list[Column]:
     return found
 
 
+def trailing(thought: list[Column]) -> list[Column]:
+    """What stands behind the value of a thought, taken away from it."""
+    found: list[Column] = []
+    while thought[-1].same:
+        found.insert(0, thought.pop())
+    return found
+
+
 def thoughts(columns: list[Column]) -> list[list[Column]]:
     """Words and the one value that they are about, and so on."""
     if not any(one.same for one in columns):
         return []
     found: list[list[Column]] = [[columns[0]]]
-    between: list[Column] = []
     for before, column in pairwise(columns):
         valued = any(not one.same for one in found[-1])
-        if valued and (before.breaks(column) or column.names_next):
+        if valued and before.names_next:
+            found.append(trailing(found[-1]))
+        elif valued and before.breaks(column):
             found.append([])
         elif valued and not column.same:
-            while found[-1][-1].same:
-                between.insert(0, found[-1].pop())
+            between = trailing(found[-1])
             if between and all(one.word in JOINED for one in between):
                 found[-1] += between
             else:
                 found.append(between)
-            between = []
         found[-1].append(column)
     if len(found) > 1 and all(one.same for one in found[-1]):
         last = found.pop()

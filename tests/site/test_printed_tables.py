@@ -171,6 +171,39 @@ def test_numbers_stand_point_under_point(opened):
     assert max(places) - min(places) < 1
 
 
+def test_what_copies_takes_no_room_until_it_is_pointed_at(opened):
+    """There was a hole beside a small table, and below a wide one."""
+    page, box = opened("dot_product", "table.tensor.small")
+    tools = box.locator(".printed-tools")
+    table = box.locator("table").bounding_box()
+    around = box.bounding_box()
+    assert around["width"] - table["width"] < 1
+    assert around["height"] - table["height"] < 2
+    expect(tools).to_have_css("opacity", "0")
+    box.hover()
+    expect(tools).to_have_css("opacity", "1")
+    place = tools.bounding_box()
+    assert place["x"] > table["x"] + table["width"] - 1
+    page.mouse.move(place["x"] + 1, place["y"] + 1)  # on the way to it
+    expect(tools).to_have_css("opacity", "1")
+
+
+def test_beside_a_wide_table_it_stands_over_its_end(opened):
+    page, box = opened("efficient/swin", "thead:has-text('own, fixed')")
+    box.hover()
+    tools = box.locator(".printed-tools").bounding_box()
+    around = page.locator(".bd-article").bounding_box()
+    assert tools["x"] + tools["width"] <= around["x"] + around["width"] + 1
+
+
+def test_headers_stand_apart(opened):
+    """An arrow stood nearer to the next word than to its own."""
+    _, box = opened("bench", "thead:has-text('speed')")
+    gaps = box.locator("thead th").evaluate_all("""(all) => all.map((e) =>
+      parseFloat(getComputedStyle(e).paddingLeft)).slice(1)""")
+    assert min(gaps) > 8
+
+
 def test_on_a_phone_a_wide_table_scrolls_and_without_a_script_it_stands(
     opened, new_page, site_url
 ):
