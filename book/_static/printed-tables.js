@@ -89,7 +89,7 @@
     });
   }
 
-  // Beside the table, or over its end where it leaves no room.
+  // Beside the table, or above its end where it leaves no room.
   function keepInside(box, tools) {
     const place = () => {
       const end = box.getBoundingClientRect().right + tools.offsetWidth;

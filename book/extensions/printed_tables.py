@@ -167,12 +167,20 @@ def named(rows: Rows, head: list[str]) -> list[str]:
     return ["named", "first" if words[0] == 0 else "last"]
 
 
+def is_wide(rows: Rows, head: list[str]) -> bool:
+    """Whether a table needs smaller letters; its header may be broken."""
+    words = [max(map(len, word.split()), default=0) + 2 for word in head]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    each = map(max, widths, words) if head else widths
+    return sum(width + 2 for width in each) > LINE
+
+
 def table(rows: Rows, kind: str, head: list[str], said: str = "") -> str:
     """A table, within what scrolls if it is wide."""
     label = f"{len(rows)} rows of {len(rows[0])}"
     small = max(len(rows), len(rows[0])) <= SMALL and len(rows) > 1
     kinds = ["printed", kind, *(["small"] if small else [])]
-    kinds += named(rows, head)
+    kinds += [*named(rows, head), *(["wide"] if is_wide(rows, head) else [])]
     many = f' style="--numbers:{len(rows[0]) - 1}"' if "named" in kinds else ""
     html = [f'<table class="{" ".join(kinds)}" aria-label="{label}"{many}>']
     if said:

@@ -95,3 +95,11 @@ def test_ranges_below_a_header_are_a_table_and_without_one_are_none():
     rows = ["a   0.1 to 0.2   0.30 ± 0.01", "bc  0.3 to 0.4   0.40 ± 0.02"]
     assert drawn("\n".join(["      least    mean", *rows])) != []
     assert drawn("\n".join(["      3 and 4  5 is", *rows])) == []
+
+
+def test_a_table_wider_than_the_page_is_in_smaller_letters():
+    for ranges, wide in ((3, False), (5, True)):
+        cells = "  ".join(["0.54 (0.43 to 0.66)"] * ranges)
+        head = "  ".join(f"{f'word {n}':19}" for n in range(ranges))
+        (html,) = drawn("\n".join([f"who  {head}", *[f"one  {cells}"] * 2]))
+        assert (" wide" in html) == wide
