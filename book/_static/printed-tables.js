@@ -89,6 +89,18 @@
     });
   }
 
+  // Beside the table, or above its end where it leaves no room.
+  function keepInside(box, tools) {
+    const place = () => {
+      const end = box.getBoundingClientRect().right + tools.offsetWidth;
+      const last = box.parentElement.getBoundingClientRect().right;
+      tools.classList.toggle("inside", end > last);
+    };
+    box.addEventListener("pointerenter", place);
+    box.addEventListener("focusin", place);
+    place();
+  }
+
   for (const table of document.querySelectorAll("table.printed")) {
     const tools = document.createElement("div");
     const box = document.createElement("div");
@@ -101,5 +113,6 @@
     if (table.tHead) addSorting(table);
     if (table.matches(".tensor.small")) addShades(table, tools);
     addCopy(table, tools);
+    keepInside(box, tools);
   }
 })();

@@ -14,11 +14,10 @@ from html import escape
 from itertools import groupby
 
 from docutils import nodes
+from printed_cells import NUMBER, Rows, is_number
+from printed_words import in_words
 from sphinx.application import Sphinx
 
-NUMBER = re.compile(
-    r"[-+−]?(\d{1,3}(,\d{3})+|\d+\.?\d*|\.\d+)(e[-+]?\d+)?%?|[-+]?inf|nan"
-)
 NONE = {"–", "-"}  # where a number could stand
 TENSOR = re.compile(r"tensor\((\[.*?\])((?:, \w+=[\w.]+)*)\)", re.DOTALL)
 ROW = re.compile(r"\[([^\[\]]*)\]")
@@ -28,7 +27,7 @@ WIDEST = 16  # columns of a tensor that fit
 LEAST = 3  # lines of what is called a table
 LINE, LONG = 82, 96  # letters in a line of the page; and in one of small ones
 NARROW = 38  # and in one of a phone's page
-Rows = list[list[str]]
+Table = tuple[list[str], Rows, str]  # a header, the rows, and how it is marked
 
 
 class Markup(str):
@@ -72,13 +71,19 @@ def columns(lines: list[str]) -> tuple[list[str], Rows] | None:
         head = ["", *head]  # over the names of the rows stands nothing
     if len(head) != width:
         return None
-    over = [word for word, n in zip(head, numbers_in(rows), strict=True) if n]
+    over = [word for word, n in zip(head, measured(rows), strict=True) if n]
     if any(NUMBER.fullmatch(word) for word in over):
         rows, head = [head, *rows], []
     elif all(word[:1].isdigit() for word in over):
         return None  # no header, and no row like the others
-    known = numbers_in(rows)
+    known = measured(rows)
     return (head, rows) if any(known if head else known[1:]) else None
+
+
+def measured(rows: Rows) -> list[bool]:
+    """Of each column, whether it holds numbers or ranges and nothing else."""
+    said = [set(column) - NONE for column in zip(*rows, strict=True)]
+    return [bool(cells) and all(map(is_number, cells)) for cells in said]
 
 
 def numbers_in(rows: Rows) -> list[bool]:
@@ -90,13 +95,21 @@ def numbers_in(rows: Rows) -> list[bool]:
     ]
 
 
-def parts(text: str) -> list[str | tuple[list[str], Rows]]:
+def either(lines: list[str]) -> Table | None:
+    """Lines in the same columns, or of the same words."""
+    if read := columns(lines):
+        return (*read, "lines")
+    read = in_words(lines)
+    return read and (*read, "lines in-words")
+
+
+def parts(text: str) -> list[str | Table]:
     """A text's lines, but tables where there are, each as long as can be."""
     lines = text.rstrip("\n").split("\n")
-    found: list[str | tuple[list[str], Rows]] = []
+    found: list[str | Table] = []
     while lines:
         ends = range(len(lines), LEAST - 1, -1)
-        tried = ((end, columns(lines[:end])) for end in ends)
+        tried = ((end, either(lines[:end])) for end in ends)
         end, read = next((one for one in tried if one[1]), (1, None))
         found.append(read or lines[0])
         lines = lines[end:]
@@ -108,6 +121,13 @@ def is_prose(line: str) -> bool:
     last = line.split(" ")[-2:]
     two = len(last) == 2 and all(NUMBER.fullmatch(word) for word in last)
     return not (line.startswith(" ") or GAP.search(line.strip()) or two)
+
+
+def is_broken(one: str | Table, other: str | Table) -> bool:
+    """Whether two tables are one, and the names of its rows their headers."""
+    if isinstance(one, str) or isinstance(other, str):
+        return False
+    return bool(one[0]) and one[0] != other[0] and one[0][1:] == other[0][1:]
 
 
 def after(cell: str) -> int:
@@ -147,12 +167,20 @@ def named(rows: Rows, head: list[str]) -> list[str]:
     return ["named", "first" if words[0] == 0 else "last"]
 
 
+def is_wide(rows: Rows, head: list[str]) -> bool:
+    """Whether a table needs smaller letters; its header may be broken."""
+    words = [max(map(len, word.split()), default=0) + 2 for word in head]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    each = map(max, widths, words) if head else widths
+    return sum(width + 2 for width in each) > LINE
+
+
 def table(rows: Rows, kind: str, head: list[str], said: str = "") -> str:
     """A table, within what scrolls if it is wide."""
     label = f"{len(rows)} rows of {len(rows[0])}"
     small = max(len(rows), len(rows[0])) <= SMALL and len(rows) > 1
     kinds = ["printed", kind, *(["small"] if small else [])]
-    kinds += named(rows, head)
+    kinds += [*named(rows, head), *(["wide"] if is_wide(rows, head) else [])]
     many = f' style="--numbers:{len(rows[0]) - 1}"' if "named" in kinds else ""
     html = [f'<table class="{" ".join(kinds)}" aria-label="{label}"{many}>']
     if said:
@@ -178,12 +206,14 @@ def drawn(text: str) -> list[str | Markup]:
     lines = [part for part in read if isinstance(part, str)]
     if len(lines) == len(read) or not all(map(is_prose, lines)):
         return []
+    if any(map(is_broken, read, read[1:])):
+        return []
     found: list[str | Markup] = []
     for is_text, some in groupby(read, lambda part: isinstance(part, str)):
         if is_text:
             found.append("\n".join(some))
         else:
-            tables = [table(rows, "lines", head) for head, rows in some]
+            tables = [table(rows, kind, head) for head, rows, kind in some]
             found.append(Markup("".join(tables)))
     return found
 
