@@ -60,6 +60,23 @@ def test_a_file_that_is_not_there_is_named(name, load, weights, tmp_path):
 
 
 @each
+def test_a_file_that_the_disk_refuses_is_named(
+    name, load, weights, tmp_path, monkeypatch
+):
+    path = tmp_path / "weights.safetensors"
+    save_file(weights(), path)
+
+    def broken(*given, **named):
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr("safetensors.safe_open", broken)
+    with pytest.raises(
+        ValueError, match=r"weights\.safetensors.*disk is gone"
+    ):
+        load(path, n_heads=2)
+
+
+@each
 def test_two_that_differ_for_one_weight_are_refused(
     name, load, weights, tmp_path
 ):
