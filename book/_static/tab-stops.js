@@ -11,9 +11,17 @@
       if (wider) box.setAttribute(attribute, value);
       else box.removeAttribute(attribute);
   };
+  // A little too wide, a table's letters stand closer: it need not scroll.
+  const little = 13; // pixels
+  const drawIn = (box, scrolls) => {
+    box.classList.remove("tight");
+    const over = scrolls ? box.scrollWidth - box.clientWidth : 0;
+    box.classList.toggle("tight", over > 0 && over < little);
+  };
   const update = () => {
     for (const box of document.querySelectorAll(wide)) {
       const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX);
+      if (box.matches(".printed-table")) drawIn(box, scrolls);
       const wider = scrolls && box.scrollWidth > box.clientWidth;
       if (wider) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
