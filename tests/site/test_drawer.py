@@ -10,7 +10,8 @@ def test_who_chooses_a_section_sees_it(site_url, new_page):
     open_ = page.locator("#pst-secondary-sidebar-checkbox")
     page.locator("button.secondary-toggle").first.tap()
     expect(open_).to_be_checked()
-    page.locator(".bd-sidebar-secondary a:visible").nth(2).tap()
+    contents = page.locator(".bd-sidebar-secondary a:visible")
+    contents.filter(has_text="What verified means").tap()
     expect(open_).not_to_be_checked()
     expect(
         page.locator("h2", has_text="What verified means")

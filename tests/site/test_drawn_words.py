@@ -160,7 +160,7 @@ def test_lines_over_length_are_where_the_ticks_say(drawn):
     across = scale(picture["ticks"], 0, ("128", 7), ("1,048,576", 20))
     ticks = {text: place for text, *place in picture["ticks"]}
     assert down(ticks["1 GB"][1]) == pytest.approx(9)
-    for n in (4096, 65536):
+    for n in (2048, 16384):
         assert across(ticks[f"{n:,}"][0]) == pytest.approx(math.log2(n))
     start = CostLab().values()
     for mechanism, line in zip(MECHANISMS, picture["lines"], strict=True):

@@ -272,4 +272,3 @@ def test_where_the_wheel_is_holds_on_a_server_and_on_disk(site_url, page):
     page.goto(f"{site_url}book/intro.html")
     said = page.locator("article.bd-article").inner_text()
     assert "beside this page" not in said
-    assert ".whl, which is part of this site" in said

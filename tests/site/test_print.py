@@ -227,7 +227,7 @@ def test_a_card_is_whole_on_paper(site_url, page):
     texts = [
         one.extract_text() for one in PdfReader(io.BytesIO(content)).pages
     ]
-    cards, how_to_print, _ = "\f".join(texts).partition("Print a chapter")
+    cards, how_to_print, _ = "\f".join(texts).rpartition("Print a chapter")
     assert how_to_print
     texts = cards.split("\f")
     titles = re.findall(r"^\d+\. .+", cards, re.MULTILINE)

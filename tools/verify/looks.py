@@ -6,7 +6,7 @@
 Both write what they have seen to be right to ``tests/accepted/looks.json``:
 of each test that opened pages of the site, which pages these were, and one
 digest of all that its outcome hangs on. That is the pages with the pictures,
-styles and scripts that they name or fetch, the tests and guards themselves,
+styles and scripts that they name or fetch, the test's own file, the guards,
 the versions of the browser's driver and of axe, and, where a test computes
 what a lab must show, the whole package. A test whose digest is the recorded
 one would see what it saw, and is not run again; a changed byte anywhere among
@@ -38,7 +38,9 @@ SITE, VISITED = "site", "visited"  # fixtures: its folder, what was asked of it
 LOOK, AS_BEFORE = "a look", "as before"
 EVERYTHING = "*"  # in place of a page: the whole site
 DRIVERS = ("playwright", "axe-playwright-python")
-TESTS = ("tests/conftest.py", "tests/site", "tests/guards", "tests/assertions")
+# What every test of the site hangs on, besides the file that it stands in.
+SHARED = ("tests/conftest.py", "tests/site/conftest.py")
+SHARED += ("tests/guards", "tests/assertions")
 PACKAGE = ("src/selfattn", "tools/build/answers.py", "book/extensions")
 COMPUTES = re.compile(r"selfattn|answers|predict")  # a test that needs that
 BROUGHT = re.compile(r"""(?:src|href|data-[a-z]+)=["']([^"'#?]+)""")
@@ -94,10 +96,11 @@ class Looks:
     def seen(self, item: pytest.Function, pages: list[str]) -> dict[str, Any]:
         """These pages, and one digest of all that a test hangs on."""
         site = item.funcargs[SITE]
-        folders = TESTS
+        folders = SHARED
         if COMPUTES.search(item.path.read_text("utf-8")):
             folders += PACKAGE
         known = [f"{name} {installed(name)}" for name in DRIVERS]
+        known.append(file_digest(item.path))
         known += [folder_digest(self.root / name) for name in folders]
         for page in pages:
             whole = page == EVERYTHING

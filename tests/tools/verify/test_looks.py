@@ -125,6 +125,7 @@ def test_what_has_not_changed_is_not_looked_at_again(tree):
         ("src/selfattn/b.py", "cn"),
         ("tests/guards/guard.py", "abcenr"),
         ("tests/site/conftest.py", "abcenr"),
+        ("tests/site/test_lab.py", "cn"),
     ],
 )
 def test_what_has_changed_is_looked_at(tree, path, ran):
