@@ -3,6 +3,8 @@
 Nobody looks for an answer below the screen on which a link has put them.
 """
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -267,8 +269,17 @@ def test_a_term_is_told_above_what_is_found(site_url, new_page, window):
     assert page.locator(".search-term").count() == 0
 
 
-def test_where_the_wheel_is_holds_on_a_server_and_on_disk(site_url, page):
+def test_where_the_wheel_is_holds_on_a_server_and_on_disk(
+    site, site_url, page
+):
     """It was said to lie beside the page, and lies a folder further up."""
-    page.goto(f"{site_url}book/intro.html")
-    said = page.locator("article.bd-article").inner_text()
-    assert "beside this page" not in said
+    page.goto(f"{site_url}book/{DOCTOR}")
+    assert "beside this page" not in page.locator("article").inner_text()
+    (line,) = re.findall(
+        r"pip install (\S+\.whl)", page.locator("article").inner_text()
+    )
+    assert page.request.get(line).ok
+    page.goto(f"{site.as_uri()}/book/{DOCTOR}")
+    assert "beside this page" not in page.locator("article").inner_text()
+    saved = page.locator(".wheel-saved a").get_attribute("href")
+    assert (site / "book" / saved).is_file()
