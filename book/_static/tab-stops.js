@@ -13,7 +13,7 @@
   };
   // A little too wide, a table's letters stand closer: it need not scroll.
   const little = 13; // pixels
-  const drawIn = (box, scrolls) => {
+  const setCloser = (box, scrolls) => {
     box.classList.remove("tight");
     const over = scrolls ? box.scrollWidth - box.clientWidth : 0;
     box.classList.toggle("tight", over > 0 && over < little);
@@ -21,7 +21,7 @@
   const update = () => {
     for (const box of document.querySelectorAll(wide)) {
       const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX);
-      if (box.matches(".printed-table")) drawIn(box, scrolls);
+      if (box.matches(".printed-table")) setCloser(box, scrolls);
       const wider = scrolls && box.scrollWidth > box.clientWidth;
       if (wider) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
