@@ -44,7 +44,7 @@ ASKED = {
     "softmax": "divided by the sum of them all",
     "NaN": "Not a number",
     "RoPE": "Rotary position embedding",
-    "top-p": "the likeliest tokens that together have",
+    "top-p": "the fewest likeliest tokens that together have at least",
     "grouped-query attention": "share a key head and a value head",
 }
 
