@@ -126,6 +126,11 @@ HELD = {
         joined(h.v for h in m.heads),
         pair(m.linear),
     ],
+    "cross-attention/returns_weights_too": lambda m: [
+        pair(m.to_q),
+        *cut(m.to_kv, *"kv"),
+        pair(m.to_out[0]),
+    ],
     "cross-attention/tokens_first": maps("w_q", "w_k", "w_v", "w_o"),
     "cross-attention/three_inputs": maps(
         "q_proj", "k_proj", "v_proj", "o_proj"
@@ -133,6 +138,13 @@ HELD = {
     "self-attention/transposed_maps": lambda m: [
         *parts(m.c_attn.weight, m.c_attn.bias, *"qkv"),
         (m.c_proj.weight, m.c_proj.bias),
+    ],
+    "self-attention/transposed_projection": lambda m: [
+        *((W.mT, 0) for W in m.maps),
+        (m.back.mT, 0),
+    ],
+    "self-attention/weights_out_by_in": lambda m: [
+        (W.mT, 0) for W in (m.Wq, m.Wk, m.Wv, m.Wo)
     ],
     "self-attention/output_in_a_module": maps(
         "self.query", "self.key", "self.value", "output.dense"

@@ -4,7 +4,7 @@ Each looks at one kind, and says how it found it, in words that end the
 sentence "it looks like …"; "" if the function is not of that form.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -81,7 +81,9 @@ def of_a_padding_mask(f: Function, name: str) -> str:
         made = tensor(f, *given)
         if made is None or made.ndim < 2 or not two_valued(made):
             continue
-        if made.shape[0] == 2 and made.shape[-1] == N:
+        if made.shape[0] != 2 or made.shape[-1] != N:
+            continue
+        if not made[0].equal(made[1]):  # one of the texts has padding
             return "of texts it makes a row of two values each"
     return ""
 
@@ -127,25 +129,50 @@ def of_addition(f: Function, name: str) -> str:
 
 def of_a_norm(f: Function, name: str) -> tuple[str, str]:
     """A norm with its parameters: which of the two, and why."""
-    x, ones, zeros = 3 * drawn(2, N, D) + 1, torch.ones(D), torch.zeros(D)
-    calls = ((x, ones, zeros), (x, ones, zeros, 1e-5))
-    made = first_tensor(f, (*calls, (x, ones), (x, ones, 1e-5)))
-    return which_norm(made, x, name)
+    ones, zeros = torch.ones(D), torch.zeros(D)
+    calls = (ones, zeros), (ones, zeros, 1e-5), (ones,), (ones, 1e-5)
+    return which_norm(
+        lambda x: first_tensor(f, [(x, *rest) for rest in calls]), D, name
+    )
 
 
-def which_norm(made: Tensor | None, x: Tensor, name: str) -> tuple[str, str]:
-    """Which norm has made something of x, and why it seems so."""
+def which_norm(
+    norm: Callable[[Tensor], Tensor | None], width: int, name: str
+) -> tuple[str, str]:
+    """Which norm something is of tokens so wide, and why it seems so.
+
+    What it makes of zeros is its shift. Without that, a token is what it was,
+    or its distance from its mean, times a factor of its own; whatever its
+    size is taken for, and whatever the gain of each feature.
+    """
+    x = torch.tensor([1.0, 2.0, 5.0])[:, None] * (drawn(2, 3, width) + 1)
+    made, shift = norm(x), norm(torch.zeros_like(x))
     if not alike(made, x):
         return "", ""
-    square, mean = made.square().mean(dim=-1), made.mean(dim=-1)
-    if close(square, torch.ones_like(square)):
-        if close(mean, torch.zeros_like(mean)):
-            return "layer-norm", "tokens come out with mean 0 and size 1"
-        return "rms-norm", "tokens come out with size 1"
+    if alike(shift, x):
+        made = made - shift.where(shift.isfinite(), 0)
+    if is_resized(x, made):
+        return "rms-norm", "it gives tokens another size"
+    if is_resized(x - x.mean(dim=-1, keepdim=True), made):
+        return "layer-norm", "it takes tokens' mean away, and their size"
     for kind in ("rms-norm", "layer-norm"):
         if says(name, kind):
             return kind, BY_NAME
     return "", ""
+
+
+def is_resized(x: Tensor, made: Tensor) -> bool:
+    """Whether each token got a factor of its own, and each feature its gain.
+
+    >>> x, factors = torch.rand(3, 5), torch.rand(3, 1)
+    >>> gains = torch.rand(5)
+    >>> is_resized(x, x * factors * gains), is_resized(x, x * gains)
+    (True, False)
+    """
+    ratio = (made.double() / x.double()).flatten(0, -2)
+    factors = ratio[:, :1] / ratio[:1, :1]
+    alone = close(factors, torch.ones_like(factors))
+    return not alone and close(ratio, factors * ratio[:1])
 
 
 LOOKS = {
@@ -165,8 +192,19 @@ def kinds_of(f: Function, name: str) -> list[tuple[str, str]]:
         if says(" ".join((name, *parameters(f))), "efficient"):
             both.reverse()
         return [(kind, why) for kind in both]
-    found = [(kind, look(f, name)) for kind, look in LOOKS.items()]
-    found = [one for one in (*found, of_a_norm(f, name)) if one[1]]
+    return likeliest_first((*looks_of(f, name), of_a_norm(f, name)), name)
+
+
+def looks_of(f: Function, name: str) -> list[tuple[str, str]]:
+    """The kinds that need no matrices, and why it seems to be of each."""
+    return [(kind, look(f, name)) for kind, look in LOOKS.items()]
+
+
+def likeliest_first(
+    found: Iterable[tuple[str, str]], name: str
+) -> list[tuple[str, str]]:
+    """Those that were found for a reason; what a name alone says, last."""
     return sorted(
-        found, key=lambda one: (one[1] == BY_NAME, not says(name, one[0]))
+        (one for one in found if one[1]),
+        key=lambda one: (one[1] == BY_NAME, not says(name, one[0])),
     )

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -43,16 +44,17 @@ def kinds_of(module: nn.Module, name: str) -> list[tuple[str, str]]:
 def without_matrices(
     module: nn.Module, name: str
 ) -> Iterator[tuple[str, str]]:
-    """A norm, a softmax, or what adds a table that it keeps as a buffer."""
+    """A norm, what a function may be, too, or what adds a table of its own."""
     for width in widths(module):
-        x = 3 * drawn(2, N, width) + 1
-        kind, why = functions.which_norm(tensor(module, x), x, name)
+        norm = partial(tensor, module)
+        kind, why = functions.which_norm(norm, width, name)
         if kind:
             yield kind, why
             return
-    if why := functions.of_scores(module, name):
-        yield "softmax", why
-    yield from with_a_table(module, name)
+    added = list(with_a_table(module, name))
+    yield from added or functions.likeliest_first(
+        functions.looks_of(module, name), name
+    )
 
 
 def with_a_table(module: nn.Module, name: str) -> Iterator[tuple[str, str]]:

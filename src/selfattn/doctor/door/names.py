@@ -14,7 +14,7 @@ WORDS = {
     "positions": "position|encoding|pos_emb",
     "efficient": (
         "window|local|band|slid|block|sparse|chunk|tile|flash|linear|kernel"
-        "|performer|favor|stream|efficient|lsh|reform|memory"
+        "|performer|favor|stream|efficient|lsh|reform|memory|parts|splits"
     ),
     "attention": "att|lookup",
     "self-attention": "att",

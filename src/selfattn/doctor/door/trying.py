@@ -80,5 +80,12 @@ def alike(made: Tensor | None, x: Tensor) -> TypeGuard[Tensor]:
 
 
 def two_valued(made: Tensor) -> bool:
-    """Whether there are two numbers in it, or one: it may be a mask."""
-    return made.isnan().sum() == 0 and len(made.float().unique()) <= 2
+    """Whether there are two numbers in it, or one, as in a mask: of zero, one
+    and what is so large that it hides.
+
+    >>> two_valued(torch.tensor([0, -10000])), two_valued(torch.tensor([0, 5]))
+    (True, False)
+    """
+    numbers = made.float().unique()  # a NaN is like no other
+    mask = (numbers == 0) | (numbers == 1) | (numbers.abs() > 1000)
+    return len(numbers) <= 2 and bool(mask.all())
