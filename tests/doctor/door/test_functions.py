@@ -46,6 +46,21 @@ def test_three_arguments_without_their_names_are_averaged_or_not():
     assert first(lambda a, b, c: a + b) == ""
 
 
+def test_a_name_may_end_in_q_k_and_v_and_tokens_may_come_before_heads():
+    assert first(lambda xq, xk, xv, t=1: xv) == "attention"
+
+    def of_tokens_first(a, b, c):
+        heads_first = (x.transpose(1, 2) for x in (a, b, c))
+        return attention(*heads_first).transpose(1, 2)
+
+    assert first(of_tokens_first) == "attention"
+
+
+def test_a_mask_that_blocks_is_no_block():
+    assert first(lambda q, k, v, block_mask=None: v) == "attention"
+    assert first(lambda q, k, v, block=64: v) == "efficient"
+
+
 def test_what_saves_work_says_so_by_its_names():
     assert [kind for kind, _ in kinds_of(linear, "f")] == [
         "efficient",
@@ -66,6 +81,35 @@ def test_halves_that_change_places_are_no_rotation():
 
     assert first(rotate_half, "rotate_half") == ""
     assert kinds_of(rotate_half, "apply_rotary") == [("rope", BY_NAME)]
+
+
+def test_a_rotation_may_be_handed_its_cosines():
+    def turned(x, cos, sin):
+        a, b = x.chunk(2, dim=-1)
+        return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+    assert first(turned) == "rope"
+
+
+def test_a_norm_is_known_by_what_it_does_whatever_its_gain():
+    """Whatever it takes for a token's size, too: an ill one is known."""
+    gain, shift = torch.rand(8) + 0.5, torch.randn(8)
+
+    def by_spread(x, weight, bias):
+        centred = x - x.mean(dim=-1, keepdim=True)
+        return gain * centred / centred.abs().amax(-1, keepdim=True) + shift
+
+    def by_size(x, weight):
+        return gain * x / (x.abs().mean(dim=-1, keepdim=True) + 1e-3)
+
+    assert first(by_spread) == "layer-norm" and first(by_size) == "rms-norm"
+    assert not first(lambda x, weight: x * gain)
+
+
+def test_two_numbers_that_hide_nothing_are_no_mask():
+    assert not first(lambda n, m: 5 * torch.ones(n, m).tril())
+    same = lambda tokens: torch.zeros(2, 5).bool()  # noqa: E731
+    assert not first(same)
 
 
 def test_a_table_of_two_values_is_a_mask_and_one_of_many_is_none():

@@ -126,6 +126,28 @@ def test_weights_are_no_cache():
     assert not keeps_a_cache(Weighs(8, 2)) and keeps_a_cache(Cached(8, 2))
 
 
+def test_weights_beside_a_cache_in_the_arguments_are_no_cache():
+    class Looks(MultiHeadAttention):
+        def forward(self, x, context, cache=None):
+            return super().forward(x, context), torch.ones(2, 2, 5, 5)
+
+    assert first(Looks(8, 2).eval()) == "cross-attention"
+
+
+def test_a_norm_has_its_gain_and_shift_and_a_mask_may_be_a_module():
+    norm = nn.LayerNorm(8)
+    with torch.no_grad():
+        norm.weight.copy_(torch.arange(1, 9))
+        norm.bias.copy_(torch.arange(8))
+    assert first(norm) == "layer-norm"
+
+    class Rows(nn.Module):
+        def forward(self, n_q, n_k):
+            return torch.ones(n_q, n_k).tril(n_k - n_q).bool()
+
+    assert first(Rows()) == "causal-mask"
+
+
 def test_the_width_is_read_off_the_matrices():
     assert widths(network(6))[0] == 6
     assert widths(nn.LayerNorm(7))[0] == 7

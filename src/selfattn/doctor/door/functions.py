@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.door.names import says
+from selfattn.doctor.door.names import MASKS, says
 from selfattn.doctor.door.trying import (
     alike,
     close,
@@ -33,19 +33,18 @@ LENGTHS = torch.tensor([3, 5])
 
 def of_three(f: Function, name: str) -> str:
     """Attention: queries, keys and values, and an average of values."""
-    firsts = sorted(n.lstrip("_")[:1].lower() for n in parameters(f)[:3])
-    if firsts == ["k", "q", "v"]:
-        return "it takes q, k and v"
+    three = [n.strip("_").lower() for n in parameters(f)[:3]]
+    for end in (0, -1):  # as in query and xq
+        if sorted(n[end] for n in three if n) == ["k", "q", "v"]:
+            return "it takes q, k and v"
     if len(needed(f)) != 3:
         return ""
-    q, k, v = (
-        drawn(2, 3, N, D),
-        drawn(2, 3, M, D, seed=1),
-        torch.ones(2, 3, M, 4),
-    )
-    made = tensor(f, q, k, v)
-    if made is not None and close(made, torch.ones(2, 3, N, 4)):
-        return "its third argument is averaged"
+    for axes in ((0, 1, 2, 3), (0, 2, 1, 3)):  # heads first, or tokens
+        q, k = drawn(2, 3, N, D), drawn(2, 3, M, D, seed=1)
+        v, ones = torch.ones(2, 3, M, 4), torch.ones(2, 3, N, 4)
+        made = tensor(f, *(x.permute(axes) for x in (q, k, v)))
+        if made is not None and close(made, ones.permute(axes)):
+            return "its third argument is averaged"
     return ""
 
 
@@ -104,7 +103,9 @@ def of_a_table(f: Function, name: str) -> str:
 def of_a_rotation(f: Function, name: str) -> str:
     """RoPE: the same lengths, turned by an angle for each position."""
     x = drawn(2, 1, 1, D).expand(2, 4, 4, D)
-    calls = ((x,), (x, 0), (x, torch.arange(4)))
+    angles = torch.arange(4)[:, None] * torch.tensor([1.0, 0.3, 0.1, 0.03])
+    tables = [(x, t.cos(), t.sin()) for t in (angles.repeat(1, 2), angles)]
+    calls = ((x,), (x, 0), (x, torch.arange(4)), *tables)
     made = first_tensor(f, calls)
     if not alike(made, x):
         return ""
@@ -141,16 +142,15 @@ def which_norm(
 ) -> tuple[str, str]:
     """Which norm something is of tokens so wide, and why it seems so.
 
-    What it makes of zeros is its shift. Without that, a token is what it was,
-    or its distance from its mean, times a factor of its own; whatever its
-    size is taken for, and whatever the gain of each feature.
+    Of a token and its opposite it makes opposites, but for the shift. Without
+    that, a token is what it was, or its distance from its mean, times a factor
+    of its own; whatever its size is taken for, and each feature's gain.
     """
     x = torch.tensor([1.0, 2.0, 5.0])[:, None] * (drawn(2, 3, width) + 1)
-    made, shift = norm(x), norm(torch.zeros_like(x))
-    if not alike(made, x):
+    made, opposite = norm(x), norm(-x)
+    if not (alike(made, x) and alike(opposite, x)):
         return "", ""
-    if alike(shift, x):
-        made = made - shift.where(shift.isfinite(), 0)
+    made = (made - opposite) / 2
     if is_resized(x, made):
         return "rms-norm", "it gives tokens another size"
     if is_resized(x - x.mean(dim=-1, keepdim=True), made):
@@ -189,7 +189,8 @@ def kinds_of(f: Function, name: str) -> list[tuple[str, str]]:
     """The kinds that a function may be of, the likeliest first, and why."""
     if why := of_three(f, name):
         both = ["attention", "efficient"]
-        if says(" ".join((name, *parameters(f))), "efficient"):
+        others = [n for n in parameters(f) if not MASKS.search(n)]
+        if says(" ".join((name, *others)), "efficient"):
             both.reverse()
         return [(kind, why) for kind in both]
     return likeliest_first((*looks_of(f, name), of_a_norm(f, name)), name)

@@ -99,12 +99,15 @@ def keeps_a_cache(module: nn.Module) -> bool:
     named = any(CACHES.search(n) for n in parameters(module.forward)[1:])
     for width in widths(module):
         x = drawn(2, N, width)
-        for given in ((x, None), (x,)):
+        for given in ((x, None), (x,), (x, x)):
             made = attempt(module, *given)
             if isinstance(made, Tensor):
                 return False
             if isinstance(made, tuple) and len(made) == 2:
-                return named or isinstance(made[1], dict | tuple | list)
+                kept = made[1]
+                if not isinstance(kept, Tensor):
+                    return named or isinstance(kept, dict | tuple | list)
+                return named and kept.shape[-2:] != (N, N)  # no weights
     return named
 
 
