@@ -55,6 +55,13 @@ def test_what_names_no_thing_is_refused(name):
         read_arguments([name, "--kind", "attention"])
 
 
+def test_two_dashes_alone_say_nothing():
+    """`-- file.py`, as other commands want it, told a fact without a name."""
+    words = ["--causal", "--", "my/file.py"]
+    name, facts, _ = read_arguments(words)
+    assert (name, facts) == ("my/file.py", {"causal": True})
+
+
 def test_two_things_at_once_are_refused():
     with pytest.raises(ValueError, match="'a:b' and 'c:d'"):
         read_arguments(["a:b", "--kind", "attention", "c:d"])

@@ -99,6 +99,9 @@ def limit(word: str) -> float:
 def the_thing(words: Sequence[str]) -> tuple[str, list[str]]:
     """The one word that names a thing, wherever it stands, and the others.
 
+    A lone ``--``, behind which a shell's commands take no options, says
+    nothing here: a thing is told by its form.
+
     >>> the_thing(["--n-heads", "3", "my.layers:Attention", "--causal"])
     ('my.layers:Attention', ['--n-heads', '3', '--causal'])
     """
@@ -113,7 +116,7 @@ def the_thing(words: Sequence[str]) -> tuple[str, list[str]]:
             "a thing is named package.module:Thing or path.py:Thing, a file "
             f"by its path, but this is {words[0]!r}"
         )
-    rest = [word for word in words if word not in things]
+    rest = [word for word in words if word not in (*things, "--")]
     return "".join(things), rest
 
 
