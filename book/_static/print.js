@@ -102,13 +102,37 @@
     }
   }
 
+  // Code in the parts that blank lines make of it, each with its own ground.
+  function parted(pre) {
+    const ends = [...pre.childNodes].filter((e) => e.nodeType === 3)
+      .flatMap((text) => [...text.data.matchAll(/\n\n+/g)]
+        .map((blank) => [text, blank.index + blank[0].length]));
+    const range = document.createRange();
+    let start = [pre, 0];
+    return [...ends, [pre, pre.childNodes.length]].map((end) => {
+      range.setStart(...start);
+      range.setEnd(...end);
+      start = end;
+      const part = pre.cloneNode(false);
+      part.removeAttribute("id");
+      part.append(range.cloneContents());
+      return part;
+    });
+  }
+
   // Code of more lines may go on on the next page; see custom.css.
   function long(article, steps) {
     for (const pre of article.querySelectorAll("div.cell_input pre")) {
       if (pre.textContent.trim().split("\n").length <= 12) continue;
       const code = pre.closest("div.cell_input");
       code.classList.add("long");
-      steps.push(() => code.classList.remove("long"));
+      const parts = parted(pre);
+      pre.replaceWith(...parts);
+      steps.push(() => {
+        code.classList.remove("long");
+        parts[0].replaceWith(pre);
+        for (const part of parts) part.remove();
+      });
     }
   }
 
