@@ -102,16 +102,28 @@
     }
   }
 
-  // Code in the parts that blank lines make of it, each with its own ground.
+  // Code in the parts that blank lines make of it, each of four lines at least
+  // and with its own rule.
   function parted(pre) {
     const ends = [...pre.childNodes].filter((e) => e.nodeType === 3)
       .flatMap((text) => [...text.data.matchAll(/\n\n+/g)]
         .map((blank) => [text, blank.index + blank[0].length]));
     const range = document.createRange();
+    const last = [pre, pre.childNodes.length];
+    const between = (from, to) => {
+      range.setStart(...from);
+      range.setEnd(...to);
+      return range.toString().trim().split("\n").length;
+    };
     let start = [pre, 0];
-    return [...ends, [pre, pre.childNodes.length]].map((end) => {
-      range.setStart(...start);
-      range.setEnd(...end);
+    const kept = ends.filter((end) => {
+      const parts = between(start, end) >= 4 && between(end, last) >= 4;
+      if (parts) start = end;
+      return parts;
+    });
+    start = [pre, 0];
+    return [...kept, last].map((end) => {
+      between(start, end);
       start = end;
       const part = pre.cloneNode(false);
       part.removeAttribute("id");
