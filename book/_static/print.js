@@ -102,13 +102,49 @@
     }
   }
 
+  // Code in the parts that blank lines make of it, each of four lines at least
+  // and with its own rule.
+  function parted(pre) {
+    const ends = [...pre.childNodes].filter((e) => e.nodeType === 3)
+      .flatMap((text) => [...text.data.matchAll(/\n\n+/g)]
+        .map((blank) => [text, blank.index + blank[0].length]));
+    const range = document.createRange();
+    const last = [pre, pre.childNodes.length];
+    const between = (from, to) => {
+      range.setStart(...from);
+      range.setEnd(...to);
+      return range.toString().trim().split("\n").length;
+    };
+    let start = [pre, 0];
+    const kept = ends.filter((end) => {
+      const parts = between(start, end) >= 4 && between(end, last) >= 4;
+      if (parts) start = end;
+      return parts;
+    });
+    start = [pre, 0];
+    return [...kept, last].map((end) => {
+      between(start, end);
+      start = end;
+      const part = pre.cloneNode(false);
+      part.removeAttribute("id");
+      part.append(range.cloneContents());
+      return part;
+    });
+  }
+
   // Code of more lines may go on on the next page; see custom.css.
   function long(article, steps) {
     for (const pre of article.querySelectorAll("div.cell_input pre")) {
       if (pre.textContent.trim().split("\n").length <= 12) continue;
       const code = pre.closest("div.cell_input");
       code.classList.add("long");
-      steps.push(() => code.classList.remove("long"));
+      const parts = parted(pre);
+      pre.replaceWith(...parts);
+      steps.push(() => {
+        code.classList.remove("long");
+        parts[0].replaceWith(pre);
+        for (const part of parts) part.remove();
+      });
     }
   }
 

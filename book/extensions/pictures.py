@@ -27,6 +27,7 @@ WIDE = 370  # pixels of the page: more, and a phone makes its labels too small
 PHONE = b"phOn"  # what a picture carries for a phone
 FOR_PHONE = "-phone.png"  # how its file's name ends
 NARROW = "screen and (max-width: 600px)"  # as in custom.css
+TALL = 1.2  # times as high as wide: less is square, but for its words
 DOTS = 100  # an inch of the page; a picture may have more
 METRE = 0.0254  # an inch
 HIDDEN = ' aria-hidden="true"'
@@ -152,7 +153,7 @@ def visit_image(self, node):
     is_wide = told[0] > WIDE and not pieces and not other
     if is_wide:
         node["classes"].append("wide")
-    if told[1] > told[0]:
+    if told[1] > TALL * told[0]:
         node["classes"].append("tall")
     type(self).visit_image(self, node)
     tells = '<img width="{}" height="{}" '.format(*told)

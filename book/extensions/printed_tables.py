@@ -156,7 +156,8 @@ def body(rows: Rows) -> Iterator[str]:
 def named(rows: Rows, head: list[str]) -> list[str]:
     """What marks a table too wide for a phone, of rows that have a name.
 
-    There the name, in words before or behind the numbers, stands above them.
+    There the name, in words before the numbers, or behind them if there are
+    no others, stands above them.
     """
     known = numbers_in(rows)
     every = [*rows, [f"{word} ↕" for word in head]] if head else rows
@@ -164,6 +165,8 @@ def named(rows: Rows, head: list[str]) -> list[str]:
     words = [place for place in (0, -1) if not known[place]]
     if len(known) < 3 or sum(widths) <= NARROW or not words:
         return []
+    if words[0] == -1 and not all(known[:-1]):
+        return []  # words among the numbers: the last is no name
     return ["named", "first" if words[0] == 0 else "last"]
 
 

@@ -6,6 +6,9 @@ claim. Here the two share a span that does not break between them
 (`.with-punctuation` in custom.css). Some browsers break there all the same if
 the formula itself may break: so a short formula may not (`.short`). They break
 behind a verdict's badge, too, unless what holds the badge may not break.
+
+They break behind a hyphen as well. A name of which a letter or a number is the
+last part, such as top-p or GPT-2, is kept whole (`.with-last-letter`).
 """
 
 import re
@@ -13,9 +16,12 @@ import re
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-AFTER = re.compile(r"[,.;:!?)\]’”%–]+")
+AFTER = re.compile(r"-th\b[,.;:!?)\]’”]*|[,.;:!?)\]’”%–]+")
 BEFORE = re.compile(r"[(\[“‘]+$")
+NAME = re.compile(r"(?<![\w-])[A-Za-z]{2,5}-\w(?![\w-])")
 SHORT = 24  # characters of TeX, which no screen is too narrow for
+UNTOUCHED = (nodes.literal, nodes.FixedTextElement, nodes.math, nodes.title)
+UNTOUCHED = (*UNTOUCHED, nodes.math_block, nodes.raw, nodes.image)
 
 
 class KeepPunctuation(SphinxPostTransform):
@@ -30,6 +36,9 @@ class KeepPunctuation(SphinxPostTransform):
             before, after = touching(node)
             if before or after:
                 join(node, before, after)
+        for text in list(self.document.findall(nodes.Text)):
+            if not is_verbatim(text):
+                keep_names(text)
 
 
 def is_kept(node):
@@ -37,6 +46,28 @@ def is_kept(node):
     return isinstance(node, nodes.math) or (
         isinstance(node, nodes.inline) and "claim-mention" in node["classes"]
     )
+
+
+def is_verbatim(text):
+    """Whether a text is code or a title, or no words at all."""
+    node = text.parent
+    while node and not isinstance(node, UNTOUCHED):
+        node = node.parent
+    return node is not None
+
+
+def keep_names(text):
+    """Put each name with a last letter in a span that does not break."""
+    parts, end = [], 0
+    for name in NAME.finditer(text):
+        parts.append(nodes.Text(text[end : name.start()]))
+        span = nodes.inline(classes=["with-last-letter"])
+        span += nodes.Text(name[0])
+        parts.append(span)
+        end = name.end()
+    if parts:
+        parts.append(nodes.Text(text[end:]))
+        text.parent.replace(text, [part for part in parts if part.astext()])
 
 
 def is_verdict(node):

@@ -1,5 +1,6 @@
 """Guards on every page: "green, but nothing compared" cannot happen."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -32,6 +33,20 @@ def test_a_notebook_keeps_the_rules(path, guard):
 
 def test_a_notebook_is_written_by_the_one_command(path):
     assert cells.not_as_written(path) == []
+
+
+def test_what_there_is_to_see_is_told_right_behind_its_picture(path):
+    """Twice another cell stood between them, with its code and its table."""
+    parted = [
+        cell.id
+        for before, cell in pairwise(read(path).cells)
+        if cell.source.startswith("*What to see")
+        and not any(
+            {"image/png", "image/svg+xml"} & {*output.get("data", {})}
+            for output in before.get("outputs", [])
+        )
+    ]
+    assert parted == []
 
 
 def test_what_is_held_elsewhere_is_still_stated():

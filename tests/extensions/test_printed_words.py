@@ -50,6 +50,22 @@ heads    equivariant True   right in 7 of 27, or 2 of 5
     assert rows[1] == ["queries", "True", "8", "1"]
 
 
+def test_the_last_of_several_words_is_no_rows_name():
+    """On a phone it stood above the row, apart from the others."""
+    lines = "error up to  in any order  in causal order\n" + "\n".join(
+        f"{bound:11}  {'yes':>12}  {'no':>15}" for bound in (0.6, 0.667, 0.75)
+    )
+    (table,) = drawn(lines)
+    assert "in any order" in table
+    assert "named" not in table
+    alone = "tokens  who\n" + "\n".join(
+        f"{n:6}  0.25  {n + 0.5:20}  {'a name that is long ' * 2}"
+        for n in (1, 2, 3)
+    )
+    (table,) = drawn(alone.partition("\n")[2])
+    assert "named last" in table
+
+
 def test_a_number_named_by_a_number_stands_below_it():
     head, rows = read("""
 none    8: 1.00, 64: 0.73

@@ -1,7 +1,7 @@
 """The extension that keeps a comma with its formula moves no other comma."""
 
 from docutils import nodes
-from punctuation import is_kept, join, touching
+from punctuation import is_kept, is_verbatim, join, keep_names, touching
 
 
 def test_a_comma_goes_with_its_formula_and_equal_ones_stay_where_they_are():
@@ -22,6 +22,30 @@ def test_a_comma_goes_with_its_formula_and_equal_ones_stay_where_they_are():
     assert paragraph.astext() == "leaks, True of (q, k)."
     spans = [span.astext() for span in paragraph.findall(nodes.inline)]
     assert spans == ["(q,", "k)."]
+
+
+def test_an_ordinal_goes_with_its_formula():
+    paragraph = nodes.paragraph(
+        "", "", nodes.math("", "p"), nodes.Text("-th.")
+    )
+    (formula,) = paragraph.findall(is_kept)
+    join(formula, *touching(formula))
+    assert paragraph[0].astext() == "p-th."
+
+
+def test_a_name_keeps_its_last_letter_and_other_words_break():
+    said = (
+        "Top-p, top-k and GPT-2; a beam-search, ready-to-go, e-3, all-to-all"
+    )
+    code = nodes.literal("", "", nodes.Text("top-p"))
+    paragraph = nodes.paragraph("", "", nodes.Text(said), code)
+    for text in list(paragraph.findall(nodes.Text)):
+        if not is_verbatim(text):
+            keep_names(text)
+    assert paragraph.astext() == said + "top-p"
+    kept = [span.astext() for span in paragraph.findall(nodes.inline)]
+    assert kept == ["Top-p", "top-k", "GPT-2"]
+    assert code.astext() == "top-p"
 
 
 def test_a_comma_goes_with_the_verdict_before_it():

@@ -71,6 +71,20 @@ def test_every_control_answers_to_the_keyboard(open_lab):
     assert_shows(lab, **sizes)
 
 
+def test_the_name_of_a_way_stands_in_one_line(open_lab):
+    """One stood in three, and another was broken at its hyphen."""
+    for width in (1280, 360):
+        lab = open_lab()
+        lab.page.set_viewport_size({"width": width, "height": 900})
+        names = lab.locator("tbody th").all()
+        assert len(names) == 3
+        assert all(name.bounding_box()["height"] < 30 for name in names)
+        table = lab.locator("table").evaluate(
+            "(e) => [e.scrollWidth, e.parentElement.clientWidth]"
+        )
+        assert table[0] <= table[1]
+
+
 def test_every_control_answers_to_the_mouse(open_lab):
     lab = open_lab()
     for name in ("ranks", "n", "n_heads", "d_head"):

@@ -60,6 +60,20 @@ def test_every_control_answers_to_the_keyboard(open_lab):
     assert_shows(lab, head=5)
 
 
+def test_a_row_of_heads_is_a_block(open_lab):
+    """Six stood in one row and two in the next, the switches upon them."""
+    for width in (1280, 360):
+        lab = open_lab()
+        lab.page.set_viewport_size({"width": width, "height": 900})
+        heads = lab.locator(".lab-words label")
+        boxes = [one.bounding_box() for one in heads.all()]
+        rows = sorted({round(box["y"]) for box in boxes})
+        counts = [sum(round(b["y"]) == y for b in boxes) for y in rows]
+        assert counts == [4, 4]
+        below = lab.get_by_text("Heads that are on").bounding_box()["y"]
+        assert below >= boxes[-1]["y"] + boxes[-1]["height"] + 6
+
+
 def test_every_control_answers_to_the_mouse(open_lab):
     lab = open_lab()
     lab.locator(".lab-words label").nth(2).click()

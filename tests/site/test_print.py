@@ -461,13 +461,17 @@ def test_a_picture_leaves_no_page_half_blank(site_url, new_page, name):
         )
 
 
+# Of each cell: its lines, how it breaks, its rule, and its parts with theirs.
 CODE = """() => [...document.querySelectorAll("article div.cell_input")]
   .filter((e) => e.checkVisibility())
   .map((e) => {
-    const pre = e.querySelector("pre");
-    const { overflow, breakInside } = getComputedStyle(e);
-    return [pre.textContent.trim().split("\\n").length, overflow, breakInside,
-      getComputedStyle(pre).breakInside, getComputedStyle(pre).orphans];
+    const look = (one) => {
+      const { overflow, breakInside, borderLeftWidth } = getComputedStyle(one);
+      return [overflow, breakInside, borderLeftWidth];
+    };
+    const parts = [...e.querySelectorAll("pre")];
+    return [parts.map((one) => one.textContent).join(""), look(e),
+      parts.map((one) => [one.textContent, ...look(one).slice(1)])];
   })"""
 
 
@@ -476,14 +480,68 @@ def test_long_code_goes_on_on_the_next_page_and_short_code_does_not(
 ):
     page.goto(f"{site_url}book/masks.html")
     page.wait_for_load_state("networkidle")
+    before = page.locator("article div.cell_input pre").all_text_contents()
     page.emulate_media(media="print")
+    expect(page.locator("article .cell_input.long")).not_to_have_count(0)
     found = page.evaluate(CODE)
-    assert {lines > 12 for lines, *_ in found} == {True, False}
-    for lines, *styles in found:
-        inside = "auto" if lines > 12 else "avoid"
-        assert styles == ["visible", inside, "auto", "6"]
+    is_long = [len(said.strip().split("\n")) > 12 for said, *_ in found]
+    assert {*is_long} == {True, False}
+    for long, (_, look, parts) in zip(is_long, found, strict=True):
+        if not long:
+            assert look == ["visible", "avoid", "3px"]
+            assert len(parts) == 1
+            continue
+        assert look == ["visible", "auto", "0px"]
+        for said, *part in parts:  # its rule ends with it
+            assert part == ["avoid", "3px"]
+            assert len(said.strip().split("\n")) >= 4
+    assert any(len(parts) > 1 for *_, parts in found)
     page.emulate_media(media="screen")
     expect(page.locator("article .cell_input.long")).to_have_count(0)
+    after = page.locator("article div.cell_input pre").all_text_contents()
+    assert after == before
+
+
+def test_paper_has_all_columns_of_a_wide_table(site_url, new_page):
+    """The last of ten was cut off."""
+    page = new_page(viewport={"width": 657, "height": 970})
+    page.goto(f"{site_url}book/efficient/linformer.html")
+    page.wait_for_load_state("networkidle")
+    page.emulate_media(media="print")
+    sizes = page.locator(".printed-table:visible").evaluate_all(
+        "(all) => all.map((e) => [e.scrollWidth, e.clientWidth])"
+    )
+    assert len(sizes) > 5
+    assert all(whole <= seen for whole, seen in sizes)
+
+
+def test_a_long_table_begins_with_two_rows_and_ends_with_two(site_url, page):
+    """Its head and one row stood alone at the foot of a page."""
+    page.goto(f"{site_url}book/efficient/overview.html")
+    page.emulate_media(media="print")
+    table = page.locator("table.table", has_text="the sources")
+    after = table.locator("tbody tr").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).breakAfter)"
+    )
+    assert len(after) > 6
+    assert [n for n, one in enumerate(after) if one == "avoid"] == [
+        0,
+        len(after) - 2,
+    ]
+
+
+def test_a_square_picture_is_no_larger_than_others_on_paper(
+    site_url, new_page
+):
+    """Its letters made it higher than wide, and it had half of a page."""
+    page = new_page(viewport={"width": 657, "height": 970})
+    page.goto(f"{site_url}book/efficient/flash.html")
+    page.emulate_media(media="print")
+    page.wait_for_load_state("networkidle")
+    found = page.evaluate(PICTURES)
+    square = [height for *_, height, shape in found if 0.8 < shape < 1]
+    assert square
+    assert all(height <= 970 / 3 + 6 for height in square)
 
 
 def test_no_rule_goes_on_beside_nothing(site_url, page):

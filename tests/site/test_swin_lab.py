@@ -16,7 +16,7 @@ SHOWN = """(root) => {
   };
   const after = [...root.querySelectorAll(".lab-sorted")].map(layers);
   const numbers = [...root.querySelectorAll("tbody td")]
-    .map((cell) => parseInt(cell.textContent));
+    .map((cell) => parseInt(cell.textContent.replace(/,/g, "")));
   const walls = root.querySelector("path.lab-query-line")
     .getAttribute("d").split("M").length - 2;
   const caption = root.querySelector("figcaption").textContent;
@@ -59,6 +59,13 @@ def test_every_control_answers_to_the_keyboard(open_lab):
     assert_shows(lab, **state, masked=False, shifted=False)
     lab.get_by_role("button", name="Back to the start").press("Enter")
     assert_shows(lab)
+
+
+def test_a_large_number_has_its_comma_as_in_other_labs(open_lab):
+    lab = open_lab()
+    full = f"{SwinLab().state().full:,}"
+    assert "," in full
+    expect(lab.locator("tbody td").last).to_have_text(full)
 
 
 def test_the_tasks_and_the_tokens_answer_to_the_mouse(open_lab):

@@ -39,6 +39,25 @@ OVER = """() => document.documentElement.scrollWidth
   - document.documentElement.clientWidth"""
 
 
+# Of a printed table's rows: how far the text of a cell is from the next one's.
+GAPS = """() => {
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
+  const box = (cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getBoundingClientRect();
+  };
+  return [...document.querySelectorAll("table.printed.lines tbody tr")]
+    .flatMap((row) => {
+      const boxes = [...row.cells].map(box);
+      return boxes.slice(1).map((one, n) => [one, boxes[n]])
+        .filter(([one, other]) => one.width && other.width
+          && Math.abs(one.top - other.top) < 4)
+        .map(([one, other]) => [one.left - other.right, row.textContent]);
+    });
+}"""
+
+
 def amiss(table):
     """Whether it hides something, and does not say so."""
     if table["over"] <= 0:
@@ -46,6 +65,18 @@ def amiss(table):
     told = table["reached"] and table["called"] and table["shaded"]
     little = table["over"] < LITTLE and not table["lab"]
     return table["words"] or little or not told
+
+
+@pytest.mark.parametrize("name", ["cost", "efficient/linear"])
+def test_no_two_columns_of_a_printed_table_touch_on_a_phone(
+    site_url, new_page, name
+):
+    """Three pixels parted a name from eight digits."""
+    page = new_page(viewport=PHONE)
+    page.goto(f"{site_url}book/{name}.html")
+    gaps = page.evaluate(GAPS)
+    assert len(gaps) > 20
+    assert [row for gap, row in gaps if gap < 5] == []
 
 
 @pytest.mark.parametrize("address", [*PAGES, "search.html"])

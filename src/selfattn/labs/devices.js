@@ -130,7 +130,7 @@ function wayTable() {
   const body = element("tbody", {}, ...Object.values(WAYS).map((name) =>
     element("tr", {}, element("th", { scope: "row" }, name),
       element("td"), element("td"), element("td"))));
-  const frame = element("table", {},
+  const frame = element("table", { class: "lab-ways-table" },
     element("caption", {}, "One rank, one layer, one forward pass"),
     element("thead", {}, element("tr", {}, ...heads)), body);
   function show(result) {

@@ -123,7 +123,7 @@ function build(lab) {
       display: values.kind === "means"
         && (i + 1) % (N / values.mixtures) === 0 ? null : "none" }));
     numbers.show([
-      [`attention's weight on token ${now.best + 1}`,
+      [`attention’s weight on token ${now.best + 1}`,
         percent(now.weights[now.best])],
       ["through mixtures", percent(now.stands[now.best])],
       ["on later tokens, through mixtures", percent(now.later)],

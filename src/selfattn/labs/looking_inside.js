@@ -59,6 +59,7 @@ function build(lab) {
   lab.row(lab.typing("words", "Text, without its first full stop",
     (words) => lab.set({ words })));
   const maps = chooser.labels.map((label, h) => headMap(lab, label, h));
+  chooser.choice.classList.add("lab-two-blocks");
   lab.root.append(chooser.choice);
   const legend = element("legend", {}, "Heads that are on");
   const switches = element("fieldset", { class: "lab-controls" }, legend,

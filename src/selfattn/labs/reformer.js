@@ -151,6 +151,10 @@ function colours(i, { token }, { seen }) {
   return { fill: colour, "fill-opacity": i === token || seen[i] ? 0.9 : 0.12 };
 }
 
+// Its number, on its own colour or on that of a key.
+const lettered = (i, { token }) =>
+  `fill: var(${i === token ? "--ground" : "--on-key"})`;
+
 // A token on the circle.
 function tokenMark(lab, i) {
   const circle = drawn("circle", { r: 11, class: "lab-token" });
@@ -164,7 +168,7 @@ function tokenMark(lab, i) {
       ...colours(i, values, now) });
     const shown = i === values.token || now.seen[i];
     set(word, { x: x.toFixed(1), y: (y + 4).toFixed(1),
-      style: shown ? "fill: var(--ground)" : null });
+      style: shown ? lettered(i, values) : null });
   }
   return { group, show };
 }
@@ -185,7 +189,7 @@ function box(lab, place) {
     set(cell, colours(i, values, now));
     const shown = i === values.token || now.seen[i];
     write(name, String(i + 1));
-    set(name, { style: shown ? "fill: var(--ground)" : null });
+    set(name, { style: shown ? lettered(i, values) : null });
     write(bucket, "abcdefgh"[now.buckets[0][i]]);
   }
   return { group, show };

@@ -57,6 +57,8 @@ function compute({ window, layers, shifted, masked, row, column }) {
 }
 
 const STEP = 28;
+const grouped = (number) =>
+  String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 const [WIDE, HIGH] = [COLUMNS * STEP, ROWS * STEP];
 const SHADES = [0.9, 0.9, 0.45, 0.32, 0.24, 0.18, 0.14];
 
@@ -95,8 +97,8 @@ function build(lab) {
       ["tokens heard", String(now.after.filter((x) => x >= 0).length)],
       ["tokens that touch it", String(now.touching)],
       ["of them, in a window with it", String(now.met)],
-      ["pairs looked at, in all layers", String(now.pairs)],
-      ["pairs if all saw all", String(now.full)],
+      ["pairs looked at, in all layers", grouped(now.pairs)],
+      ["pairs if all saw all", grouped(now.full)],
     ]);
     lab.say(sees(values, now));
   };
@@ -129,7 +131,7 @@ function tokenMark(lab, i) {
     set(cell, { fill: layers ? "var(--key)" : "var(--query)",
       "fill-opacity": layers < 0 ? 0.06 : SHADES[layers] });
     write(word, layers > 0 ? String(layers) : "");
-    set(word, { style: layers === 1 ? "fill: var(--ground)"
+    set(word, { style: layers === 1 ? "fill: var(--on-key)"
       : "fill: var(--ink)" });
   }
   return { group, show };

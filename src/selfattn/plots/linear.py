@@ -47,7 +47,7 @@ def memory(
         picture.box(38, half - 11, 22, 22, colour="v", shade=0.8)
         picture.line((66, half), (left - 6, half), arrow=True)
         if place:
-            picture.line((middle, y - 20), (middle, y - 4), arrow=True)
+            picture.line((middle, y - 26), (middle, y - 11), arrow=True)
         picture.table(
             left, y + 3, states[place], title=f"S after {word}", digits=0
         )

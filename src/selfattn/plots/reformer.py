@@ -107,7 +107,7 @@ def language(
     ax.set_xscale("log", base=2)
     ax.set_xticks(ROUNDS, [str(r) for r in ROUNDS])
     ax.set(xlabel="rounds when read", ylabel="loss per letter, nats")
-    ax.legend(fontsize=9)
+    ax.legend(frameon=False, fontsize=9)
     return drawn
 
 

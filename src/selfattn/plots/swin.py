@@ -99,7 +99,7 @@ def losses(
     ax.axhline(median(every), color=NEUTRAL, lw=0.9, ls="--")
     ax.set(xlabel="tokens in a window", ylabel="loss per pixel, nats")
     ax.set_xticks([*WINDOWS.values()])
-    ax.legend(fontsize=9)
+    ax.legend(frameon=False, fontsize=9)
     return drawn
 
 

@@ -47,7 +47,7 @@ def losses(
     ax.axhline(floor, color=NEUTRAL, lw=0.8, ls="--")
     ax.set(xlabel="steps of training", ylabel="loss per letter, nats")
     ax.set_xticks(STEPS)
-    ax.legend(fontsize=9)
+    ax.legend(frameon=False, fontsize=9)
     return drawn
 
 

@@ -51,10 +51,12 @@ export function decimal(x, digits = 3) {
 // and `told()` that they were.
 export function legible(root, told) {
   const sizes = new ResizeObserver((entries) => {
-    for (const { target, contentRect } of entries)
-      if (contentRect.width)
+    for (const { target, contentRect: room } of entries) {
+      const { width, height } = target.viewBox.baseVal;
+      if (room.width) // the tighter side says how large the drawing is
         target.style.setProperty("--unit",
-          (target.viewBox.baseVal.width / contentRect.width).toFixed(3));
+          Math.max(width / room.width, height / room.height).toFixed(3));
+    }
     told();
   });
   for (const picture of root.querySelectorAll("svg[viewBox]"))
