@@ -7,9 +7,9 @@ side by side where they fit and below each other on a phone. One that is too
 wide for a phone carries another, as `selfattn.plots.showing` makes them: that
 becomes a file of its own, which a phone asks for instead. One that carries
 none is marked, so that custom.css can let it scroll instead of making its
-labels too small to read; each says its width, for on paper it is a part of it. A drawing of
-`selfattn.plots.drawing` becomes part of the page, so that it has the page's
-colours, in the light and in the dark.
+labels too small to read; each says its width, of which it has a part on
+paper. A drawing of `selfattn.plots.drawing` becomes part of the page, so that
+it has the page's colours, in the light and in the dark.
 """
 
 import re

@@ -166,7 +166,8 @@ def named(rows: Rows, head: list[str]) -> list[str]:
     words = [
         place
         for place in (0, -1)
-        if not known[place] and not all(DIGIT.match(row[place]) for row in rows)
+        if not known[place]
+        and not all(DIGIT.match(row[place]) for row in rows)
     ]
     if len(known) < 3 or sum(widths) <= NARROW or not words:
         return []
