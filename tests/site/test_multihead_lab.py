@@ -160,7 +160,7 @@ def test_a_setting_travels_by_its_link(open_lab):
 
 def test_letters_of_a_table_of_weights_can_be_read(open_lab):
     """They were of eleven pixels."""
-    lab, _ = open_lab()
+    lab = open_lab()
     sizes = lab.locator(".lab-heat :is(th, td), .lab-map-keys").evaluate_all(
         "(all) => all.map((e) => parseFloat(getComputedStyle(e).fontSize))"
     )

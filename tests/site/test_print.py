@@ -561,7 +561,7 @@ def test_what_follows_a_prediction_does_not_touch_it_on_paper(site_url, page):
     page.goto(f"{site_url}book/origins.html")
     page.emulate_media(media="print")
     question = page.locator("blockquote.predict").first.bounding_box()
-    answer = page.locator("details.predicted p").first.bounding_box()
+    answer = page.locator("details.predicted").first.bounding_box()
     assert answer["y"] - question["y"] - question["height"] > 10
 
 
