@@ -44,11 +44,9 @@ def flow(
     """
     frame = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": OUTPUT}
     middle: dict[str, Any] = {"ha": "center", "va": "center"}
+    look = {"fontsize": fontsize, "bbox": frame, **middle}
     drawn = {
-        words: ax.text(
-            *place, words.strip(), fontsize=fontsize, bbox=frame, **middle
-        )
-        for words, place in boxes.items()
+        box: ax.text(*at, box.strip(), **look) for box, at in boxes.items()
     }
     for arrow in arrows:
         ends = boxes[arrow.start], boxes[arrow.end]
@@ -57,8 +55,8 @@ def flow(
         if arrow.shape is not None:
             x, y = (sum(both) / 2 for both in zip(*ends, strict=True))
             place = x + arrow.shift[0], y + arrow.shift[1]
-            words = str(tuple(arrow.shape))
-            ax.text(*place, words, fontsize=fontsize - 0.5, zorder=5, **middle)
+            look = {"fontsize": fontsize - 0.5, "zorder": 5, **middle}
+            ax.text(*place, str(tuple(arrow.shape)), **look)
     xs, ys = zip(*boxes.values(), strict=True)
     ax.set_xlim(min(xs) - 0.9, max(xs) + 0.9)
     ax.set_ylim(min(ys) - 0.7, max(ys) + 0.7)
