@@ -12,11 +12,11 @@
       else box.removeAttribute(attribute);
   };
   // A little too wide, a table's letters stand closer: it need not scroll.
-  const little = 13; // pixels
+  const little = (box) => Math.max(13, 0.045 * box.clientWidth); // pixels
   const setCloser = (box, scrolls) => {
     box.classList.remove("tight");
     const over = scrolls ? box.scrollWidth - box.clientWidth : 0;
-    box.classList.toggle("tight", over > 0 && over < little);
+    box.classList.toggle("tight", over > 0 && over < little(box));
   };
   const update = () => {
     for (const box of document.querySelectorAll(wide)) {

@@ -6,10 +6,10 @@ dots an inch. One that says where its panels part is shown in as many pieces,
 side by side where they fit and below each other on a phone. One that is too
 wide for a phone carries another, as `selfattn.plots.showing` makes them: that
 becomes a file of its own, which a phone asks for instead. One that carries
-none is marked, with its width, so that custom.css can let it scroll instead
-of making its labels too small to read. A drawing of
-`selfattn.plots.drawing` becomes part of the page, so that it has the page's
-colours, in the light and in the dark.
+none is marked, so that custom.css can let it scroll instead of making its
+labels too small to read; each says its width, of which it has a part on
+paper. A drawing of `selfattn.plots.drawing` becomes part of the page, so that
+it has the page's colours, in the light and in the dark.
 """
 
 import re
@@ -157,7 +157,7 @@ def visit_image(self, node):
         node["classes"].append("tall")
     type(self).visit_image(self, node)
     tells = '<img width="{}" height="{}" '.format(*told)
-    tells += f'style="--natural:{told[0]}" ' * is_wide
+    tells += f'style="--natural:{told[0]}" '
     image = self.body[-1].replace("<img ", tells, 1)
     if other:
         image = with_another(image, other, dense)

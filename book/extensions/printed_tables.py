@@ -22,6 +22,7 @@ NONE = {"–", "-"}  # where a number could stand
 TENSOR = re.compile(r"tensor\((\[.*?\])((?:, \w+=[\w.]+)*)\)", re.DOTALL)
 ROW = re.compile(r"\[([^\[\]]*)\]")
 GAP = re.compile(r" {2,}")
+DIGIT = re.compile(r"[-+−]?\.?\d")
 SMALL = 8  # rows and columns of what can be shaded
 WIDEST = 16  # columns of a tensor that fit
 LEAST = 3  # lines of what is called a table
@@ -156,18 +157,30 @@ def body(rows: Rows) -> Iterator[str]:
 def named(rows: Rows, head: list[str]) -> list[str]:
     """What marks a table too wide for a phone, of rows that have a name.
 
-    There the name, in words before the numbers, or behind them if there are
-    no others, stands above them.
+    There the name, before or behind the numbers, stands above them.
     """
     known = numbers_in(rows)
     every = [*rows, [f"{word} ↕" for word in head]] if head else rows
     widths = [max(map(len, column)) + 1 for column in zip(*every, strict=True)]
-    words = [place for place in (0, -1) if not known[place]]
+    words = [
+        place
+        for place in (0, -1)
+        if not known[place]
+        and not all(DIGIT.match(row[place]) for row in rows)
+    ]
     if len(known) < 3 or sum(widths) <= NARROW or not words:
         return []
     if words[0] == -1 and not all(known[:-1]):
         return []  # words among the numbers: the last is no name
     return ["named", "first" if words[0] == 0 else "last"]
+
+
+def is_roomy(rows: Rows, head: list[str]) -> bool:
+    """Whether a phone has room between a table's columns, or scrolls it."""
+    every = [*rows, [f"{word} ↕" for word in head]] if head else rows
+    widths = [max(map(len, column)) + 2 for column in zip(*every, strict=True)]
+    least = sum(max(map(len, column)) for column in zip(*rows, strict=True))
+    return sum(widths) <= NARROW - 2 or least > NARROW
 
 
 def is_wide(rows: Rows, head: list[str]) -> bool:
@@ -184,6 +197,7 @@ def table(rows: Rows, kind: str, head: list[str], said: str = "") -> str:
     small = max(len(rows), len(rows[0])) <= SMALL and len(rows) > 1
     kinds = ["printed", kind, *(["small"] if small else [])]
     kinds += [*named(rows, head), *(["wide"] if is_wide(rows, head) else [])]
+    kinds += ["roomy"] if "named" not in kinds and is_roomy(rows, head) else []
     many = f' style="--numbers:{len(rows[0]) - 1}"' if "named" in kinds else ""
     html = [f'<table class="{" ".join(kinds)}" aria-label="{label}"{many}>']
     if said:

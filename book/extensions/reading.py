@@ -181,7 +181,7 @@ def install_line(root: Path) -> list[nodes.Node]:
     told = "Colab opens those of the repository; there, and in a notebook of"
     told += " your own, let this be the first cell"
     told += (
-        ":" if site else ", with the site's wheel in the notebook's folder:"
+        ":" if site else ", with the site’s wheel in the notebook’s folder:"
     )
     line = f'%pip install -q "{requirement(wheel_name(root), site)}"'
     block = nodes.literal_block(line, line, language="ipython3")

@@ -45,7 +45,7 @@ WORDS = {
             "Connected by": "",
             "recurrent": "recurrence: one after the other",
             "convolution": "convolution: neighbours",
-            "dilated": "dilated convolution: ever further apart",
+            "dilated": "dilated: ever further apart",
             "attention": "attention: everyone before",
             "dense": "a dense layer: everyone",
         },

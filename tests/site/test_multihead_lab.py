@@ -156,3 +156,13 @@ def test_a_setting_travels_by_its_link(open_lab):
     lab.page.wait_for_url(re.compile("n_kv_heads=1"))
     fragment = "#" + lab.page.url.partition("#")[2]
     assert_shows(open_lab(fragment), n_kv_heads=1)
+
+
+def test_letters_of_a_table_of_weights_can_be_read(open_lab):
+    """They were of eleven pixels."""
+    lab = open_lab()
+    sizes = lab.locator(".lab-heat :is(th, td), .lab-map-keys").evaluate_all(
+        "(all) => all.map((e) => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert len(sizes) > 40
+    assert min(sizes) >= 12

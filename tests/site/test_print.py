@@ -557,3 +557,76 @@ def test_no_rule_goes_on_beside_nothing(site_url, page):
         assert one.evaluate("(e) => getComputedStyle(e).borderLeftWidth") == (
             "0px"
         )
+
+
+@pytest.mark.parametrize("name", ["positions", "dot_product", "blocks"])
+def test_letters_of_a_picture_are_no_larger_than_those_of_the_text(
+    site_url, new_page, name
+):
+    """A picture was as wide as the page, and half of a page stood blank."""
+    page = new_page(viewport={"width": 657, "height": 970})
+    page.goto(f"{site_url}book/{name}.html")
+    page.emulate_media(media="print")
+    page.wait_for_load_state("networkidle")
+    shares = page.locator("article .cell_output img.dark-light").evaluate_all(
+        """(all) => all.filter((e) => e.checkVisibility())
+          .map((e) => e.width / Number(e.getAttribute("width")))"""
+    )
+    assert len(shares) > 2
+    assert max(shares) <= 0.83
+
+
+def test_no_row_of_a_table_stands_alone_on_paper(site_url, page):
+    """The last of fifteen stood on the next page, under a head of its own."""
+    page.goto(f"{site_url}book/dot_product.html")
+    page.emulate_media(media="print")
+    rows = page.locator("article table tbody").evaluate_all(
+        """(all) => all.map(({ rows }) => [
+          getComputedStyle(rows[0]).breakAfter,
+          getComputedStyle(rows[rows.length - 1]).breakBefore])"""
+    )
+    assert rows
+    assert {tuple(row) for row in rows} == {("avoid", "avoid")}
+
+
+def test_marks_after_a_paragraph_have_the_colour_of_those_in_it(
+    site_url, page
+):
+    """Black ones stood below blue ones, as if they were of another kind."""
+    page.goto(f"{site_url}book/dot_product.html")
+    page.emulate_media(media="print")
+    moved = page.locator("article p > .conclusion-strip")
+    expect(moved.first).to_be_visible()
+    colours = page.locator("article .conclusion-strip:visible").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).color)"
+    )
+    assert len({*colours}) == 1
+
+
+def test_a_formulas_number_stands_beside_it_on_paper(site_url, new_page):
+    """It stood below, as on a phone."""
+    page = new_page(viewport={"width": 657, "height": 970})
+    page.goto(f"{site_url}book/dot_product.html")
+    page.emulate_media(media="print")
+    formula = page.locator(".katex-html:has(> .tag)").first
+    high = formula.locator("> .tag").bounding_box()
+    box = formula.locator("> .base").first.bounding_box()
+    assert high["y"] < box["y"] + box["height"]
+
+
+def test_what_follows_a_prediction_does_not_touch_it_on_paper(site_url, page):
+    """A text began right under the rule beside the question."""
+    page.goto(f"{site_url}book/origins.html")
+    page.emulate_media(media="print")
+    question = page.locator("blockquote.predict").first.bounding_box()
+    answer = page.locator("details.predicted").first.bounding_box()
+    assert answer["y"] - question["y"] - question["height"] > 10
+
+
+def test_a_word_of_code_is_not_broken_on_paper(site_url, new_page):
+    """One read `pip install ".`, and below `[book]"`."""
+    page = new_page(viewport={"width": 657, "height": 970})
+    page.goto(f"{site_url}book/intro.html")
+    page.emulate_media(media="print")
+    word = page.locator("p > code > .pre", has_text="[book]").first
+    assert word.evaluate("(e) => e.getClientRects().length") == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from guards import site_files, site_pages
 from playwright.sync_api import expect
-from printed_tables import drawn
+from printed_tables import drawn, is_roomy, named
 
 from tools.build.notebooks import in_contents, read
 
@@ -301,3 +301,43 @@ def test_on_a_phone_sentences_go_on_in_the_next_line(site_url, new_page):
     assert max(told.evaluate_all(wide)) <= 1
     page.goto(f"{site_url}book/cost.html")
     assert page.locator(".output:not(.prose-lines) pre").count() > 5
+
+
+def test_what_begins_with_a_number_is_no_name():
+    """A table's last column stood above its rows, as if they were of it."""
+    rows = [[f"{n}", *["0.37 / 0.36"] * 4] for n in (8, 64, 1024)]
+    head = ["keys", *(f"d_k = {d}" for d in (4, 16, 64, 256))]
+    assert named(rows, head) == []
+    assert is_roomy(rows, head)
+    rows = [["RoPE", *["0.37 ± 0.02"] * 3]] * 3
+    assert named(rows, ["", "as trained", "twice", "four times"]) != []
+
+
+def test_columns_stand_apart_on_a_phone_where_there_is_room(
+    site_url, new_page
+):
+    """A long number began where another ended, and half a line was empty."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/multihead.html")
+    table = page.locator("table.printed", has_text="2,147,483,648").first
+    cells = table.locator("tbody tr").first.locator("td")
+    gap = cells.nth(1).evaluate(
+        "(e) => parseFloat(getComputedStyle(e).paddingLeft)"
+    )
+    assert gap > 8
+
+
+@pytest.mark.parametrize("name", ["scaling", "positions", "layers"])
+def test_a_table_that_is_little_too_wide_does_not_scroll(site_url, page, name):
+    """Half of its last column was cut off, and nothing said so."""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{site_url}book/{name}.html")
+    page.evaluate(
+        "document.querySelectorAll('details').forEach((e) => e.open = true)"
+    )
+    page.evaluate("dispatchEvent(new Event('resize'))")
+    over = page.locator(".printed-table").evaluate_all(
+        "(all) => all.map((e) => e.scrollWidth - e.clientWidth)"
+    )
+    assert len(over) > 8
+    assert max(over) <= 0

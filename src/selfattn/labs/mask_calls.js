@@ -2,7 +2,7 @@
 // function, for its layer and for FlexAttention. The tests run them all.
 
 export const CALLS = {
-  ours: "This book's package",
+  ours: "This book’s package",
   sdpa: "F.scaled_dot_product_attention",
   layer: "nn.MultiheadAttention",
   flex: "FlexAttention",

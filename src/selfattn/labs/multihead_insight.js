@@ -31,7 +31,7 @@ const apart = ([first, second]) => first.filter((row, i) =>
 export const tasks = [
   { name: "1. eight heads",
     set: { n_heads: 8, n_kv_heads: 8 },
-    ask: "From 4 heads to 8: which of the numbers beside the pictures change?",
+    ask: "From 4 heads to 8: which of the numbers under the pictures change?",
     answer: (values, { parameters, cacheBytes }) =>
       `Neither the parameters, ${digits(parameters)}, nor the cache, `
       + `${digits(cacheBytes)} bytes: cutting is free. There are twice as `

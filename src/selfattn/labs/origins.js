@@ -106,7 +106,7 @@ function build(lab) {
     lab.select("architecture", "Connected by", {
       recurrent: "recurrence: one after the other",
       convolution: "convolution: neighbours",
-      dilated: "dilated convolution: ever further apart",
+      dilated: "dilated: ever further apart",
       attention: "attention: everyone before",
       dense: "a dense layer: everyone",
     }),

@@ -32,7 +32,7 @@ export const tasks = [
       `${hops}: they hear four times four, all ${heard} tokens.` },
   { name: "4. attention",
     set: { architecture: "attention", ...ends },
-    ask: "What does one hop cost here, beside the convolution's?",
+    ask: "What does one hop cost here, beside the convolution’s?",
     answer: (values, { operations }) =>
       `${grouped(operations)} operations a layer: its matrices, and a score `
       + "and a sum for each pair of tokens." },

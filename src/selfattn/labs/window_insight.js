@@ -22,7 +22,7 @@ export const tasks = [
       full_last: false, token: 2 },
     ask: "A causal window of 4, one layer. Who hears token 3?",
     answer: (values, now) => `${count(now)} tokens: itself and the 3 after `
-      + "it. A window counts the query's own place." },
+      + "it. A window counts the query’s own place." },
   { name: "2. five layers",
     set: { window: 4, layers: 5, causal: true, global_tokens: 0,
       full_last: false, token: 0 },

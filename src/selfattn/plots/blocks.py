@@ -36,16 +36,17 @@ def flow(
 
     Args:
         ax: where to draw.
-        boxes: the middle of each box, by its words.
+        boxes: the middle of each box, by its words; blanks before or behind
+            them, which are not drawn, tell boxes of the same words apart.
         arrows: what flows from one to another; a bent one, which leads past
             others, is a residual path and has its own colour.
         fontsize: of the words, in points.
     """
     frame = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": OUTPUT}
     middle: dict[str, Any] = {"ha": "center", "va": "center"}
+    look = {"fontsize": fontsize, "bbox": frame, **middle}
     drawn = {
-        words: ax.text(*place, words, fontsize=fontsize, bbox=frame, **middle)
-        for words, place in boxes.items()
+        box: ax.text(*at, box.strip(), **look) for box, at in boxes.items()
     }
     for arrow in arrows:
         ends = boxes[arrow.start], boxes[arrow.end]
@@ -54,8 +55,8 @@ def flow(
         if arrow.shape is not None:
             x, y = (sum(both) / 2 for both in zip(*ends, strict=True))
             place = x + arrow.shift[0], y + arrow.shift[1]
-            words = str(tuple(arrow.shape))
-            ax.text(*place, words, fontsize=fontsize - 1, zorder=5, **middle)
+            look = {"fontsize": fontsize - 0.5, "zorder": 5, **middle}
+            ax.text(*place, str(tuple(arrow.shape)), **look)
     xs, ys = zip(*boxes.values(), strict=True)
     ax.set_xlim(min(xs) - 0.9, max(xs) + 0.9)
     ax.set_ylim(min(ys) - 0.7, max(ys) + 0.7)
@@ -71,16 +72,22 @@ def narrow(boxes: Mapping[str, Place], arrows: Sequence[Arrow]) -> Figure:
     if len({y for _, y in boxes.values()}) == 1:
         boxes = {name: (y, 0.6 * x) for name, (x, y) in boxes.items()}
         arrows = [
-            arrow._replace(shift=(0.7, 0.0), bend=2.6 * arrow.bend)
+            arrow._replace(shift=(0.7, 0.0), bend=2.2 * arrow.bend)
             for arrow in arrows
         ]
-    arrows = [arrow._replace(bend=0.85 * arrow.bend) for arrow in arrows]
+    else:  # columns stand closer, and letters are as large as before
+        arrows = [
+            arrow._replace(shift=(1.16 * x, y - 0.15) if x else (0.1, y + 0.2))
+            for arrow in arrows
+            for x, y in [arrow.shift]
+        ]
     xs, ys = zip(*boxes.values(), strict=True)
+    room = 1.4 if len({*xs}) > 1 else 1.7
     rows = (max(ys) - min(ys)) / 1.2
     figure = Figure(figsize=(WIDTH, 0.6 + 0.58 * rows))
     ax = figure.add_axes((0, 0, 1, 1))
     flow(ax, boxes, arrows)
-    ax.set_xlim(min(xs) - 1.7, max(xs) + 1.7)
+    ax.set_xlim(min(xs) - room, max(xs) + room)
     return figure
 
 
