@@ -61,7 +61,16 @@ def test_a_first_reading_counts_what_is_seen():
         (new_markdown_cell("> **Predict.** Is it?\n\n> No."), 20),
         (new_markdown_cell("## Predict: a row"), 0),
     ],
-    ids="prints folds draws lines lab away predict heading".split(),
+    ids=[
+        "prints",
+        "folds",
+        "draws",
+        "lines",
+        "lab",
+        "away",
+        "predict",
+        "heading",
+    ],
 )
 def test_what_is_looked_at_or_guessed_takes_time(cell, seconds):
     notebook = new_notebook(cells=[cell])
