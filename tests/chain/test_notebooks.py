@@ -215,6 +215,14 @@ def test_a_solution_may_be_folded_away(notebook):
     assert red(notebook) == []
 
 
+def test_a_printed_table_may_hide_its_code(notebook):
+    set_tags(2, "hide-input")(notebook)
+    set_printed("0.3")(notebook)
+    assert "hidden_without_need" in red(notebook)
+    set_printed("0.3\n0.3\n0.3\n0.3")(notebook)
+    assert "hidden_without_need" not in red(notebook)
+
+
 def test_too_many_uncompared_cells_are_red(notebook):
     set_tags(2, "nbval-ignore-output", reason="it is random")(notebook)
     assert cells.too_many_ignored([notebook])

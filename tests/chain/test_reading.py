@@ -74,7 +74,7 @@ def test_a_chapter_that_grows_again_is_red(name):
     notebook = nbformat.read(ROOT / "book" / f"{name}.ipynb", as_version=4)
     assert reading.too_slow(name, notebook) == []
     first = notebook.cells[0].source
-    notebook.cells[0].source = first + "\n\n" + "more " * 1000
+    notebook.cells[0].source = first + "\n\n" + "more " * 2000
     assert "minutes" in reading.too_slow(name, notebook)[0]
 
 

@@ -21,6 +21,7 @@ IGNORED = "nbval-ignore-output"
 HIDDEN = {"hide-input", "hide-cell"}
 LONGEST_CELL, LONGEST_IMPORTS, SHORTEST_ALT = 15, 8, 40  # lines, characters
 LARGEST_SHARE_IGNORED = 0.05
+ROWS_OF_A_TABLE = 4
 # Cells that may be folded away although they are no solution; cells whose
 # output is not compared. Whoever adds one, adds its id here.
 FOLDED = {"01cfe696", "038f49b2", "a21400e8", "e2a7c855"}
@@ -204,13 +205,14 @@ def ends_well(body: list[ast.stmt]) -> bool:
 
 
 def hidden_without_need(notebook: NotebookNode) -> list[str]:
-    """Only the code of figures and labs is hidden."""
+    """Only the code of figures, labs and printed tables is hidden."""
     return [
-        f"{cell.id}: hides its code but shows neither figure nor lab"
+        f"{cell.id}: hides its code but shows no figure, lab or table"
         for cell in codes(notebook)
         if "hide-input" in tags(cell)
         and not images(cell)
         and WIDGET_VIEW not in str(cell.outputs)
+        and sum(map(bool, printed(cell).split("\n"))) < ROWS_OF_A_TABLE
     ]
 
 

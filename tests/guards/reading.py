@@ -18,7 +18,8 @@ from selfattn import attention_steps
 MOST_WORDS, EQUATION_BY, LINES_OF_RECALL = 3500, 900, 6
 MOST_MINUTES = 30
 WITHOUT_EQUATION = {"bench", "intro"}
-# Chapters that a reader without any experience reads in so many minutes.
+# Chapters that a reader without any experience reads in so many minutes,
+# with their figures, their predictions and their lab.
 TIMED = {"masks", "scaling", "positions", "layers"}
 # Chapters that do not hold a rule yet: this list may only become shorter.
 TOO_LONG: set[str] = set()
