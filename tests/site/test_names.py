@@ -108,6 +108,8 @@ def test_a_phone_shows_every_column_of_the_notation(site_url, new_page):
         '"in the papers: "',
         '"elsewhere: "',
     ] or heads[1].startswith("attr(")
+    shown = tables.first.locator("td:visible")
+    assert all(text.strip() for text in shown.all_inner_texts())
 
 
 def test_a_phone_shows_all_of_the_result_on_positions(site_url, new_page):
