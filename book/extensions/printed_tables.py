@@ -240,7 +240,7 @@ def looks(lines: list[str]) -> list[str]:
     """Marks of lines that go on in the next, or stand in smaller letters."""
     in_columns = any(GAP.search(line.strip()) for line in lines)
     longest = max(map(len, lines), default=0)
-    marks = [] if in_columns or longest <= NARROW else ["prose-lines"]
+    marks = [] if in_columns or longest < NARROW - 1 else ["prose-lines"]
     return [*marks, *(["long-lines"] if LINE < longest <= LONG else [])]
 
 

@@ -1,7 +1,7 @@
 """Lines of the same words are a table; sentences, code and lists are none."""
 
 import pytest
-from printed_tables import drawn, named, parts
+from printed_tables import drawn, looks, named, parts
 from printed_words import in_words
 
 
@@ -125,3 +125,10 @@ def test_a_rows_name_is_in_words(first, last, marks):
         [one, "0.5", other] for one, other in zip(first, last, strict=True)
     ]
     assert named(rows, WIDE) == marks
+
+
+def test_a_line_as_long_as_a_phones_goes_on_in_the_next():
+    """Of thirty-eight letters the last was cut off."""
+    line = "e to the half is 1.649, and e is 2.718"
+    assert looks([line]) == ["prose-lines"]
+    assert looks([line[:36]]) == []

@@ -14,5 +14,6 @@ def test_every_page_has_a_description_of_its_own(site):
         (book,) = page.select("meta[property='og:site_name']")
         assert book["content"] == "Self-Attention, Verified"
         assert page.select_one("meta[property='og:title']")["content"]
+        assert page.title.string.count("Self-Attention, Verified") == 1
         found[said["content"]] = path
     assert len(found) == len(list((site / "book").rglob("*.html")))
