@@ -34,7 +34,7 @@ def shortened(text: str) -> str:
     end = max(text.rfind(end, 0, MOST) for end in (". ", "? "))
     if end >= LEAST:
         return text[: end + 1]
-    return text[: text.rfind(" ", 0, MOST)].rstrip(",;") + " …"
+    return text[: text.rfind(" ", 0, MOST - 1)].rstrip(",;") + " …"
 
 
 def promises(first_page: nodes.document) -> dict[str, str]:
@@ -65,7 +65,10 @@ def beginning(document: nodes.document) -> str:
 
 def description(document: nodes.document, promised: str) -> str:
     """A page in at most two hundred letters."""
-    return shortened(f"{promised} {beginning(document)}".strip())
+    begins = beginning(document)
+    if begins.startswith(promised.removesuffix(".")):
+        promised = ""  # it says that already
+    return shortened(f"{promised} {begins}".strip())
 
 
 def tags(told: dict[str, str]) -> str:

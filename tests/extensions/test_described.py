@@ -24,12 +24,14 @@ def test_what_is_long_ends_with_a_sentence_or_a_word():
     assert len(shortened(LONG)) <= MOST
     assert shortened(LONG).endswith("average.")
     assert shortened("word " * 60).endswith("word …")
+    assert all(len(shortened("x" * n + " ab" * 90)) <= MOST for n in range(9))
 
 
 def test_a_page_begins_with_its_first_paragraph():
     assert beginning(page("One.", "Two.")) == "One."
     assert beginning(page("One.", formula=True)) == ""
     assert description(page("One."), "Say it.") == "Say it. One."
+    assert description(page("One, two."), "One.") == "One, two."
 
 
 def test_addresses_are_told_where_the_site_has_one():
