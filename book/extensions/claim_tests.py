@@ -1,14 +1,15 @@
 """The tests that settle the claims, as they are run, on a page of the site.
 
-The directive ``claim-tests`` writes each file of ``tests/claims`` in pieces:
-what comes before its first test, then every test under its name, to which the
-page of claims links.
+The directive ``claim-tests`` writes each file of ``tests/claims`` in pieces,
+in the order of the book and under the chapter's title: what comes before its
+first test, then every test under its name, to which the page of claims links.
 """
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from conclusions import title_of
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
@@ -48,14 +49,19 @@ class Tests(Directive):
         env = self.state.document.settings.env
         content: list[nodes.Node] = []
         folder = Path(env.srcdir, FOLDER)
-        for path in sorted(folder.rglob("test_*.py")):
+        places = [*getattr(env, "external_site_map", ())]  # of the contents
+
+        def place(path: Path) -> int:
+            name = f"book/{chapter_of(path.relative_to(folder))}"
+            return places.index(name) if name in places else len(places)
+
+        for path in sorted(sorted(folder.rglob("test_*.py")), key=place):
             env.note_dependency(str(path))
             chapter = chapter_of(path.relative_to(folder))
             name = chapter.replace("/", "-")
             section = nodes.section(ids=[f"tests-of-{name}"])
-            title = path.stem.removeprefix("test_").replace("_", " ")
-            title = title.capitalize()
-            section += nodes.title("", title)
+            page = Path(env.doc2path(f"book/{chapter}"))
+            section += nodes.title("", title_of(page))
             for name, text in pieces(path.read_text("utf-8")):
                 place = [anchor(chapter, name)] if name else []
                 block = nodes.literal_block(text, text, language="python")

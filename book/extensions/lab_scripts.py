@@ -4,7 +4,8 @@ A notebook stores a lab's view, its settings and a still picture. On the page
 they share one place: `host.js` draws the lab there, and the picture stands
 there without JavaScript, in print, and when a lab fails. Only a page that
 shows a lab loads its script, which holds the module as text: at once, or, if
-it brings a trained model along, when the reader comes near.
+it brings a trained model along, when the reader comes near. A lab that needs
+no theory stands in small at its chapter's start, too.
 """
 
 import hashlib
@@ -22,6 +23,18 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 LABS = Path(__file__).parents[2] / "src" / "selfattn" / "labs"
 MUCH = 80_000  # characters of a script: more is fetched when it is needed
+# Labs that a chapter begins with, in small: which part is the picture, and how
+# high they are, in a wide window and on a phone.
+SMALL = {
+    "origins": (".lab-pair", 416, 516),
+    "dot_product": (".lab-pair", 512, 560),
+    "masks": (".lab-pair", 549, 580),
+    "multihead": (".lab-words", 354, 580),
+    "models": (".lab-pair", 306, 400),
+    "window": (".lab-pair", 412, 490),
+    "sparse": (".lab-pair", 570, 590),
+    "swin": (".lab-pair", 437, 550),
+}
 
 
 def load_esm():
@@ -54,6 +67,19 @@ def close_place(writer, node):
     writer.body.append("</div>\n")
 
 
+def small(stem):
+    """The place of a lab in small, with its height, so that nothing jumps."""
+    picture, wide, narrow = SMALL[stem]
+    html = (
+        f'<div class="lab-in-small not-on-paper" data-small="{stem}"'
+        f' data-shows="{picture}" role="group" aria-label="The lab, in small"'
+        f' style="--wide:{wide}px;--narrow:{narrow}px">'
+        "<p>This chapter’s lab, in small. "
+        f'<a href="#lab={stem}">All of it, further down</a></p></div>\n'
+    )
+    return nodes.raw("", html, format="html")
+
+
 class PlaceLabs(SphinxPostTransform):
     """Put each lab's picture beside its view, before one of them is chosen."""
 
@@ -79,6 +105,18 @@ class PlaceLabs(SphinxPostTransform):
             place += [*view.children, *pictures]
             view.children = []
             view += place
+            if stem in SMALL:
+                self.begin_with(stem)
+
+    def begin_with(self, stem):
+        """Put the lab in small before the first heading below the title."""
+        (chapter,) = [
+            one for one in self.document if isinstance(one, nodes.section)
+        ]
+        first = next(
+            i for i, e in enumerate(chapter) if isinstance(e, nodes.section)
+        )
+        chapter.insert(first, small(stem))
 
     def state_of(self, view):
         """The traits of the lab that a view shows."""

@@ -22,7 +22,9 @@ NONE = {"–", "-"}  # where a number could stand
 TENSOR = re.compile(r"tensor\((\[.*?\])((?:, \w+=[\w.]+)*)\)", re.DOTALL)
 ROW = re.compile(r"\[([^\[\]]*)\]")
 GAP = re.compile(r" {2,}")
-DIGIT = re.compile(r"[-+−]?\.?\d")
+LETTER = re.compile(r"[^\W\d_]")
+WORD = re.compile(r"[^\W\d_]|[(“\"']")  # how one begins
+VERDICTS = 2  # words of yes and no
 SMALL = 8  # rows and columns of what can be shaded
 WIDEST = 16  # columns of a tensor that fit
 LEAST = 3  # lines of what is called a table
@@ -154,25 +156,34 @@ def body(rows: Rows) -> Iterator[str]:
         yield "</tr>"
 
 
+def names(rows: Rows) -> list[str]:
+    """Where each row has a name, in words: first, last or both.
+
+    Two numbers, or a number of things, are none; nor is what stands behind
+    the numbers and is one of two words: a verdict.
+    """
+    known = measured(rows)
+    first, *_, last = zip(*rows, strict=True)
+    found = {
+        "first": not known[0] and any(map(LETTER.search, first)),
+        "last": not known[-1]
+        and all(known[:-1])  # words among numbers: the last is no name
+        and all(map(WORD.match, last))
+        and len(set(last)) > VERDICTS,
+    }
+    return [place for place, is_name in found.items() if is_name]
+
+
 def named(rows: Rows, head: list[str]) -> list[str]:
     """What marks a table too wide for a phone, of rows that have a name.
 
     There the name, before or behind the numbers, stands above them.
     """
-    known = numbers_in(rows)
     every = [*rows, [f"{word} ↕" for word in head]] if head else rows
     widths = [max(map(len, column)) + 1 for column in zip(*every, strict=True)]
-    words = [
-        place
-        for place in (0, -1)
-        if not known[place]
-        and not all(DIGIT.match(row[place]) for row in rows)
-    ]
-    if len(known) < 3 or sum(widths) <= NARROW or not words:
+    if len(widths) < 3 or sum(widths) <= NARROW or not names(rows):
         return []
-    if words[0] == -1 and not all(known[:-1]):
-        return []  # words among the numbers: the last is no name
-    return ["named", "first" if words[0] == 0 else "last"]
+    return ["named", names(rows)[0]]
 
 
 def is_roomy(rows: Rows, head: list[str]) -> bool:
@@ -239,7 +250,7 @@ def looks(lines: list[str]) -> list[str]:
     """Marks of lines that go on in the next, or stand in smaller letters."""
     in_columns = any(GAP.search(line.strip()) for line in lines)
     longest = max(map(len, lines), default=0)
-    marks = [] if in_columns or longest <= NARROW else ["prose-lines"]
+    marks = [] if in_columns or longest < NARROW - 1 else ["prose-lines"]
     return [*marks, *(["long-lines"] if LINE < longest <= LONG else [])]
 
 

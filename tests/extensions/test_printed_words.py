@@ -1,7 +1,7 @@
 """Lines of the same words are a table; sentences, code and lists are none."""
 
 import pytest
-from printed_tables import drawn, parts
+from printed_tables import drawn, looks, named, parts
 from printed_words import in_words
 
 
@@ -59,8 +59,8 @@ def test_the_last_of_several_words_is_no_rows_name():
     assert "in any order" in table
     assert "named" not in table
     alone = "tokens  who\n" + "\n".join(
-        f"{n:6}  0.25  {n + 0.5:20}  {'a name that is long ' * 2}"
-        for n in (1, 2, 3)
+        f"{n:6}  0.25  {n + 0.5:20}  {who}, a name that is long, on and on"
+        for n, who in enumerate(("one", "two", "three"))
     )
     (table,) = drawn(alone.partition("\n")[2])
     assert "named last" in table
@@ -119,3 +119,32 @@ def test_a_table_wider_than_the_page_is_in_smaller_letters():
         head = "  ".join(f"{f'word {n}':19}" for n in range(ranges))
         (html,) = drawn("\n".join([f"who  {head}", *[f"one  {cells}"] * 2]))
         assert (" wide" in html) == wide
+
+
+WIDE = ["", "a column of numbers", "another of them"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "marks"),
+    [
+        (["8", "16", "32"], ["0.00 / 0.37", "0.11 / 0.62", "1 / 1"], []),
+        (["8", "16", "32"], ["1.4 to 1.9", "2.0 to 2.1", "1 to 3"], []),
+        (["8", "16", "32"], ["6 of 8 pairs", "5 of 8 pairs", "–"], []),
+        (["0.6", "0.7", "0.8"], ["no", "yes", "yes"], []),
+        (["0.6", "0.7", "0.8"], ["sdpa", "flex", "ours"], ["named", "last"]),
+        (["keep", "block", "0/1"], ["1", "2", "3*"], ["named", "first"]),
+    ],
+)
+def test_a_rows_name_is_in_words(first, last, marks):
+    """On a phone two numbers, the last of a row, stood above it."""
+    rows = [
+        [one, "0.5", other] for one, other in zip(first, last, strict=True)
+    ]
+    assert named(rows, WIDE) == marks
+
+
+def test_a_line_as_long_as_a_phones_goes_on_in_the_next():
+    """Of thirty-eight letters the last was cut off."""
+    line = "e to the half is 1.649, and e is 2.718"
+    assert looks([line]) == ["prose-lines"]
+    assert looks([line[:36]]) == []

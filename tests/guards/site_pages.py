@@ -14,7 +14,7 @@ HEAVIEST = 250_000  # bytes, compressed, without pictures
 PHONE = 600  # pixels: no wider
 SETTLED = 400  # ms: the theme sets its tab stops 300 ms after the load
 
-LAB = ".selfattn-lab"
+LAB = ".lab-place .selfattn-lab"
 
 # Characters of an icon font that is not there show as empty boxes.
 STRAY_GLYPHS = """() => {

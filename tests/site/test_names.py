@@ -54,6 +54,17 @@ def test_parts_and_chapters_are_called_so_in_the_lists_of_things(site):
     }
 
 
+def test_the_tests_of_claims_stand_under_their_chapters_titles(site):
+    page = parse(site / "book/claim-tests.html")
+    heads = [e.find(string=True) for e in page.select("article h2")]
+    record = parse(site / "book/conclusions.html")
+    titles = [e.find(string=True) for e in record.select("article h2")]
+    assert [head for head in heads if head in titles] == [
+        title for title in titles if title in heads
+    ]
+    assert len(set(heads) & set(titles)) > 17
+
+
 def test_every_chapter_has_a_number_and_a_card_in_the_order_of_the_book(site):
     """The one on several devices had no card."""
     home = parse(site / "book" / "intro.html")
@@ -108,6 +119,8 @@ def test_a_phone_shows_every_column_of_the_notation(site_url, new_page):
         '"in the papers: "',
         '"elsewhere: "',
     ] or heads[1].startswith("attr(")
+    shown = tables.first.locator("td:visible")
+    assert all(text.strip() for text in shown.all_inner_texts())
 
 
 def test_a_phone_shows_all_of_the_result_on_positions(site_url, new_page):

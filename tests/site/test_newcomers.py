@@ -129,7 +129,7 @@ def test_a_second_head_is_seen_in_the_lab_at_once(site_url, page):
     """One chose a lab, moved two sliders, and unfolded an answer."""
     page.goto(f"{site_url}book/intro.html")
     asked(page, "What does a second head add?").click()
-    lab = page.locator(".selfattn-lab")
+    lab = page.locator(".lab-place .selfattn-lab")
     expect(lab.locator(".lab-insight")).to_contain_text(
         "The second head adds a table of weights"
     )

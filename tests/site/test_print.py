@@ -630,3 +630,26 @@ def test_a_word_of_code_is_not_broken_on_paper(site_url, new_page):
     page.emulate_media(media="print")
     word = page.locator("p > code > .pre", has_text="[book]").first
     assert word.evaluate("(e) => e.getClientRects().length") == 1
+
+
+def printed_pages(page, address):
+    """The lines of each page of a page's PDF."""
+    told = printed(page, address, whole=False)
+    pages = PdfReader(io.BytesIO(told)).pages
+    return [one.extract_text().splitlines() for one in pages]
+
+
+def test_no_row_of_a_race_stands_alone_on_a_page(site_url, page):
+    """The last of a table did, below its head, on two of fifteen pages."""
+    pages = printed_pages(page, f"{site_url}book/bench.html")
+    assert len(pages) > 8
+    for lines in pages:
+        if lines[0].startswith("speed"):
+            rows = [bool(re.match(r"\d+\.\d\d ", line)) for line in lines[1:3]]
+            assert all(rows), lines[:4]
+
+
+def test_no_note_stands_alone_on_a_page(site_url, page):
+    """The second of two did."""
+    pages = printed_pages(page, f"{site_url}book/changelog.html")
+    assert "Notes" in [line.strip() for line in pages[-1]]

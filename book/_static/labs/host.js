@@ -84,12 +84,44 @@
     document.head.append(script);
   });
 
+  async function moduleOf(stem) {
+    const text = window.selfattnLabs?.[stem];
+    if (!text) throw new Error(`no module for ${stem}`);
+    const blob = new Blob([text], { type: "text/javascript" });
+    return (await import(URL.createObjectURL(blob))).default;
+  }
+
+  // Of a lab in small: what to try, what there is to see, and its picture.
+  const KEPT = ".lab-tasks, .lab-asked, .lab-insight, .lab-complaint,"
+    + ".lab-spoken";
+
+  // At a chapter's start. Its link leads on to all of the lab, as it stands.
+  async function runSmall(small, traits, place) {
+    const stem = small.dataset.small;
+    const lab = await moduleOf(stem);
+    const model = makeModel(traits);
+    await lab.render({ model, el: small });
+    small.addEventListener("lab-failed", () => small.remove(), { once: true });
+    const root = small.querySelector(".selfattn-lab");
+    const picture = root.querySelector(small.dataset.shows);
+    for (const part of root.children)
+      if (part !== picture && !part.matches(KEPT))
+        part.classList.add("lab-left-out");
+    const link = small.querySelector("a");
+    const rules = model.get("rules");
+    model.on("saved", () => {
+      const now = Object.keys(rules).map((key) => [key, model.get(key)]);
+      link.href = lab.writeLink(stem, rules, Object.fromEntries(now));
+    });
+    // An address that has not changed is no event.
+    link.addEventListener("click", () =>
+      setTimeout(() => place.scrollIntoView()));
+  }
+
   async function run(place, traits, name) {
     if (place.dataset.script) await fetched(place.dataset.script);
-    const text = window.selfattnLabs?.[place.dataset.lab];
-    if (!traits || !text) throw new Error(`no module or state for ${name}`);
-    const blob = new Blob([text], { type: "text/javascript" });
-    const { default: lab } = await import(URL.createObjectURL(blob));
+    if (!traits) throw new Error(`no state for ${name}`);
+    const lab = await moduleOf(place.dataset.lab);
     const model = makeModel(traits);
     const asked = takeLink(model, lab, name);
     await lab.render({ model, el: place });
@@ -121,6 +153,11 @@
       const { model_id: id } = JSON.parse(view.textContent);
       const start = () => run(place, states[id]?.state, name)
         .catch((error) => giveUp(place, error));
+      const small = document.querySelector(`[data-small="${name}"]`);
+      if (small) runSmall(small, states[id]?.state, place).catch((error) => {
+        console.error(error);
+        small.remove();
+      });
       if (!place.dataset.script || asksFor(name)) running.push(start());
       else needed(place, name).then(start).then((later) =>
         asksFor(name) && later?.scrollIntoView());
