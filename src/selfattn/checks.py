@@ -75,14 +75,18 @@ def check_types(
 
 
 def check_places(**tensors: Tensor | None) -> None:
-    """Raise unless all of these are on one device."""
+    """Raise unless all of these are on one device.
+
+    A single number may be elsewhere, as in PyTorch, if it is one at all: of
+    the meta device, it has no value.
+    """
     first = None
     for name, x in tensors.items():
         if x is None:
             continue
         if first is None:
             first, place = name, x.device
-        elif x.device != place and x.ndim:
+        elif x.device != place and (x.ndim or x.is_meta):
             raise ValueError(
                 f"{name} must be where {first} is, on {place}, but it is on "
                 f"{x.device}"

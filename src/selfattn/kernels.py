@@ -38,15 +38,59 @@ def fused(
     options |= {"attn_mask": attn_mask, "scale": scale}
     if is_beyond_fused_kernels():
         return in_steps(q, k, v, **options)
-    output = F.scaled_dot_product_attention(q, k, v, **options)
+    output = by_kernel(q, k, v, **options)
     if loses_count(output, q, k, attn_mask, scale):
         return in_steps(q, k, v, **options).to(output.dtype)
+    if not can_look(output):  # nor may the number of keys decide, in a trace
+        return output
     safe = q.element_size() >= 4 and k.shape[-2] >= LANES
     if safe and attn_mask is None and not options.get("is_causal"):
         return output
     if loses_nan(output, q, k, attn_mask, scale):
         return in_steps(q, k, v, **options).to(output.dtype)
     return output
+
+
+def by_kernel(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    **options: Any,
+) -> Tensor:
+    """PyTorch's kernel on queries that share no numbers.
+
+    On a processor it makes of a signal's windows, whose rows overlap, what
+    stood in memory before.
+
+    >>> q = torch.arange(4.0).unfold(0, 3, 1)[None, None]
+    >>> output = by_kernel(q, *torch.ones(2, 1, 1, 5, 3))
+    >>> output.equal(torch.ones(1, 1, 2, 3))
+    True
+    """
+    if can_look(q) and overlap(q):
+        q = q.contiguous()
+    return F.scaled_dot_product_attention(q, k, v, attn_mask, **options)
+
+
+def overlap(x: Tensor) -> bool:
+    """Whether rows share numbers, and are not all the same.
+
+    >>> x = torch.arange(6)
+    >>> overlap(x.unfold(0, 3, 1)), overlap(x.view(2, 3).mT)
+    (True, False)
+    >>> overlap(x.expand(2, 6))
+    False
+    """
+    if x.is_contiguous():
+        return False
+    steps = sorted(zip(x.stride(), x.shape, strict=True))
+    reach = 1  # how many numbers the axes before cover
+    for step, n in steps:
+        if 0 < step < reach and n > 1:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 def by_pytorch(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
@@ -79,7 +123,7 @@ def keeping_nan(
         k: keys, (..., n_k, d).
         table: what is added to scores.
     """
-    output = attend(F.scaled_dot_product_attention)
+    output = attend(by_kernel)
     return attend(in_steps) if loses_nan(output, q, k, table) else output
 
 

@@ -115,6 +115,24 @@ def chunks(
         yield rows, slice(rows.start + extra_k, rows.stop + extra_k)
 
 
+def averaged(
+    grad_weights: Tensor, weights: Tensor, grad: Tensor, output: Tensor
+) -> Tensor:
+    """What softmax takes from the gradients of weights: their average.
+
+    It is that of the output times the output, too, which are fewer products.
+    Not in half precision, whose outputs are rounded by more than two terms of
+    the way back may leave of each other.
+
+    >>> weights, v = torch.tensor([[0.25, 0.75]]), torch.tensor([[2.0], [6.0]])
+    >>> averaged(3 * v.mT, weights, torch.tensor([[3.0]]), weights @ v)
+    tensor([[15.]])
+    """
+    if output.element_size() < grad.element_size():
+        return (grad_weights * weights).sum(dim=-1, keepdim=True)
+    return (grad * output).sum(dim=-1, keepdim=True)
+
+
 def add_product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Set x to x + a b, in one operation where PyTorch has one."""
     b = b.to(a.dtype)

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.utils._python_dispatch import _disable_current_modes
 
 from selfattn.checks import check_whole, is_transformed
 from selfattn.signatures import Seed, checked
@@ -66,15 +67,18 @@ def normal(*shape: int, generator: torch.Generator) -> Tensor:
 
     A seed stands for one draw, whatever type or device is the default, and
     however many arguments `torch.func.vmap` has in hand: it draws anew for
-    each of them, or not at all.
+    each of them, or not at all. A traced graph has what was drawn for a
+    constant: if it drew by itself, every call would have other numbers.
     """
     draw = partial(
         torch.randn, generator=generator, dtype=torch.float32, device="cpu"
     )
-    if not is_transformed():
-        return draw(shape)
-    with temporarily_clear_interpreter_stack():
-        return draw(shape)
+    if is_transformed():
+        with temporarily_clear_interpreter_stack():
+            return draw(shape)
+    with _disable_current_modes():
+        drawn = draw(shape)
+    return torch.ops.aten.lift_fresh_copy(drawn)
 
 
 def log_features(

@@ -93,6 +93,26 @@ def numberless(thing: Any) -> str:
     return ""
 
 
+def as_used(thing: Any) -> Any:
+    """A module as it is once it is trained; of a class of them, one.
+
+    >>> as_used(nn.Dropout).training
+    False
+
+    Raises:
+        Exception: whatever the constructor of a class raises, such as for an
+            argument without which none can be made.
+    """
+    if isinstance(thing, type) and issubclass(thing, nn.Module):
+        thing = thing()
+    if not (isinstance(thing, nn.Module) and thing.training):
+        return thing
+    try:
+        return copy.deepcopy(thing).eval()
+    except Exception:  # it cannot be copied: it is examined as it is
+        return thing
+
+
 def copied(x: Any) -> Any:
     """A tensor of one's own, in the same order of memory."""
     return x.detach().clone() if isinstance(x, Tensor) else x

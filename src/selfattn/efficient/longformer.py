@@ -35,7 +35,7 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.kernels import Kernel, keeping_nan
 from selfattn.masks import indices, window_mask
-from selfattn.pieces import blocks, on_any_axes, without_autocast
+from selfattn.pieces import averaged, blocks, on_any_axes, without_autocast
 from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
@@ -251,8 +251,9 @@ class Longformer(torch.autograd.Function):
             empty = ~seen.any(dim=-1, keepdim=True)
             weights = scores.softmax(dim=-1).masked_fill_(empty, 0.0)
             add_global(grad_v, at, keys, weights.mT @ grad)
-            dots = (grad * output[:, rows]).sum(dim=-1, keepdim=True)
-            grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
+            grad_weights = grad @ values.mT
+            dots = averaged(grad_weights, weights, grad, output[:, rows])
+            grad_scores = grad_weights.sub_(dots).mul_(weights)
             grad_q[:, rows] += grad_scores @ near
             add_global(grad_k, at, keys, grad_scores.mT @ queries)
         for grad in (grad_q, grad_k):

@@ -215,7 +215,9 @@ class Performer(torch.autograd.Function):
     @without_autocast
     def forward(ctx: Any, q, k, v, omega, causal):
         """Read the chunks in order; answer from memory and from the chunk."""
-        output = q.new_empty(*q.shape[:-1], v.shape[-1])
+        # In float32 at least: what two terms of the way back leave of each
+        # other may be less than half precision rounds away.
+        [output] = widen(q.new_empty(*q.shape[:-1], v.shape[-1]))
         level, inverse = widen(*q.new_zeros(2, *q.shape[:-1], 1))
         memory = empty_memory(k, v, omega, -1)
         order = chunks(q.shape[-2], k.shape[-2], CHUNK, causal=causal)
@@ -235,7 +237,7 @@ class Performer(torch.autograd.Function):
             memory = chunk.remember(memory)
         ctx.save_for_backward(q, k, v, omega, output, level, inverse, *memory)
         ctx.causal = causal
-        return output
+        return output.to(q.dtype)
 
     @staticmethod
     @without_autocast

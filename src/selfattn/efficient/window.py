@@ -28,7 +28,12 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import unfelt
 from selfattn.kernels import Kernel, keeping_nan
-from selfattn.pieces import add_product, on_any_axes, without_autocast
+from selfattn.pieces import (
+    add_product,
+    averaged,
+    on_any_axes,
+    without_autocast,
+)
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
 
@@ -164,8 +169,9 @@ class SlidingWindow(torch.autograd.Function):
             )
             weights = scores.softmax(dim=-1)
             add_product(grad_v[:, keys], weights.mT, grad)
-            dots = (grad * output[:, rows]).sum(dim=-1, keepdim=True)
-            grad_scores = (grad @ values.mT).sub_(dots).mul_(weights)
+            grad_weights = grad @ values.mT
+            dots = averaged(grad_weights, weights, grad, output[:, rows])
+            grad_scores = grad_weights.sub_(dots).mul_(weights)
             grad_q[:, rows] = grad_scores @ near
             add_product(grad_k[:, keys], grad_scores.mT, queries)
         for grad in (grad_q, grad_k):

@@ -4,7 +4,7 @@ Each looks at one kind, and says how it found it, in words that end the
 sentence "it looks like …"; "" if the function is not of that form.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -193,19 +193,8 @@ def kinds_of(f: Function, name: str) -> list[tuple[str, str]]:
         if says(" ".join((name, *others)), "efficient"):
             both.reverse()
         return [(kind, why) for kind in both]
-    return likeliest_first((*looks_of(f, name), of_a_norm(f, name)), name)
-
-
-def looks_of(f: Function, name: str) -> list[tuple[str, str]]:
-    """The kinds that need no matrices, and why it seems to be of each."""
-    return [(kind, look(f, name)) for kind, look in LOOKS.items()]
-
-
-def likeliest_first(
-    found: Iterable[tuple[str, str]], name: str
-) -> list[tuple[str, str]]:
-    """Those that were found for a reason; what a name alone says, last."""
+    found = [(kind, look(f, name)) for kind, look in LOOKS.items()]
+    found = [one for one in (*found, of_a_norm(f, name)) if one[1]]
     return sorted(
-        (one for one in found if one[1]),
-        key=lambda one: (one[1] == BY_NAME, not says(name, one[0])),
+        found, key=lambda one: (one[1] == BY_NAME, not says(name, one[0]))
     )

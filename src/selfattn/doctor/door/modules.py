@@ -52,9 +52,7 @@ def without_matrices(
             yield kind, why
             return
     added = list(with_a_table(module, name))
-    yield from added or functions.likeliest_first(
-        functions.looks_of(module, name), name
-    )
+    yield from added or functions.kinds_of(module, name)
 
 
 def with_a_table(module: nn.Module, name: str) -> Iterator[tuple[str, str]]:

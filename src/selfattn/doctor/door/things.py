@@ -1,6 +1,7 @@
 """What a module makes itself, and does not merely import."""
 
 import contextlib
+import dis
 import enum
 import functools
 import types
@@ -64,7 +65,9 @@ def users(part: Thing, found: list[Thing]) -> Iterator[str]:
 
 
 def words_of(thing: Any) -> set[str]:
-    """All names in the code of a function, or of a class and its methods."""
+    """All names that the code of a function, or of a class and its methods,
+    looks up in its module: not those of attributes, as in `F.softmax`.
+    """
     if isinstance(thing, types.FunctionType):
         left = [thing.__code__]
     else:
@@ -74,7 +77,11 @@ def words_of(thing: Any) -> set[str]:
     names: set[str] = set()
     while left:
         code = left.pop()
-        names |= set(code.co_names)
+        names |= {
+            step.argval
+            for step in dis.get_instructions(code)
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        }
         left += [x for x in code.co_consts if isinstance(x, types.CodeType)]
     return names
 

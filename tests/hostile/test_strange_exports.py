@@ -1,0 +1,149 @@
+"""What strangers found of exported graphs, of signals, and of a NaN's way.
+
+As in `test_strangers`, each is a single story.
+"""
+
+import pytest
+import torch
+from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.testing import assert_close
+
+from hostile.test_strangers import CAUSAL
+from selfattn.dot_product import attention, fused_attention
+from selfattn.efficient.flash import flash_attention
+from selfattn.efficient.linformer import LinformerAttention, MeanPooling
+from selfattn.efficient.longformer import longformer_attention
+from selfattn.efficient.performer import performer_attention
+from selfattn.efficient.reformer import lsh_buckets
+from selfattn.efficient.swin import swin_attention
+from selfattn.efficient.window import sliding_window_attention
+from selfattn.masks import padding_mask
+from selfattn.multihead import MultiHeadAttention
+from selfattn.random_features import random_directions
+
+N, D = 13, 7
+HALVES = [torch.bfloat16, torch.float16]
+OVER_ALL = {
+    "fused": fused_attention,
+    "window": lambda *x: sliding_window_attention(*x, window=N),
+    "longformer": lambda *x: longformer_attention(*x, window=N),
+    "swin": lambda *x: swin_attention(*x, grid=(1, N), window=(1, N)),
+    "linformer": LinformerAttention(MeanPooling(N)),
+}
+OF_A_LOUD_MEAN = {
+    name: CAUSAL[name] for name in ("window", "longformer", "performer")
+}
+
+
+@pytest.fixture(autouse=True)
+def by_strangers(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+class Called(nn.Module):
+    """A function as a module, which is what an export wants."""
+
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def forward(self, *given):
+        return self.call(*given)
+
+
+@pytest.mark.parametrize(
+    ("call", "n_given"),
+    [(performer_attention, 3), (lambda q: lsh_buckets(q, n_buckets=4), 1)],
+    ids=["performer", "lsh"],
+)
+def test_an_exported_graph_keeps_the_directions_that_were_drawn(call, n_given):
+    """Each call of it drew others: its outputs were off by their size."""
+    given = tuple(torch.randn(n_given, 2, N, D))
+    graph = torch.export.export(Called(call), given).module()
+    for _ in range(3):
+        assert_close(graph(*given), call(*given))
+
+
+def test_a_traced_graph_draws_nothing():
+    def directions(x):
+        return random_directions(5, 3) + 0 * x
+
+    traced = make_fx(directions)(torch.ones(1))
+    for _ in range(2):
+        assert_close(traced(torch.ones(1)), random_directions(5, 3))
+
+
+def test_the_number_of_keys_may_be_left_open_in_an_export():
+    """It had to be above 15 or below 16."""
+    given = tuple(torch.randn(3, 1, 2, N, D))
+    n = torch.export.Dim("n", min=2, max=60)
+    graph = torch.export.export(
+        Called(lambda q, k, v: fused_attention(q, k, v)),
+        given,
+        dynamic_shapes=(tuple({2: n} for _ in given),),
+    ).module()
+    for size in (3, 47):
+        given = tuple(torch.randn(3, 1, 2, size, D))
+        assert_close(graph(*given), attention(*given))
+
+
+@pytest.mark.parametrize("name", OVER_ALL)
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.bfloat16]
+)
+def test_windows_of_a_signal_may_be_queries(name, dtype):
+    """Rows that share numbers: PyTorch's kernel gave what it found in memory,
+    and here its kernel was called.
+    """
+    torch.manual_seed(0)
+    signal = torch.randn(3, N + D - 1).to(dtype)
+    q, (k, v) = signal.unfold(-1, D, 1), torch.randn(2, 3, N, D).to(dtype)
+    before = torch.full((64, 3, N, D), 1e3, dtype=dtype)
+    wanted = OVER_ALL[name](q.contiguous(), k, v)
+    del before
+    assert_close(OVER_ALL[name](q, k, v), wanted)
+
+
+@pytest.mark.parametrize("name", OF_A_LOUD_MEAN)
+@pytest.mark.parametrize("dtype", HALVES)
+def test_values_far_from_zero_pass_back_what_they_should(name, dtype):
+    """In half precision, gradients of q and k were off by up to 14 times what
+    PyTorch's are: two terms nearly cancel, and one was made of an output
+    that had been rounded.
+    """
+    attend = OF_A_LOUD_MEAN[name]
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 2, 64, 16)
+    inputs = [x.to(dtype) for x in (q, k, v + 10)]
+    wave = torch.randn(2, 64, 16).to(dtype)
+
+    def passed_back(attend, dtype):
+        given = [x.to(dtype).requires_grad_() for x in inputs]
+        output = attend(*given)
+        return torch.autograd.grad(output, given[:2], wave.to(dtype))
+
+    exact = passed_back(attend, torch.float64)
+    for x, wanted in zip(passed_back(attend, dtype), exact, strict=True):
+        # Of the inputs' own rounding, and of what is given back.
+        room = 2 * torch.finfo(dtype).eps * float(wanted.norm())
+        assert (x.double() - wanted).norm() <= room
+
+
+def test_the_output_s_matrix_does_not_feel_a_hidden_nan():
+    """All other gradients were finite, and that of W_o was NaN."""
+    layer = MultiHeadAttention(8, 2)
+    x = torch.randn(2, N, 8)
+    x[0, 9:] = torch.nan
+    mask = padding_mask(torch.tensor([9, N]), N)
+    layer(x, mask=mask)[:, :9].sum().backward()
+    assert all(p.grad.isfinite().all() for p in layer.parameters())
+    assert layer.W_o.weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("attend", [fused_attention, flash_attention])
+def test_a_number_without_a_value_is_refused(attend):
+    """A mask of one yes or no on the meta device hid nothing, or anything."""
+    q, k, v = torch.randn(3, 2, N, D)
+    with pytest.raises(ValueError, match="mask must be where q is, on cpu"):
+        attend(q, k, v, mask=torch.tensor(False, device="meta"))
