@@ -105,6 +105,24 @@ def test_windows_of_a_signal_may_be_queries(name, dtype):
     assert_close(OVER_ALL[name](q, k, v), wanted)
 
 
+@pytest.mark.parametrize("name", OVER_ALL)
+def test_the_kernel_gets_no_queries_that_share_numbers(name, monkeypatch):
+    """What it finds in memory is at times what it should give."""
+    asked = []
+
+    def kernel(q, *rest, **options):
+        asked.append(q.stride(-2) >= q.shape[-1])
+        return usual(q, *rest, **options)
+
+    usual = torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(
+        "torch.nn.functional.scaled_dot_product_attention", kernel
+    )
+    q = torch.randn(3, N + D - 1).unfold(-1, D, 1)
+    OVER_ALL[name](q, *torch.randn(2, 3, N, D))
+    assert asked and all(asked)
+
+
 @pytest.mark.parametrize("name", OF_A_LOUD_MEAN)
 @pytest.mark.parametrize("dtype", HALVES)
 def test_values_far_from_zero_pass_back_what_they_should(name, dtype):
