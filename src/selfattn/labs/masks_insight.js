@@ -23,18 +23,12 @@ export function sees(values, { keep, empty, allowed }) {
 const count = (values, result) => sees(values, result);
 
 export const tasks = [
-  { name: "a cached step",
-    set: { kind: "causal", n: 8, n_q: 1 },
-    ask: "One new query, eight keys in the cache, a causal mask. How many "
-      + "keys may it see?",
-    answer: (values, { keep }) => `All ${keep[0].filter(Boolean).length}: the `
-      + "last query sits on the last key." },
-  { name: "the same, misplaced",
-    set: { kind: "causal", n: 8, n_q: 1, alignment: "first" },
-    ask: "Now the first query sits on the first key, as in SDPA’s is_causal. "
-      + "How many keys does the new query see?",
+  { name: "causal",
+    set: { kind: "causal", n: 8 },
+    ask: "Each token may look at itself and at all before it. How many does "
+      + "the last one see?",
     answer: (values, { keep }) =>
-      `${keep[0].filter(Boolean).length}: it has forgotten the text.` },
+      `All ${keep.at(-1).filter(Boolean).length}.` },
   { name: "padding on the left",
     set: { kind: "causal", padded: 2, left: true },
     ask: "A causal mask, and two keys of padding on the left. What do the "
@@ -46,4 +40,16 @@ export const tasks = [
       + "see, itself counted?",
     answer: (values, { keep }) =>
       `${keep.at(-1).filter(Boolean).length}.` },
+  { name: "one query, eight keys",
+    set: { kind: "causal", n: 8, n_q: 1 },
+    ask: "One new query, eight keys kept from before, a causal mask. How many "
+      + "keys may it see?",
+    answer: (values, { keep }) => `All ${keep[0].filter(Boolean).length}: the `
+      + "last query sits on the last key." },
+  { name: "the same, first on first",
+    set: { kind: "causal", n: 8, n_q: 1, alignment: "first" },
+    ask: "Now the first query sits on the first key, as in SDPA’s is_causal. "
+      + "How many keys does the new query see?",
+    answer: (values, { keep }) =>
+      `${keep[0].filter(Boolean).length}: it has forgotten the text.` },
 ];

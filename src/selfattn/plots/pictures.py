@@ -176,6 +176,7 @@ def block(norm: str) -> Drawing:
         picture.text(path + 8, fork + 46, "path", anchor="start")
     picture.line((x, y), (x, y + 22), arrow=True)
     picture.text(x, y + 34, "output", bold=True)
+    picture.text(8, 12, f"{norm}-norm", anchor="start", bold=True)
     return picture
 
 
