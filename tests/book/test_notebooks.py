@@ -49,6 +49,22 @@ def test_what_there_is_to_see_is_told_right_behind_its_picture(path):
     assert parted == []
 
 
+def test_no_table_in_sight_gives_a_predicted_picture_away(path):
+    """The fold of a question ends with the words after its picture."""
+    cells = read(path).cells
+    in_sight = [
+        table.id
+        for asked, _, told, table in zip(
+            cells, cells[1:], cells[2:], cells[3:], strict=False
+        )
+        if asked.source.split("\n\n")[-1].startswith("> **Predict.**")
+        and told.source.startswith("*What to see")
+        and "\n#" not in told.source
+        and table.get("outputs")
+    ]
+    assert in_sight == []
+
+
 def test_what_is_held_elsewhere_is_still_stated():
     stated = {
         (cell.id, number)

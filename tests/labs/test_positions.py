@@ -162,3 +162,12 @@ def test_the_still_picture_and_its_words_are_of_this_setting(encoding):
     assert f"{shown.curves[0, 9]:.2f} at 9" in lab.describe()
     again = eval(repr(lab), {"PositionsLab": PositionsLab})
     assert again.values() == lab.values()
+
+
+def test_further_on_the_product_is_that_of_the_start():
+    start, on = PositionsLab(), PositionsLab(query=28, key=20)
+    before, after = (
+        lab.pictured().curves[0, lab.key].item() for lab in (start, on)
+    )
+    assert after == pytest.approx(before, abs=1e-5)
+    assert f"{before:.2f}" == "4.70"

@@ -176,3 +176,14 @@ def test_the_still_picture_and_its_words_are_of_this_setting():
     assert weights == some.row().weights.tolist()
     assert some._repr_mimebundle_() == (data, metadata)
     assert json.dumps(some.rules)
+
+
+def test_from_256_features_on_the_largest_weight_stays_above_one_half():
+    """It crosses the half three times, and the chapter asked when it does."""
+    peaks = {
+        d_k: row(d_k=d_k, divisor="none", query=0).peak
+        for d_k in ScalingLab.d_k.options
+    }
+    below = [d_k for d_k, peak in peaks.items() if peak <= 0.5]
+    assert max(below) == 128
+    assert peaks[64] > 0.5

@@ -30,10 +30,12 @@ export function sees(values, { curves, turns }) {
 }
 
 export const tasks = [
-  { name: "1. the other side",
-    set: { key: 28 },
-    ask: "Sinusoidal, the key 8 ahead instead of 8 back. Which product?",
-    answer: (values, result) => sees(values, result) },
+  { name: "1. further on",
+    set: { query: 28, key: 20 },
+    ask: "Sinusoidal, query and key both 8 further on. Which product?",
+    answer: ({ key }, { curves: [curve] }) => "The same as at the start, "
+      + `${decimal(curve[key])}: this product knows how far apart they are, `
+      + "and not where." },
   { name: "2. base 10",
     set: { base: 10, n: 64, query: 0, key: 44 },
     ask: "A base of 10, and the query at 0: how sharply do the clocks tell "

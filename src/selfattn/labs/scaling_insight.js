@@ -23,8 +23,10 @@ export const tasks = [
   { name: "1. no division",
     set: { d_k: 1024, divisor: "none" },
     ask: "1,024 features and no division: what is left of the softmax? Go "
-      + "down from there: when does the largest weight fall below one half?",
-    answer: (values, now) => sees(values, now) },
+      + "down: from which width on does the largest weight stay above one "
+      + "half?",
+    answer: (values, now) => `${sees(values, now)} From 256 features on it `
+      + "stays above one half." },
   { name: "2. eight queries",
     set: { d_k: 256, divisor: "none" },
     ask: "Go through the eight queries: how much do their Jacobians differ?",
