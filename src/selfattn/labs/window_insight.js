@@ -1,5 +1,8 @@
 // The lab on windows: what there is to see, what to try.
 
+export const grouped = (number) =>
+  String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+
 const after = (layers) =>
   (layers === 1 ? "After 1 layer" : `After ${layers} layers`);
 
@@ -11,7 +14,8 @@ export function sees({ layers, token }, { heard, pairs, full }) {
     : "The last token has not heard it.";
   const who = many === 1 ? "1 token has" : `${many} tokens have`;
   return `${after(layers)} ${who} heard token ${token + 1}, the farthest `
-    + `${away} away. ${last} ${pairs} of ${full} pairs were looked at.`;
+    + `${away} away. ${last} ${grouped(pairs)} of ${grouped(full)} `
+    + "pairs were looked at.";
 }
 
 const count = ({ heard }) => heard.at(-1).filter(Boolean).length;
