@@ -228,7 +228,7 @@ def who_heard(lab):
         "1 token has" if len(top) == 1 else f"{len(top)} tokens have",
         f"farthest {max(abs(i - lab.token) for i in top)} away",
         f"The last token {last}",
-        f"{now.pairs} of {now.full} pairs",
+        f"{now.pairs:,} of {now.full:,} pairs",
     ]
 
 

@@ -40,7 +40,7 @@ export const tasks = [
       + "heard token 9?",
     answer: (values, now) => `Two: the global token hears it in the first, `
       + `everybody hears that one in the second. That is ${count(now)} `
-      + `tokens for ${now.pairs} of ${now.full} pairs.` },
+      + `tokens for ${grouped(now.pairs)} of ${grouped(now.full)} pairs.` },
   { name: "4. the same, causal",
     set: { window: 4, layers: 2, causal: true, global_tokens: 1,
       full_last: false, token: 8 },
@@ -53,6 +53,6 @@ export const tasks = [
       full_last: true, token: 0 },
     ask: "A last layer without a window: who hears token 1, and what does "
       + "it cost?",
-    answer: (values, now) => `All ${count(now)}, for ${now.pairs} of `
-      + `${now.full} pairs.` },
+    answer: (values, now) => `All ${count(now)}, for ${grouped(now.pairs)} `
+      + `of ${grouped(now.full)} pairs.` },
 ];
