@@ -8,6 +8,9 @@ for 40 ms: a minute for this book. So: a socket file, and tried again.
 
 Each formula stands in a page as what is seen and as MathML, which is read
 aloud; its TeX, a third time, would be seen and heard by nobody.
+
+A line may break in a formula, behind a plus or an equals sign. Within brackets
+it does so only if they have no room on one line (`.within-brackets`).
 """
 
 import re
@@ -21,6 +24,16 @@ PATIENCE = 60.0  # seconds
 TEX = re.compile(
     '<annotation encoding="application/x-tex">.*?</annotation>', re.DOTALL
 )
+LINE = re.compile(
+    '<span class="math"><span class="katex"><span class="katex-mathml">'
+    '.*?<span class="katex-html" aria-hidden="true">',
+    re.DOTALL,
+)
+SPAN = re.compile("<span|</span>")
+BASE = '<span class="base">'
+HELD = '<span class="within-brackets">{}</span>'
+BAR = '<span class="mord">∣</span>'  # as in |x|
+OPEN, CLOSE = 'class="mopen', 'class="mclose'
 
 
 def setup(app):
@@ -36,7 +49,40 @@ def setup(app):
 def without_tex(app, page, template, context, doctree):
     """Take the TeX of its formulas out of a page."""
     if "body" in context:
-        context["body"] = TEX.sub("", context["body"])
+        body = TEX.sub("", context["body"])
+        context["body"] = "".join(with_brackets_whole(body))
+
+
+def base_end(html, start):
+    """Where the span that starts here ends."""
+    depth = 0
+    for tag in SPAN.finditer(html, start):
+        depth += 1 if tag[0] == "<span" else -1
+        if not depth:
+            return tag.end()
+    return len(html)
+
+
+def with_brackets_whole(html):
+    """Hold the parts of a line's formula together in which a bracket is open.
+
+    KaTeX puts what stays on one line into a span of class base each.
+    """
+    end = 0
+    for formula in LINE.finditer(html):
+        yield html[end : formula.end()]
+        end, held, depth, bars = formula.end(), [], 0, 0
+        while html.startswith(BASE, end):
+            start, end = end, base_end(html, end)
+            held.append(html[start:end])
+            depth += held[-1].count(OPEN) - held[-1].count(CLOSE)
+            bars += held[-1].count(BAR)
+            if depth <= 0 and bars % 2 == 0:
+                many = len(held) > 1
+                yield HELD.format("".join(held)) if many else held[0]
+                held, depth = [], 0
+        yield "".join(held)
+    yield html[end:]
 
 
 def start_server(server, folder, patience):

@@ -219,7 +219,8 @@ def table(rows: Rows, kind: str, head: list[str], said: str = "") -> str:
         for word, number in zip(head, known, strict=True):
             tag = 'th scope="col"' if word else "td"
             mark = ' class="n"' if number else ""
-            html.append(f"<{tag}{mark}>{escape(word)}</{tag[:2]}>")
+            whole = escape(word).replace(" = ", "&nbsp;=&nbsp;")
+            html.append(f"<{tag}{mark}>{whole}</{tag[:2]}>")
         html.append("</tr></thead>")
     html += ["<tbody>", *body(rows), "</tbody></table>"]
     return f'<div class="printed-table">{"".join(html)}</div>'

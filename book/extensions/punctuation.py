@@ -19,7 +19,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 AFTER = re.compile(r"-th\b[,.;:!?)\]’”]*|[,.;:!?)\]’”%–]+")
 BEFORE = re.compile(r"[(\[“‘]+$")
 NAME = re.compile(r"(?<![\w-])[A-Za-z]{2,5}-\w(?![\w-])")
-SHORT = 24  # characters of TeX, which no screen is too narrow for
+SHORT = 24  # characters of TeX, which no screen is too narrow for,
+FEW = 20  # and as many signs: a command is one
+COMMAND = re.compile(r"\\(?:[A-Za-z]+|.)|[{}^_ ]")
 UNTOUCHED = (nodes.literal, nodes.FixedTextElement, nodes.math, nodes.title)
 UNTOUCHED = (*UNTOUCHED, nodes.math_block, nodes.raw, nodes.image)
 
@@ -70,6 +72,12 @@ def keep_names(text):
         text.parent.replace(text, [part for part in parts if part.astext()])
 
 
+def is_short(tex):
+    """Whether a formula has a place on the narrowest screen."""
+    signs = COMMAND.sub(lambda part: part[0][:1].strip("{}^_ "), tex)
+    return len(tex) <= SHORT or len(signs) <= FEW
+
+
 def is_verdict(node):
     """Whether this is the badge of a verdict."""
     return isinstance(node, nodes.inline) and "verdict" in node["classes"]
@@ -93,7 +101,7 @@ def join(node, before, after):
     """
     parent, place = node.parent, node.parent.index(node)
     span = nodes.inline("", "", classes=["with-punctuation"])
-    if isinstance(node, nodes.math) and len(node.astext()) <= SHORT:
+    if isinstance(node, nodes.math) and is_short(node.astext()):
         span["classes"].append("short")
     for verdict in list(node.findall(is_verdict)):
         verdict.parent.replace(

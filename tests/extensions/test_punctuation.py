@@ -1,7 +1,14 @@
 """The extension that keeps a comma with its formula moves no other comma."""
 
 from docutils import nodes
-from punctuation import is_kept, is_verbatim, join, keep_names, touching
+from punctuation import (
+    is_kept,
+    is_short,
+    is_verbatim,
+    join,
+    keep_names,
+    touching,
+)
 
 
 def test_a_comma_goes_with_its_formula_and_equal_ones_stay_where_they_are():
@@ -67,3 +74,9 @@ def test_the_badge_of_a_verdict_is_held_by_what_may_not_break():
     assert paragraph.astext() == "leaks wrong, alas"
     assert badge.parent["classes"] == ["badge-only"]
     assert badge.parent.parent is link
+
+
+def test_a_formula_is_short_by_its_signs_and_not_by_its_commands():
+    assert is_short(r"\kappa(q, k) = e^{q \cdot k / \sqrt{d}}")
+    assert is_short(r"y = \sum_h \mathrm{head}_h W_o^{(h)}")
+    assert not is_short("(a, b) + (c, d) + (e, f) = (g, h)")

@@ -183,7 +183,7 @@ def share_in_words(x):
 def estimated(lab):
     now = lab.seen()
     told = [f"is {now.exact:.3f}; {lab.m} directions say"]
-    told += [f"± {share_in_words(now.spread)}"]
+    told += [f"±\N{NO-BREAK SPACE}{share_in_words(now.spread)}"]
     told += [f"carries {share_in_words(now.largest)}"]
     if abs(now.off) < 0.005:
         return [*told, "right to a percent"]
@@ -228,7 +228,7 @@ def who_heard(lab):
         "1 token has" if len(top) == 1 else f"{len(top)} tokens have",
         f"farthest {max(abs(i - lab.token) for i in top)} away",
         f"The last token {last}",
-        f"{now.pairs} of {now.full} pairs",
+        f"{now.pairs:,} of {now.full:,} pairs",
     ]
 
 

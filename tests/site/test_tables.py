@@ -102,3 +102,14 @@ def test_numbers_of_corruptions_stand_on_the_right(site_url, new_page, width):
     assert cells.count() > 100
     found = "(all) => all.map((e) => getComputedStyle(e).textAlign)"
     assert {*cells.evaluate_all(found)} == {"right"}
+
+
+@pytest.mark.parametrize("name", ["flash", "sparse", "window", "linformer"])
+def test_the_name_over_a_table_of_properties_is_one_line(
+    site_url, new_page, name
+):
+    """Beside it there is an empty place, over which it goes on."""
+    page = new_page(viewport=PHONE)
+    page.goto(f"{site_url}book/efficient/{name}.html")
+    head = page.locator("table.table th").first
+    assert head.evaluate("(th) => th.getBoundingClientRect().height") < 40

@@ -13,7 +13,7 @@ SHOWN = """(root) => {
     .filter((cell) => cell.getAttribute("display") !== "none")
     .map((cell) => cell.getAttribute("fill-opacity") === "1");
   const numbers = [...root.querySelectorAll("tbody td")]
-    .map((cell) => Number(cell.textContent));
+    .map((cell) => Number(cell.textContent.replace(/,/g, "")));
   const caption = root.querySelector("figcaption").textContent;
   return { cells, numbers, caption };
 }"""

@@ -78,7 +78,7 @@ function build(lab) {
   lab.row(
     lab.range("n", ["Tokens ", element("i", {}, "n")], { text: grouped }),
     lab.range("d_model", ["Features ", element("i", {}, "d"),
-      element("sub", {}, "model")]),
+      element("sub", {}, "model")], { text: grouped }),
     lab.range("n_heads", "Heads"),
     lab.range("batch", "Batch"),
     lab.select("dtype", "Numbers", {

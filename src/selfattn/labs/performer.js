@@ -61,8 +61,6 @@ function build(lab) {
     lab.range("length", "Length of both", { text: (x) => decimal(x, 2) }),
     lab.range("angle", "Angle", { text: (x) => `${x}°` }),
     lab.range("m", "Directions"),
-  );
-  lab.row(
     lab.select("kind", "Features"),
     lab.checkbox("orthogonal", "in pairs at right angles"),
     lab.range("draw", "Draw"),
@@ -78,7 +76,7 @@ function build(lab) {
       ["exponential of the score", decimal(now.exact)],
       ["estimate", decimal(now.estimate)],
       ["off by", per(now.off)],
-      ["spread to expect", `± ${per(now.spread)}`],
+      ["spread to expect", `±\u00a0${per(now.spread)}`],
       ["carried by the largest", per(now.largest)],
     ]);
     lab.say(sees(values, now));
@@ -118,7 +116,7 @@ function planeOf(lab) {
     plane.move(listens, [0, 0], key);
     plane.shift(q, query);
     plane.shift(k, key);
-    plane.letter([q, k]);
+    plane.letter([q, k], null, { axes: true });
   }
   return { frame: plane.frame, show };
 }

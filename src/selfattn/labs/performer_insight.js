@@ -14,7 +14,7 @@ export function sees({ m }, now) {
   const how = off === 0 ? "right to a percent"
     : `${per(Math.abs(now.off))} too ${off > 0 ? "high" : "low"}`;
   return `The exponential is ${decimal(now.exact)}; ${m} directions say `
-    + `${decimal(now.estimate)}, ${how}. To expect: ± ${per(now.spread)}. The `
+    + `${decimal(now.estimate)}, ${how}. To expect: ±\u00a0${per(now.spread)}. The `
     + `largest direction carries ${per(now.largest)}.`;
 }
 
@@ -26,14 +26,14 @@ export const tasks = [
     set: { ...BASE, m: 256 },
     ask: "A short query and a short key: how well do 256 directions do?",
     answer: (values, now) => `They are ${per(now.off)} off; to expect was `
-      + `± ${per(now.spread)}.` },
+      + `±\u00a0${per(now.spread)}.` },
   { name: "2. long",
     set: { ...BASE, length: 2.25, angle: 30, m: 256 },
     ask: "The same, three times as long and nearer to each other. Which "
       + "directions count now?",
     answer: (values, now) => `Few, far out where both point: the largest of `
       + `${values.m} carries ${per(now.largest)}. To expect was `
-      + `± ${per(now.spread)}, and this draw is ${per(now.off)} off.` },
+      + `±\u00a0${per(now.spread)}, and this draw is ${per(now.off)} off.` },
   { name: "3. opposite",
     set: { ...BASE, length: 2.25, angle: 180, m: 4 },
     ask: "As long, but opposite. What do four directions say?",

@@ -3,7 +3,7 @@
 import { defineLab } from "./machinery/controls.js";
 import { drawn, element, set, write } from "./machinery/drawing.js";
 import { namedNumbers } from "./machinery/pictures.js";
-import { sees, tasks } from "./window_insight.js";
+import { grouped, sees, tasks } from "./window_insight.js";
 
 const N = 16;
 const MOST = 6; // layers
@@ -77,8 +77,8 @@ function build(lab) {
     counts.show([
       ["tokens that have heard it", String(now.heard.at(-1)
         .filter(Boolean).length)],
-      ["pairs looked at, in all layers", String(now.pairs)],
-      ["pairs without a window", String(now.full)],
+      ["pairs looked at, in all layers", grouped(now.pairs)],
+      ["pairs without a window", grouped(now.full)],
       ["keys that the last token sees, in all layers", String(now.kept)],
     ]);
     lab.say(sees(values, now));

@@ -1,5 +1,8 @@
 // The lab on windows: what there is to see, what to try.
 
+export const grouped = (number) =>
+  String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+
 const after = (layers) =>
   (layers === 1 ? "After 1 layer" : `After ${layers} layers`);
 
@@ -11,7 +14,8 @@ export function sees({ layers, token }, { heard, pairs, full }) {
     : "The last token has not heard it.";
   const who = many === 1 ? "1 token has" : `${many} tokens have`;
   return `${after(layers)} ${who} heard token ${token + 1}, the farthest `
-    + `${away} away. ${last} ${pairs} of ${full} pairs were looked at.`;
+    + `${away} away. ${last} ${grouped(pairs)} of ${grouped(full)} `
+    + "pairs were looked at.";
 }
 
 const count = ({ heard }) => heard.at(-1).filter(Boolean).length;
@@ -36,7 +40,7 @@ export const tasks = [
       + "heard token 9?",
     answer: (values, now) => `Two: the global token hears it in the first, `
       + `everybody hears that one in the second. That is ${count(now)} `
-      + `tokens for ${now.pairs} of ${now.full} pairs.` },
+      + `tokens for ${grouped(now.pairs)} of ${grouped(now.full)} pairs.` },
   { name: "4. the same, causal",
     set: { window: 4, layers: 2, causal: true, global_tokens: 1,
       full_last: false, token: 8 },
@@ -49,6 +53,6 @@ export const tasks = [
       full_last: true, token: 0 },
     ask: "A last layer without a window: who hears token 1, and what does "
       + "it cost?",
-    answer: (values, now) => `All ${count(now)}, for ${now.pairs} of `
-      + `${now.full} pairs.` },
+    answer: (values, now) => `All ${count(now)}, for ${grouped(now.pairs)} `
+      + `of ${grouped(now.full)} pairs.` },
 ];

@@ -59,8 +59,8 @@ export class Plane {
   }
 
   // Puts the words beside these marks where they are in no other's way, and
-  // not on the arrow from the middle to a point.
-  letter(groups, arrow = null) {
+  // not on the arrow from the middle to a point, nor on the axes if they count.
+  letter(groups, arrow = null, { axes = false } = {}) {
     const shown = groups.filter((group) =>
       !group.classList.contains("lab-absent"));
     const words = shown.map((group) => group.querySelector("text"));
@@ -71,6 +71,9 @@ export class Plane {
       boxOf({ ...tick, size: 12 * unit }));
     if (arrow)
       taken.push(...boxesAlong(this.place([0, 0]), this.place(arrow)));
+    if (axes) taken.push(
+      ...boxesAlong(this.place([this.low, 0]), this.place([this.high, 0])),
+      ...boxesAlong(this.place([0, this.low]), this.place([0, this.high])));
     letter(points, { size: 13 * unit, taken, sheet: [0, 0, SIZE, SIZE] })
       .forEach(({ x, y, anchor }, i) =>
         set(words[i], { x, y, "text-anchor": anchor }));
