@@ -17,6 +17,7 @@ from first_reading import all_minutes, first_minutes
 from repository_buttons import repository_options
 from sphinx.application import Sphinx
 from take_along import project, requirement, site_address, wheel_name
+from whereabouts import is_exercise
 
 WAY, NUMBERS = "the-way-through-the-book", "what-verified-means"
 USE, RUN = "how-to-use-it", "Run."
@@ -40,8 +41,7 @@ VERIFIED = {
 
 def exercises(document: nodes.document) -> int:
     """How many sections end in a solution."""
-    heads = (head.astext() for head in document.findall(nodes.title))
-    return sum(head == "Solution" for head in heads)
+    return sum(map(is_exercise, document.findall(nodes.section)))
 
 
 def in_words(first: int, everything: int, count: int) -> str:

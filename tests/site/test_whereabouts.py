@@ -37,10 +37,12 @@ def cells():
 
 def expected(which):
     """The page of each entry of one list."""
-    for page, _, new, cell in cells():
+    for page, above, new, cell in cells():
         data = [output.get("data", {}) for output in cell.get("outputs", [])]
         lab = any(VIEW in one for one in data)
-        if which == "exercises" and SOLUTION.search(cell.source):
+        on_paper = above and above[-1].startswith("On paper")
+        answered = on_paper and ":class: answer" in cell.source
+        if which == "exercises" and (answered or SOLUTION.search(cell.source)):
             yield page
         if which == "famous-bugs":
             yield from (page for title in new if BUG.search(title))
