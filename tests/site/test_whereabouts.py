@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 HEADING = re.compile(r"^(#+) +(.+)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 BUG = re.compile(r"\b(bug|famous)", re.IGNORECASE)
+# One that is answered under no heading of its own.
+PAPER = re.compile(r"^#+ On paper[^#]*^:class: answer", re.MULTILINE)
 EXERCISE = re.compile(r'exercise="([^"]+)"')
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -37,12 +39,11 @@ def cells():
 
 def expected(which):
     """The page of each entry of one list."""
-    for page, above, new, cell in cells():
+    for page, _, new, cell in cells():
         data = [output.get("data", {}) for output in cell.get("outputs", [])]
         lab = any(VIEW in one for one in data)
-        on_paper = above and above[-1].startswith("On paper")
-        answered = on_paper and ":class: answer" in cell.source
-        if which == "exercises" and (answered or SOLUTION.search(cell.source)):
+        solved = PAPER.search(cell.source) or SOLUTION.search(cell.source)
+        if which == "exercises" and solved:
             yield page
         if which == "famous-bugs":
             yield from (page for title in new if BUG.search(title))
