@@ -1,4 +1,5 @@
-// The page of claims shows the rows of one verdict, of one chapter, or both.
+// The page of claims shows the rows of one verdict, of one chapter, or both. On
+// a phone, all of them are a hundred screens: each verdict's are folded.
 (() => {
   function choice(name, options) {
     const label = document.createElement("label");
@@ -8,6 +9,15 @@
     for (const [value, words] of options)
       select.append(new Option(words, value));
     return [label, select];
+  }
+
+  function folded(table) {
+    const fold = document.createElement("details");
+    fold.className = "claims-fold";
+    const box = table.closest(".pst-scrollable-table-container") ?? table;
+    box.replaceWith(fold);
+    fold.append(document.createElement("summary"), box);
+    return fold;
   }
 
   function start() {
@@ -24,6 +34,8 @@
     });
     const [verdictLabel, verdict] = choice("Verdict", verdicts);
     const [chapterLabel, chapter] = choice("Chapter", chapters);
+    const narrow = matchMedia("(max-width: 600px)").matches;
+    const folds = narrow ? tables.map(folded) : [];
     const told = document.createElement("output");
     const form = document.createElement("form");
     form.className = "claims-filter";
@@ -44,21 +56,33 @@
           here += !row.hidden;
         }
         section.hidden = !here;
+        const head = section.querySelector(".claims-fold > summary");
+        if (head) head.textContent = here === 1 ? "1 claim" : `${here} claims`;
         shown += here;
       }
       told.textContent = `${shown} of ${rows.length} claims`;
     }
 
-    form.addEventListener("change", show);
     // Whoever follows a link to a row gets to see it.
-    addEventListener("hashchange", () => {
+    function reach() {
       const place = document.getElementById(location.hash.slice(1));
-      if (!place?.closest("[hidden]")) return;
-      verdict.value = chapter.value = "";
+      const fold = place?.closest(".claims-fold");
+      const filtered = place?.closest("[hidden]");
+      if (!filtered && (fold?.open ?? true)) return;
+      if (filtered) verdict.value = chapter.value = "";
       show();
+      if (fold) fold.open = true;
       place.scrollIntoView();
+    }
+
+    form.addEventListener("change", () => {
+      show();
+      for (const fold of folds)
+        fold.open = Boolean(verdict.value || chapter.value);
     });
+    addEventListener("hashchange", reach);
     show();
+    reach();
   }
 
   addEventListener("DOMContentLoaded", start);

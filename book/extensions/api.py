@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from docstrings import drawn
+from docstrings import drawn, inline, joined
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
@@ -73,7 +73,7 @@ class Api(Directive):
             section = nodes.section(ids=[name.replace(".", "-")])
             section += nodes.title("", name)
             about = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")[0]
-            section += nodes.paragraph("", about.replace("\n", " "))
+            section += nodes.paragraph("", "", *inline(joined(about)))
             for call, said in found:
                 head = nodes.literal_block(call, call, language="python")
                 head["classes"].append("api-call")

@@ -35,10 +35,26 @@ def pieces(text: str) -> Iterator[tuple[str, str]]:
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_":
             marks = [mark.lineno for mark in node.decorator_list]
-            starts.append((min([node.lineno, *marks]), node.name))
+            start = min([node.lineno, *marks])
+            starts.append((titled(lines, start), node.name))
     ends = [start for start, _ in starts[1:]] + [len(lines) + 1]
     for (start, name), end in zip(starts, ends, strict=True):
         yield name, "\n".join(lines[start - 1 : end - 1]).strip()
+
+
+def titled(lines: list[str], start: int) -> int:
+    """Where a test starts with the comment above it, a title of what follows.
+
+    >>> titled(["x = 1", "", "# Masks", "", "", "def test_mask():"], 6)
+    3
+    """
+    for number in range(start - 1, 0, -1):
+        line = lines[number - 1]
+        if line.startswith("#"):
+            start = number
+        elif line:
+            break
+    return start
 
 
 class Tests(Directive):

@@ -175,7 +175,7 @@ def known(row: Conclusion) -> Iterator[tuple[str, str]]:
     """What is known of a row, by name."""
     if not row.proved:
         yield "from", SOURCES.get(row.source, f"the runs of {row.source}")
-        yield "held", listed(row.held)
+        yield "in common", listed(row.held)
         yield "varied", listed(row.varied)
     if row.over:
         yield "in each setting over every", ", ".join(row.over)
@@ -197,7 +197,7 @@ def listed(setting: Setting) -> str:
 def in_words(value: object) -> str:
     """A value, or several, as a reader wants them."""
     if isinstance(value, list):
-        return " / ".join(map(in_words, value))
+        return "\N{NO-BREAK SPACE}/ ".join(map(in_words, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)

@@ -14,8 +14,10 @@ import nbformat
 from counts import COUNTS
 from docutils import nodes
 from first_reading import all_minutes, first_minutes
+from repository_buttons import repository_options
 from sphinx.application import Sphinx
 from take_along import project, requirement, site_address, wheel_name
+from whereabouts import is_exercise
 
 WAY, NUMBERS = "the-way-through-the-book", "what-verified-means"
 USE, RUN = "how-to-use-it", "Run."
@@ -39,8 +41,7 @@ VERIFIED = {
 
 def exercises(document: nodes.document) -> int:
     """How many sections end in a solution."""
-    heads = (head.astext() for head in document.findall(nodes.title))
-    return sum(head == "Solution" for head in heads)
+    return sum(map(is_exercise, document.findall(nodes.section)))
 
 
 def in_words(first: int, everything: int, count: int) -> str:
@@ -176,10 +177,12 @@ def without_a_clone(root: Path) -> list[nodes.Node]:
 
 
 def install_line(root: Path) -> list[nodes.Node]:
-    """What a notebook that is opened elsewhere begins with."""
+    """What a notebook of one's own begins with; what Colab opens."""
     site = site_address(os.environ)
-    told = "Colab opens those of the repository; there, and in a notebook of"
-    told += " your own, let this be the first cell"
+    told = ""
+    if repository_options(os.environ)["launch_buttons"]:
+        told = "Colab, on top of each chapter, too, opens the same copies. "
+    told += "In a notebook of your own, let this be the first cell"
     told += (
         ":" if site else ", with the site’s wheel in the notebook’s folder:"
     )

@@ -6,13 +6,17 @@ fork's book leads to the fork:
     BOOK_REPOSITORY_URL     https://github.com/<owner>/<name>
     BOOK_REPOSITORY_BRANCH  main, unless it says otherwise
 
-Without an address there is no button and nothing is dead.
+Without an address there is no button and nothing is dead. Colab opens no
+address but a repository's. What it opens are the copies that install the
+package (see ``take_along``): where the site is published, they are put on a
+branch of their own, with nothing before them.
 """
 
 import os
 from urllib.parse import urlparse
 
 COLAB = "https://colab.research.google.com"
+TAKEN = "taken"  # the branch with the copies; see publish.yml
 HOSTS = ("github", "gitlab", "bitbucket")  # those that the theme knows
 
 
@@ -54,7 +58,20 @@ def set_options(app, config):
     config.html_theme_options.update(repository_options(os.environ))
 
 
+def open_the_copies(app, pagename, templatename, context, doctree):
+    """The theme's button leads to the branch with the notebooks as written."""
+    options = app.config.html_theme_options
+    written = f"/blob/{options['repository_branch']}/"
+    for group in context.get("header_buttons", []):
+        for button in group.get("buttons", []):
+            if button.get("url", "").startswith(f"{COLAB}/github/"):
+                place, _, name = button["url"].partition(written)
+                button["url"] = f"{place}/blob/{TAKEN}/{name}"
+
+
 def setup(app):
-    """Register the hook."""
+    """Register the hooks."""
     app.connect("config-inited", set_options)
+    # After the theme, which adds its buttons at 501.
+    app.connect("html-page-context", open_the_copies, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,8 +2,9 @@
 
 ``{whereabouts}`` on a page becomes four lists, a part a chapter, in the order
 of the book. Nothing in them is typed: an exercise is a section with a
-solution, a bug a section that calls itself one or famous. What is called no
-more than that is told by the first sentence of its section.
+solution, or one on paper with its answer, a bug a section that calls itself
+one or famous. What is called no more than that is told by the first sentence
+of its section.
 """
 
 import re
@@ -38,8 +39,7 @@ def things(document: nodes.document) -> Iterator[Found]:
     """What a page has of each list."""
     for section in document.findall(nodes.section):
         title, where = title_of(section), section["ids"][0]
-        inner = [s for s in section.children if isinstance(s, nodes.section)]
-        if any(part[0].astext() == "Solution" for part in inner):
+        if is_exercise(section):
             yield "Exercises", title, "", where
         if BUG.search(title):
             yield "Famous bugs", title, first_sentence(section), where
@@ -52,6 +52,16 @@ def things(document: nodes.document) -> Iterator[Found]:
             yield "Labs", "", f" ({called[1]})" if called else "", where
         elif words:
             yield "Figures", called_by(words), "", where
+
+
+def is_exercise(section: nodes.section) -> bool:
+    """Whether it has a solution, or is one on paper and answered below."""
+    title = title_of(section)
+    inner = [s for s in section.children if isinstance(s, nodes.section)]
+    if any(part[0].astext() == "Solution" for part in inner):
+        return True
+    answers = [x for x in section.children if "answer" in x.get("classes", [])]
+    return title.startswith("On paper") and bool(answers)
 
 
 def called_by(words: str) -> str:

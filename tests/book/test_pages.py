@@ -97,3 +97,9 @@ def test_the_counts_are_those_of_the_files():
     assert count["cells not compared"] == json.dumps(texts).count(
         "nbval-ignore-output"
     )
+
+
+def test_no_title_of_a_work_has_tex_in_it():
+    """One was printed with its dollars."""
+    text = (ROOT / "book/references.bib").read_text("utf-8")
+    assert "$" not in text

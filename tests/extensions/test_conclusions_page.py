@@ -94,8 +94,8 @@ def test_the_page_has_all_that_is_known_of_a_row(pages):
     text = row.get_text(" ", strip=True)
     for words in (
         "the runs of widths",
-        "heads 1",
-        "rate 0.01 / 0.03 / 0.1, width 8 / 16 / 32",
+        "in common: heads 1",
+        "rate 0.01\N{NO-BREAK SPACE}/ 0.03\N{NO-BREAK SPACE}/ 0.1, width",
         "over every: seed",
         "did not hold at: rate 0.1, width 8",
         "at a rate of .1 it is not",
@@ -140,4 +140,5 @@ def test_rows_stand_under_the_title_of_their_chapter(pages):
 def test_names_of_sizes_stay_as_they_are():
     """A reader met `d head 64`."""
     setting = {"d_head": 64, "n_q": 3, "batch_size": [2, 4]}
-    assert listed(setting) == "d_head 64, n_q 3, batch size 2 / 4"
+    kept = "2\N{NO-BREAK SPACE}/ 4"  # no line begins with a stroke
+    assert listed(setting) == f"d_head 64, n_q 3, batch size {kept}"

@@ -8,6 +8,7 @@ import claim_tests
 from docstrings import drawn
 from docutils import nodes
 from ledger import read_ledger
+from small_book import built
 
 import selfattn
 
@@ -106,3 +107,22 @@ def test_a_file_is_cut_before_what_decorates_a_test():
     (_, before), (name, test) = claim_tests.pieces(text)
     assert (before, name) == ("import x", "test_a")
     assert test.startswith("@mark") and test.endswith("pass")
+
+
+def test_the_title_of_what_follows_stands_above_it():
+    """Under a test, it would be a title of nothing."""
+    for path in (ROOT / claim_tests.FOLDER).rglob("test_*.py"):
+        for _, text in claim_tests.pieces(path.read_text("utf-8")):
+            assert not text.splitlines()[-1].startswith("#"), text[-80:]
+
+
+def test_what_a_module_is_about_is_read_as_its_docstrings_are(tmp_path):
+    """Two said who *it* is with their stars."""
+    package = tmp_path / api.PACKAGE
+    package.mkdir(parents=True)
+    text = '"""Who *it*\nis."""\n\ndef one():\n    """One."""\n'
+    (package / "who.py").write_text(text)
+    files = {"a.md": "# A\n\n```{api}\n```\n"}
+    (page,) = built(tmp_path, files, ["a"], extensions=["api"])
+    (told,) = [p for p in page.select("p") if "Who" in p.get_text()]
+    assert told.em.get_text() == "it" and told.get_text() == "Who it is."

@@ -2,13 +2,26 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from take_along import install_cell, site_address, wheel_name, write_wheel
+import yaml
+from reading import install_line
+from take_along import (
+    furnish,
+    install_cell,
+    site_address,
+    wheel_name,
+    write_wheel,
+)
+
+from tools.build.notebooks import in_contents
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = {
@@ -120,3 +133,98 @@ def test_an_address_is_one_that_pip_may_fetch_from():
     ):
         with pytest.raises(ValueError, match="must look like https"):
             site_address({"BOOK_SITE_URL": wrong})
+
+
+SITE = "https://someone.github.io/their-book/"
+
+
+@pytest.fixture
+def publishing(tmp_path, monkeypatch):
+    """A folder with the artifact of a site, and an empty repository."""
+    site = tmp_path / "site"
+    for path in in_contents(ROOT):
+        taken = site / "_sources" / path.relative_to(ROOT)
+        taken.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, taken)
+    (site / "_sources/book/claims.md").write_text("# No notebook")
+    monkeypatch.setenv("BOOK_SITE_URL", SITE)
+    builder = SimpleNamespace(format="html")
+    furnish(SimpleNamespace(srcdir=ROOT, outdir=site, builder=builder), None)
+    archive(tmp_path)
+    git(tmp_path, "init", "--quiet", "--bare", "theirs")
+    return tmp_path
+
+
+def archive(folder):
+    """What the action that uploads a site makes of it."""
+    with tarfile.open(folder / "artifact.tar", "w") as tar:
+        tar.add(folder / "site", ".")
+
+
+def git(folder, *words):
+    """What git says in a folder, as on a machine that knows nobody."""
+    done = subprocess.run(
+        ["git", *words],
+        cwd=folder,
+        env=os.environ | {"GIT_CONFIG_GLOBAL": os.devnull},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+def publish(folder):
+    """The workflow's own lines, run there as they are; their exit status."""
+    path = ROOT / ".github/workflows/publish.yml"
+    *_, last = yaml.safe_load(path.read_text("utf-8"))["jobs"]["taken"][
+        "steps"
+    ]
+    told = {
+        "BOOK_REPOSITORY_URL": str(folder / "theirs"),
+        "GITHUB_SHA": "0123abc",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
+    return subprocess.run(
+        ["bash", "-e", "-c", last["run"]], cwd=folder, env=os.environ | told
+    ).returncode
+
+
+def test_colabs_branch_holds_each_notebook_with_its_cell_and_no_past(
+    publishing,
+):
+    assert publish(publishing) == 0
+    shutil.rmtree(publishing / "taken")  # another run, on another machine
+    assert publish(publishing) == 0
+    theirs = publishing / "theirs"
+    assert git(theirs, "branch", "--format=%(refname:short)") == "taken\n"
+    (commit,) = git(theirs, "log", "--format=%s", "taken").splitlines()
+    assert commit.startswith("The notebooks of 0123abc")
+    names = git(theirs, "ls-tree", "-r", "--name-only", "taken").splitlines()
+    ours = {str(path.relative_to(ROOT)): path for path in in_contents(ROOT)}
+    assert sorted(names) == sorted(ours)
+    for name, path in ours.items():
+        copy = json.loads(git(theirs, "show", f"taken:{name}"))
+        cell = copy["cells"].pop(1)
+        wheel = f"{SITE}{wheel_name(ROOT)}"
+        assert f'%pip install -q "selfattn[book] @ {wheel}"' in cell["source"]
+        assert copy == json.loads(path.read_text("utf-8"))
+
+
+def test_a_notebook_without_the_cell_goes_to_no_branch(publishing):
+    shutil.copy(ROOT / "book/masks.ipynb", publishing / "site/_sources/book")
+    archive(publishing)
+    assert publish(publishing) != 0
+    assert git(publishing / "theirs", "branch") == ""
+
+
+def test_the_first_page_says_what_colab_opens_where_it_opens_it(monkeypatch):
+    monkeypatch.setenv("BOOK_SITE_URL", SITE)
+    monkeypatch.delenv("BOOK_REPOSITORY_URL", raising=False)
+    told, line = install_line(ROOT)
+    assert "Colab" not in told.astext() and SITE in line.astext()
+    monkeypatch.setenv("BOOK_REPOSITORY_URL", "https://github.com/a/b")
+    told, _ = install_line(ROOT)
+    assert "Colab, on top of each chapter, too, opens the same copies." in (
+        told.astext()
+    )

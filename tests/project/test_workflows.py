@@ -49,6 +49,8 @@ def test_a_workflow_may_do_no_more_than_it_needs(workflow):
         allowed = {"contents": "read"}
         if (workflow["name"], name) == ("publish", "deploy"):
             allowed = {"pages": "write", "id-token": "write"}
+        elif (workflow["name"], name) == ("publish", "taken"):
+            allowed = {"contents": "write"}
         assert job.get("permissions", allowed) == allowed
         assert 0 < job["timeout-minutes"] <= 45
     assert "pull_request_target" not in workflow["text"]
@@ -95,7 +97,7 @@ def test_only_what_make_test_passed_in_the_same_run_is_published():
     workflow = read("publish")
     assert workflow[True]["push"] == {"branches": ["main"]}
     assert set(workflow[True]) == {"push", "workflow_dispatch"}
-    assert list(workflow["jobs"]) == ["test", "deploy"]
+    assert list(workflow["jobs"]) == ["test", "deploy", "taken"]
     assert workflow["jobs"]["deploy"]["needs"] == "test"
     assert done("publish", "test") == [
         *BEGIN,
@@ -106,6 +108,22 @@ def test_only_what_make_test_passed_in_the_same_run_is_published():
         "path": "_build/html"
     }
     assert done("publish", "deploy") == ["actions/deploy-pages"]
+
+
+def test_colabs_copies_are_those_of_the_published_site_and_no_more_is_run():
+    """What writes to the repository has no checkout, and runs none of it."""
+    job = read("publish")["jobs"]["taken"]
+    assert job["needs"] == "deploy"
+    assert set(job["env"]) == {"BOOK_REPOSITORY_URL", "GH_TOKEN"}
+    assert job["env"]["GH_TOKEN"] == "${{ github.token }}"
+    first, second, third = job["steps"]
+    assert first["uses"].startswith("actions/download-artifact@")
+    assert first["with"] == {"name": "github-pages"}
+    assert second == {"run": "gh auth setup-git"}
+    lines = third["run"].splitlines()
+    assert {line.split()[0] for line in lines} == {"git", "tar", "test", "cd"}
+    text = (ROOT / ".github/workflows/publish.yml").read_text("utf-8")
+    assert text.count("github.token") == 1
 
 
 def test_what_is_published_knows_where_it_will_stand():

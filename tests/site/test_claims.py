@@ -38,3 +38,25 @@ def test_a_claims_test_is_a_click_away(site_url, page):
     page.wait_for_url("**/claim-tests.html#*")
     place = page.locator(":target")
     assert f"def {name}(" in place.inner_text()
+
+
+def test_on_a_phone_the_claims_of_a_verdict_are_folded(site_url, new_page):
+    """They were a hundred screens, one below the other."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/claims.html")
+    folds = page.locator("details.claims-fold")
+    height = "document.documentElement.scrollHeight"
+    assert folds.count() == 5 and page.evaluate(height) < 8 * 740
+    assert not page.locator("table.claims tr").first.is_visible()
+    heads = folds.locator("> summary").all_text_contents()
+    page.get_by_label("Verdict").select_option(label="Wrong")
+    row = page.locator("tr:has([id='001-001'])")
+    assert row.is_visible() and heads[0].endswith(" claims")
+    page.evaluate("location.hash = '#000-018'")
+    page.locator("tr:has([id='000-018'])").wait_for()
+    page.goto("about:blank")
+    page.goto(f"{site_url}book/claims.html#000-018")
+    place = page.locator("tr:has([id='000-018'])")
+    place.wait_for()
+    top = place.evaluate("(e) => e.getBoundingClientRect().top")
+    assert 0 <= top < 740

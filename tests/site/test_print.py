@@ -653,3 +653,23 @@ def test_no_note_stands_alone_on_a_page(site_url, page):
     """The second of two did."""
     pages = printed_pages(page, f"{site_url}book/changelog.html")
     assert "Notes" in [line.strip() for line in pages[-1]]
+
+
+def test_no_verdict_of_the_claims_stands_alone_on_paper(site_url, page):
+    """Two did, where their tables began on the next page."""
+    pages = printed_pages(page, f"{site_url}book/claims.html")
+    firsts = {"Wrong": "000-053", "Contradicts another source": "000-026"}
+    for title, first in firsts.items():
+        (lines,) = [one for one in pages if title in one]
+        assert any(line.startswith(first) for line in lines), lines
+
+
+def test_how_a_function_is_called_is_whole_on_paper(site_url, page):
+    """One began on a page and ended on the next, above what is said of it."""
+    page.goto(f"{site_url}book/api.html")
+    page.emulate_media(media="print")
+    kept = page.locator("div.api-call").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e))"
+        ".map((s) => s.breakInside + s.breakAfter)"
+    )
+    assert {*kept} == {"avoidavoid"}

@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 HEADING = re.compile(r"^(#+) +(.+)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 BUG = re.compile(r"\b(bug|famous)", re.IGNORECASE)
+# One that is answered under no heading of its own.
+PAPER = re.compile(r"^#+ On paper[^#]*^:class: answer", re.MULTILINE)
 EXERCISE = re.compile(r'exercise="([^"]+)"')
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -40,7 +42,8 @@ def expected(which):
     for page, _, new, cell in cells():
         data = [output.get("data", {}) for output in cell.get("outputs", [])]
         lab = any(VIEW in one for one in data)
-        if which == "exercises" and SOLUTION.search(cell.source):
+        solved = PAPER.search(cell.source) or SOLUTION.search(cell.source)
+        if which == "exercises" and solved:
             yield page
         if which == "famous-bugs":
             yield from (page for title in new if BUG.search(title))

@@ -214,7 +214,10 @@ def test_buttons_lead_to_the_repository_that_the_build_is_told(book):
     text = page(book)
     colab = "https://colab.research.google.com/github/someone/their-book"
     assert f'href="{REPOSITORY}"' in text
-    assert f'href="{colab}/blob/main/book/runs.ipynb"' in text
+    # The copy that installs the package; the repository's has no such cell.
+    assert f'href="{colab}/blob/taken/book/runs.ipynb"' in text
+    assert text.count("/taken/") == text.count("colab.research") == 1
+    assert "colab" not in page(book, "book/intro.html")  # no notebook
 
 
 @pytest.mark.parametrize(
