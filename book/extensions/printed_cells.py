@@ -4,7 +4,7 @@ import re
 from itertools import chain, compress
 
 NUMBER = re.compile(
-    r"[-+−]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)(e[-+]?\d+)?%?"
+    r"[-+−]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)(e[-+]?\d+)?%?\*?"  # a star: see below
     r"|[-+]?inf|nan"
 )
 EMPTY = {"is", "are", "of", "in", "to", "at", "and", "from", "or", "more", "="}
