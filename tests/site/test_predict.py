@@ -136,3 +136,24 @@ def test_who_draws_and_reveals_has_guessed(site_url, new_page):
     fold.get_by_text("Reveal").click()
     expect(fold.locator(".guessed .line")).to_have_attribute("d", drawn)
     expect(page.locator(".guess .sketch")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("positions", "four times"),  # a table below the figure
+        ("scaling", "at 0 of 4 rates"),
+        ("scaling", "at 512 no run does"),  # a list that a paragraph announces
+        ("scaling", "only that one seed arrives"),  # a list below a table
+    ],
+)
+def test_what_gives_an_answer_away_is_folded_with_it(site, name, told):
+    page = parse(site / "book" / f"{name}.html")
+    folds = [fold.get_text() for fold in page.select("details.predicted")]
+    assert any(told in fold for fold in folds)
+    for fold in page.select("details.predicted, pre"):
+        fold.extract()
+    if told != "four times":  # which the question and the text say, too
+        assert told not in page.select_one("main").get_text()
+    else:
+        assert "1.00 ± 0.00" not in page.select_one("main").get_text()
