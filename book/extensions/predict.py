@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 MARK = "Predict."
+CAPTION = "What to see"
 NUMBER = re.compile(
     r"^(?:In )?(?:how (?:many|far|much|large|long)|what share|at which width"
     r"|for what)\b",
@@ -121,8 +122,14 @@ def answer_of(quote: nodes.block_quote) -> Iterator[nodes.Node]:
 
 
 def said(after: list[nodes.Node]) -> list[nodes.Node]:
-    """What is said of an output: a paragraph, with its list, or a list."""
+    """What is said of an output: a paragraph, with its list, or a list.
+
+    What there is to see in a picture, and the same in numbers, goes before.
+    """
     lists = (nodes.bullet_list, nodes.enumerated_list)
+    seen = bool(after) and after[0].astext().startswith(CAPTION)
+    if seen and len(after) > 1 and shows(after[1]):
+        return [*after[:2], *said(after[2:])]
     if after and isinstance(after[0], lists):
         return after[:1]
     if not after or not isinstance(after[0], nodes.paragraph):

@@ -62,7 +62,7 @@ export class Shades {
     pen.globalAlpha = 1;
     // A small table is shown at half its size or less, and −∞ is wide: as high
     // as others, and a little narrower. Larger, it would be a squeezed blot.
-    const size = this.textsUpTo > 8 ? 16 : 28;
+    const size = this.textsUpTo > 8 ? 16 : 30;
     Object.assign(pen, { font: `${size}px system-ui, sans-serif`,
       textAlign: "center", textBaseline: "middle" });
     for (let i = 0; i < n_q; i += 1)
