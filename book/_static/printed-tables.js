@@ -6,7 +6,7 @@
   const text = (table) =>
     [...table.rows].map((row) => cells(row).join("\t")).join("\n");
   const value = (word) =>
-    Number(word.replaceAll(",", "").replace("−", "-").replace("%", "")
+    Number(word.replaceAll(",", "").replace("−", "-").replace(/[%*]/, "")
       .replace(/inf$/, "Infinity").replace(/^[–-]$/, "NaN"));
 
   function button(words, name, parent) {

@@ -1,10 +1,10 @@
 """A question that asks for a prediction, and its answer folded up.
 
 In a notebook a question stands in a quotation that begins with **Predict.**,
-and its answer follows: a cell with an output, and a paragraph, or a paragraph
-alone. On the page it is folded, so that it is not in sight; ``predict.js``
-puts a place for the reader's guess above it, and keeps the guess beside what
-came out.
+and its answer follows: a cell with an output, and a paragraph or a list, or a
+paragraph alone; and the list that a paragraph ends by announcing. On the page
+it is folded, so that it is not in sight; ``predict.js`` puts a place for the
+reader's guess above it, and keeps the guess beside what came out.
 """
 
 import re
@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 MARK = "Predict."
+CAPTION = "What to see"
 NUMBER = re.compile(
     r"^(?:In )?(?:how (?:many|far|much|large|long)|what share|at which width"
     r"|for what)\b",
@@ -95,7 +96,7 @@ def fold_answers(app: Sphinx, document: nodes.document, name: str) -> None:
 
 
 def answer_of(quote: nodes.block_quote) -> Iterator[nodes.Node]:
-    """Up to the first cell that shows something, and the paragraph after.
+    """Up to the first cell that shows something, and what is said after.
 
     Where no cell shows anything, as one that only asserts, up to the first
     paragraph.
@@ -117,9 +118,24 @@ def answer_of(quote: nodes.block_quote) -> Iterator[nodes.Node]:
     while last + 1 < len(following) and shows(following[last + 1]):
         last += 1
     yield from following[: last + 1]
-    after = following[last + 1 : last + 2]
-    if after and isinstance(after[0], nodes.paragraph):
-        yield after[0]
+    yield from said(following[last + 1 :])
+
+
+def said(after: list[nodes.Node]) -> list[nodes.Node]:
+    """What is said of an output: a paragraph, with its list, or a list.
+
+    What there is to see in a picture, and the same in numbers, goes before.
+    """
+    lists = (nodes.bullet_list, nodes.enumerated_list)
+    seen = bool(after) and after[0].astext().startswith(CAPTION)
+    if seen and len(after) > 1 and shows(after[1]):
+        return [*after[:2], *said(after[2:])]
+    if after and isinstance(after[0], lists):
+        return after[:1]
+    if not after or not isinstance(after[0], nodes.paragraph):
+        return []
+    told = after[0].astext().endswith(":") and len(after) > 1
+    return after[: 2 if told and isinstance(after[1], lists) else 1]
 
 
 def shows(node: nodes.Node) -> bool:

@@ -3,8 +3,8 @@
 import re
 from itertools import chain, compress
 
-NUMBER = re.compile(
-    r"[-+−]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)(e[-+]?\d+)?%?"
+NUMBER = re.compile(  # maybe with a star, for a note below the table
+    r"[-+−]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)(e[-+]?\d+)?%?\*?"
     r"|[-+]?inf|nan"
 )
 EMPTY = {"is", "are", "of", "in", "to", "at", "and", "from", "or", "more", "="}

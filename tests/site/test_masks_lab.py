@@ -1,5 +1,6 @@
 """The mask laboratory on its page, driven in a real browser."""
 
+import pytest
 import torch
 from guards.site_pages import control
 from playwright.sync_api import expect
@@ -127,3 +128,21 @@ def test_a_large_mask_of_empty_rows_does_not_look_like_one_that_sees(open_lab):
     lab.page.evaluate("location.hash = 'lab=masks&kind=none&n=8&padded=8'")
     expect(lab.locator(".lab-insight")).to_contain_text("0 of 64 pairs")
     assert lab.evaluate(DARK) > 0.04  # a line through each row, and dots
+
+
+LETTERS = """(root) => [...root.querySelectorAll(".lab-small canvas")].map(
+  (canvas) => {
+    const pen = canvas.getContext("2d");
+    const shown = canvas.getBoundingClientRect().width / canvas.width;
+    return [parseFloat(pen.font) * shown,
+      (canvas.width / 8 - 2) / pen.measureText("−∞").width];
+  })"""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_letters_of_the_small_tables_can_be_read(open_lab, width):
+    """Minus infinity was squeezed into a cell at half its width."""
+    lab = open_lab(viewport={"width": width, "height": 900})
+    for size, squeezed in lab.evaluate(LETTERS):
+        assert size >= 12
+        assert squeezed > 0.7

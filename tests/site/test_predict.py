@@ -1,6 +1,7 @@
 """A prediction is asked for first; what came out is unfolded then."""
 
 import re
+from copy import copy
 
 import pytest
 from guards.site_files import parse
@@ -136,3 +137,19 @@ def test_who_draws_and_reveals_has_guessed(site_url, new_page):
     fold.get_by_text("Reveal").click()
     expect(fold.locator(".guessed .line")).to_have_attribute("d", drawn)
     expect(page.locator(".guess .sketch")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("positions", "1.00 ± 0.00"),  # a table below the figure's words
+        ("scaling", "at 0 of 4 rates"),
+        ("scaling", "at 512 no run does"),  # a list that a paragraph announces
+        ("scaling", "only that one seed arrives"),  # a list below a table
+    ],
+)
+def test_what_gives_an_answer_away_is_folded_with_it(site, name, told):
+    main = copy(parse(site / "book" / f"{name}.html").select_one("main"))
+    folds = [fold.extract() for fold in main.select("details.predicted")]
+    assert any(told in fold.get_text() for fold in folds)
+    assert told not in main.get_text()

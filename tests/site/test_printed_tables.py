@@ -341,3 +341,11 @@ def test_a_table_that_is_little_too_wide_does_not_scroll(site_url, page, name):
     )
     assert len(over) > 8
     assert max(over) <= 0
+
+
+def test_a_number_with_a_star_is_a_number():
+    """Beside columns of plain numbers one with stars stood at the left."""
+    lines = "name  one  two\na  0.71  2.00*\nb  1.56  0.00\nc  0.00  2.00*"
+    (html,) = drawn(lines)
+    assert html.count('<td class="n"') == 6
+    assert '<td class="n" style="--less:1">0.00</td>' in html

@@ -61,3 +61,14 @@ def test_it_is_neither_on_paper_nor_without_scripts(site_url, new_page):
     small = opened(page, site_url, "masks")
     page.emulate_media(media="print")
     expect(small).to_be_hidden()
+
+
+ABOVE = """(small) => small.getBoundingClientRect().top
+  - small.previousElementSibling.getBoundingClientRect().bottom"""
+
+
+@pytest.mark.parametrize("stem", ["origins", "dot_product", "multihead"])
+def test_it_does_not_touch_what_stands_above(site_url, new_page, stem):
+    """Its first line sat on the fold with the imports."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    assert opened(page, site_url, stem).evaluate(ABOVE) >= 12

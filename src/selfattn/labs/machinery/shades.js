@@ -60,9 +60,9 @@ export class Shades {
     for (let i = 1; i < n_q; i += 1) pen.fillRect(0, i * side, n * side, 1);
     for (let j = 1; j < n; j += 1) pen.fillRect(j * side, 0, 1, n_q * side);
     pen.globalAlpha = 1;
-    // A small table is shown at less than a third of its size, and −∞ is wide:
-    // its letters are as high as others, and narrower.
-    const size = this.textsUpTo > 8 ? 16 : 36;
+    // A small table is shown at half its size or less, and −∞ is wide: as high
+    // as others, and a little narrower. Larger, it would be a squeezed blot.
+    const size = this.textsUpTo > 8 ? 16 : 30;
     Object.assign(pen, { font: `${size}px system-ui, sans-serif`,
       textAlign: "center", textBaseline: "middle" });
     for (let i = 0; i < n_q; i += 1)
