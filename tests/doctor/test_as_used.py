@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F  # noqa: F401 - read in the files below
+from torch.nn import functional as F
 
 from selfattn.doctor import examine
 from selfattn.doctor.door.things import words_of
@@ -103,6 +103,6 @@ def attention(q, k, v):
 
 def test_names_are_those_that_are_looked_up_in_the_module():
     def uses(x):
-        return F.softmax(x.relu(), dim=-1) + [ended(x) for _ in x][0]
+        return F.softmax(x.relu(), dim=-1) + next(ended(x) for _ in x)
 
     assert words_of(uses) == {"F", "ended"}
