@@ -19,7 +19,7 @@
   ];
   // Where a thing is asked, repeated or argued about is not where it is told.
   const ASIDE = new RegExp("^(predict|fix|build|summary|exercises|try it"
-    + "|what it costs|where it fails|on paper|further reading|other names)\\b",
+    + "|what it costs|where it fails|a famous bug|on paper|further reading|other names)\\b",
     "i");
   const LAST = new RegExp("/(claims|claim-tests|bibliography|bench|notation"
     + "|whereabouts|intro|api|changelog)\\.html|-second-reading$");
