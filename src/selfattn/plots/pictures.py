@@ -153,9 +153,8 @@ def block(norm: str) -> Drawing:
     if norm not in ("pre", "post"):
         raise ValueError(f'norm must be "pre" or "post", but it is {norm!r}')
     picture = Drawing(f"block-{norm}", 378, norm=norm)
-    x, path = MIDDLE, MIDDLE + 92
+    x, path, y = MIDDLE, MIDDLE + 92, 22.0
     picture.text(x, 12, "x", bold=True)
-    y = 22.0
     for name, colour in (("attention", "q"), ("feed-forward", "v")):
         parts = [("norm", "faint"), (name, colour), ("+", "ink")]
         if norm == "post":
