@@ -14,7 +14,8 @@ export function sees({ m }, now) {
   const how = off === 0 ? "right to a percent"
     : `${per(Math.abs(now.off))} too ${off > 0 ? "high" : "low"}`;
   return `The exponential is ${decimal(now.exact)}; ${m} directions say `
-    + `${decimal(now.estimate)}, ${how}. To expect: ±\u00a0${per(now.spread)}. The `
+    + `${decimal(now.estimate)}, ${how}. To expect: ±\u00a0`
+    + `${per(now.spread)}. The `
     + `largest direction carries ${per(now.largest)}.`;
 }
 

@@ -59,7 +59,7 @@ export class Plane {
   }
 
   // Puts the words beside these marks where they are in no other's way, and
-  // not on the arrow from the middle to a point, nor on the axes if they count.
+  // not on the arrow from the middle to a point, nor on axes that count.
   letter(groups, arrow = null, { axes = false } = {}) {
     const shown = groups.filter((group) =>
       !group.classList.contains("lab-absent"));
