@@ -62,7 +62,10 @@
       page.paper === "whole" ? ASIDE : FOLDED)]
       .filter((e) => !e.matches(".answer") && !solution(e));
     for (const e of left) e.classList.add("left-out");
-    steps.push(() => left.forEach((e) => e.classList.remove("left-out")));
+    steps.push(() => left.forEach((e) => {
+      e.classList.remove("left-out");
+      if (e.classList.length === 0) e.removeAttribute("class");
+    }));
   }
 
   const solution = (e) => {

@@ -146,4 +146,4 @@ def test_a_phone_shows_each_claim_in_full_lines(site_url, new_page):
     for row in (rows.first, rows.last):
         said, so = (cell.bounding_box() for cell in row.locator("td").all())
         assert so["y"] >= said["y"] + said["height"]
-        assert min(said["width"], so["width"]) > 260
+        assert min(said["width"], so["width"]) > 280

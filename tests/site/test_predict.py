@@ -144,6 +144,7 @@ def test_who_draws_and_reveals_has_guessed(site_url, new_page):
     [
         ("positions", "1.00 ± 0.00"),  # a table below the figure's words
         ("scaling", "0 of 4 rates"),
+        ("scaling", "at 512 no run does"),  # a list that a caption announces
         ("scaling", "only that one seed arrives"),  # a list below a table
     ],
 )

@@ -36,7 +36,7 @@ TEXTS = """() => {
 
 def without_tab_stops(html):
     """What is folded gets its tab stops when it is first laid out."""
-    return re.sub(r' tabindex="-?\d"| class=""', "", html)
+    return re.sub(r' tabindex="-?\d"', "", html)
 
 
 def in_six_digits(colour):
@@ -525,9 +525,10 @@ def test_a_long_table_begins_with_two_rows_and_ends_with_two(site_url, page):
           getComputedStyle(e).breakBefore])"""
     )
     assert len(parted) > 6
-    after, before = zip(*parted, strict=True)
-    assert after[0] == before[-1] == "avoid"
-    assert "auto" in after and "auto" in before
+    kept = ["avoid"] * 2
+    free = ["auto"] * (len(parted) - 2)
+    after, before = map(list, zip(*parted, strict=True))
+    assert (after, before) == (kept + free, free + kept)
 
 
 def test_a_square_picture_is_no_larger_than_others_on_paper(
