@@ -105,4 +105,4 @@ def test_names_are_those_that_are_looked_up_in_the_module():
     def uses(x):
         return F.softmax(x.relu(), dim=-1) + next(ended(x) for _ in x)
 
-    assert words_of(uses) == {"F", "ended"}
+    assert words_of(uses) == {"F", "ended", "next"}

@@ -164,6 +164,8 @@ class Kind:
             and the facts that are known of it.
         whole: of a whole model, which is held to no reference: from thing,
             facts and a watch, the report.
+        as_used: whether a module of this kind is asked as a function is: as
+            it is once it is trained, and one in the place of its class.
     """
 
     name: str
@@ -181,6 +183,7 @@ class Kind:
     perhaps: Callable[[Any, Facts], Iterator[Facts]] = nothing_else
     within: Callable[[Any, Facts], Inner] | None = None
     whole: Callable[..., Any] | None = None
+    as_used: bool = False
 
     def check(self, told: Facts) -> Facts:
         """The facts, in the form in which they are used.

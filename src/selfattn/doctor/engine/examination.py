@@ -18,7 +18,7 @@ from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
 from selfattn.doctor.exercise import Exercise, check_docstrings
 from selfattn.doctor.exercises import find, unknown
-from selfattn.doctor.kind import Kind, as_it_is
+from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, as_used, numberless, unseen
 from selfattn.doctor.report import Report
@@ -135,7 +135,7 @@ def examine_made(
 
     def work(watch: Watch = unseen) -> Report:
         thing = make(watch)
-        if kind.prepare is as_it_is:  # nor does it make one of a class
+        if kind.as_used:
             thing = as_used(thing)
         if missing := numberless(thing):
             words = f"Nothing can be said: {missing}."

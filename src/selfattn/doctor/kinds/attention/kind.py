@@ -18,6 +18,7 @@ KIND = Kind(
     facts=FACTS,
     read=read,
     adapt=adapt,
+    as_used=True,
     meant=MEANT,
     promised_by=PROMISED_BY,
     perhaps=perhaps,

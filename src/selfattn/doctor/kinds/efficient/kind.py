@@ -40,6 +40,7 @@ KIND = Kind(
     facts=FACTS,
     read=read,
     adapt=adapt,
+    as_used=True,
     fallback=fallback,
     examples=examples,
     meant=MEANT,
