@@ -1,15 +1,16 @@
-"""The tests that settle the claims, as they are run, on a page of the site.
+"""The tests of claims and of conclusions, as they are run, on two pages.
 
 The directive ``claim-tests`` writes each file of ``tests/claims`` in pieces,
 in the order of the book and under the chapter's title: what comes before its
 first test, then every test under its name, to which the page of claims links.
+``conclusion-tests`` does the same with ``tests/conclusions``.
 """
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from conclusions import title_of
+from chapter_link import title_of
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
@@ -21,6 +22,14 @@ FOLDER = "tests/claims"
 def anchor(chapter: str, test: str) -> str:
     """Where a test stands on the page."""
     return f"{chapter}-{test}".replace("_", "-").replace("/", "-")
+
+
+def linked(page: str, chapter: str, test: str) -> nodes.reference:
+    """A test's name, as a link from a page beside the one of its code."""
+    link = nodes.reference("", "", nodes.literal("", test), internal=True)
+    place = anchor(chapter, test)
+    link["refuri"] = f"{page.rpartition('/')[2]}.html#{place}"
+    return link
 
 
 def chapter_of(path: Path) -> str:
@@ -60,11 +69,13 @@ def titled(lines: list[str], start: int) -> int:
 class Tests(Directive):
     """Every file, a section each."""
 
+    folder = FOLDER
+
     def run(self) -> list[nodes.Node]:
         """Read the files anew."""
         env = self.state.document.settings.env
         content: list[nodes.Node] = []
-        folder = Path(env.srcdir, FOLDER)
+        folder = Path(env.srcdir, self.folder)
         places = [*getattr(env, "external_site_map", ())]  # of the contents
 
         def place(path: Path) -> int:
@@ -86,7 +97,14 @@ class Tests(Directive):
         return content
 
 
+class OurTests(Tests):
+    """Those of the conclusions."""
+
+    folder = "tests/conclusions"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx about the directive."""
+    """Tell Sphinx about the directives."""
     app.add_directive("claim-tests", Tests)
+    app.add_directive("conclusion-tests", OurTests)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

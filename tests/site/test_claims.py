@@ -1,4 +1,4 @@
-"""The page of claims in a browser: its filter, and the tests it leads to."""
+"""Claims and conclusions in a browser: a filter, and tests they lead to."""
 
 ADDRESS = "book/claims.html"
 
@@ -30,14 +30,25 @@ def test_a_link_to_a_claim_shows_it_whatever_is_filtered(site_url, page):
     page.locator("tr:has([id='002-023'])").wait_for()
 
 
+def leads_to_its_code(page, link, tests):
+    """Follow a test's name to where the test stands."""
+    name = link.inner_text()
+    link.click()
+    page.wait_for_url(f"**/{tests}.html#*")
+    place = page.locator(":target")
+    assert f"def {name}(" in place.inner_text()
+
+
 def test_a_claims_test_is_a_click_away(site_url, page):
     page.goto(site_url + ADDRESS)
     link = page.locator("table.claims .claim-test a").first
-    name = link.inner_text()
-    link.click()
-    page.wait_for_url("**/claim-tests.html#*")
-    place = page.locator(":target")
-    assert f"def {name}(" in place.inner_text()
+    leads_to_its_code(page, link, "claim-tests")
+
+
+def test_a_conclusions_test_is_a_click_away(site_url, page):
+    page.goto(f"{site_url}book/conclusions.html")
+    link = page.locator(".conclusion-row li a:has(code)").last
+    leads_to_its_code(page, link, "conclusion-tests")
 
 
 def test_on_a_phone_the_claims_of_a_verdict_are_folded(site_url, new_page):

@@ -305,7 +305,7 @@ WHOLE_SOURCES = """() => [...document.querySelectorAll(
   }).map((e) => `${e.className}: ${e.textContent.slice(0, 40)}`)"""
 
 
-@pytest.mark.parametrize("name", ["layers", "claim-tests"])
+@pytest.mark.parametrize("name", ["layers", "claim-tests", "conclusion-tests"])
 def test_a_long_source_is_parted_between_pages(site_url, page, name):
     """It went to the next page as one, and left two thirds of one empty."""
     page.goto(f"{site_url}book/{name}.html")
