@@ -1,8 +1,8 @@
 """The tests of claims and of conclusions, as they are run, on two pages.
 
 The directive ``claim-tests`` writes each file of ``tests/claims`` in pieces,
-in the order of the book and under the chapter's title: what comes before its
-first test, then every test under its name, to which the page of claims links.
+in the order of the book and under the chapter's title: every test under
+its name, to which the page of claims links, and between them what they share.
 ``conclusion-tests`` does the same with ``tests/conclusions``.
 """
 
@@ -38,17 +38,22 @@ def chapter_of(path: Path) -> str:
 
 
 def pieces(text: str) -> Iterator[tuple[str, str]]:
-    """A file cut before each test: the test's name, and its lines."""
+    """A file cut before each test and after it: its name, and its lines.
+
+    What stands between two tests has no name: it is of the next, if of any.
+    """
     lines = text.splitlines()
-    starts = [(1, "")]
+    cuts = [(1, "")]
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_":
             marks = [mark.lineno for mark in node.decorator_list]
             start = min([node.lineno, *marks])
-            starts.append((titled(lines, start), node.name))
-    ends = [start for start, _ in starts[1:]] + [len(lines) + 1]
-    for (start, name), end in zip(starts, ends, strict=True):
-        yield name, "\n".join(lines[start - 1 : end - 1]).strip()
+            cuts.append((titled(lines, start), node.name))
+            cuts.append((node.end_lineno + 1, ""))
+    ends = [start for start, _ in cuts[1:]] + [len(lines) + 1]
+    for (start, name), end in zip(cuts, ends, strict=True):
+        if text := "\n".join(lines[start - 1 : end - 1]).strip():
+            yield name, text
 
 
 def titled(lines: list[str], start: int) -> int:

@@ -203,4 +203,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("conclusions-record", Record)
     app.add_post_transform(Strips)
     app.add_css_file("conclusions.css")
+    app.add_js_file("conclusions.js", loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

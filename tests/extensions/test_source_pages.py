@@ -121,9 +121,16 @@ def test_every_test_that_a_row_names_has_its_place(tests, rows):
 
 def test_a_file_is_cut_before_what_decorates_a_test():
     text = "import x\n\n@mark\ndef test_a():\n    pass\n\ny = 1\npass"
-    (_, before), (name, test) = claim_tests.pieces(text)
+    (_, before), (name, test), (none, after) = claim_tests.pieces(text)
     assert (before, name) == ("import x", "test_a")
     assert test.startswith("@mark") and test.endswith("pass")
+    assert (none, after) == ("", "y = 1\npass")  # not of the test before it
+
+
+def test_tests_on_end_leave_nothing_between_them():
+    text = "def test_a():\n    pass\n\n\ndef test_b():\n    pass\n"
+    names = [name for name, _ in claim_tests.pieces(text)]
+    assert names == ["test_a", "test_b"]
 
 
 def test_the_title_of_what_follows_stands_above_it():
