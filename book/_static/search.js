@@ -21,7 +21,7 @@
   const ASIDE = new RegExp("^(predict|fix|build|summary|exercises|try it"
     + "|what it costs|where it fails|a famous bug|on paper|further reading|other names)\\b",
     "i");
-  const LAST = new RegExp("/(claims|claim-tests|bibliography|bench|notation"
+  const LAST = new RegExp("/(claims|claim-tests|conclusion-tests|bibliography|bench|notation"
     + "|whereabouts|intro|api|changelog)\\.html|-second-reading$");
 
   // What a question is made of, and says nothing of what it asks about.

@@ -1,7 +1,13 @@
-"""A link to a chapter, which shows the chapter's title."""
+"""A link to a chapter, which shows the chapter's title; and that title."""
+
+import json
+import re
+from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
+
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
 def chapter_link(name: str) -> addnodes.pending_xref:
@@ -15,3 +21,11 @@ def chapter_link(name: str) -> addnodes.pending_xref:
         refexplicit=False,  # so it shows the chapter's title
         refwarn=True,
     )
+
+
+def title_of(page: Path) -> str:
+    """A chapter's title, as its first line has it."""
+    text = page.read_text("utf-8")
+    if page.suffix == ".ipynb":
+        text = "".join(json.loads(text)["cells"][0]["source"])
+    return TITLE.search(text)[1]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from chapter_link import chapter_link
 from claim_tests import PAGE as TESTS
-from claim_tests import anchor
+from claim_tests import linked
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from ledger import ID, VERDICTS, Claim, read_ledger
@@ -156,10 +156,7 @@ def shown_by(claim: Claim) -> nodes.inline:
     """The test, as a link to its code, or why there is none."""
     if not claim.test:
         return settled(claim)
-    link = nodes.reference("", "", nodes.literal("", claim.test))
-    place = anchor(claim.chapter, claim.test)
-    link["refuri"] = f"{TESTS.rpartition('/')[2]}.html#{place}"
-    link["internal"] = True
+    link = linked(TESTS, claim.chapter, claim.test)
     return nodes.inline("", "", link, classes=["claim-test"])
 
 

@@ -3,16 +3,17 @@
 A link to ``conclusions.md#id`` becomes its sentence and a strip, a mark a
 setting, filled where it held, which leads to the row; beside the first of a
 page stands what a mark is. The directive ``conclusions-record`` writes the
-page of rows. `record` reads them.
+page of rows, each with a link to its test. `record` reads them.
 """
 
 import hashlib
 import itertools
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from chapter_link import title_of
+from claim_tests import linked
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from folds import SECOND
@@ -25,7 +26,7 @@ from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
 
 PAGE = "book/conclusions"
-TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+TESTS = "book/conclusion-tests"
 SPACE = re.compile(r"(?<!\b[dn])_")
 LONGEST = 24  # marks in a row of a strip
 SIDE, GAP = 5, 2
@@ -149,7 +150,7 @@ class Record(Directive):
             fact += nodes.Text(text)
             facts += nodes.list_item("", fact)
         test = nodes.paragraph("", "", nodes.emphasis("", "test: "))
-        test += nodes.literal("", row.test)
+        test += linked(TESTS, row.chapter, row.test)
         facts += nodes.list_item("", test)
         return nodes.container(
             "", head, bar, facts, ids=[row.id], classes=["conclusion-row"]
@@ -161,14 +162,6 @@ def as_title(says: str) -> str:
     first = len(says) - len(says.lstrip("*"))
     capital = says[first : first + 1].upper()
     return (says[:first] + capital + says[first + 1 :]).removesuffix(".")
-
-
-def title_of(page: Path) -> str:
-    """A chapter's title, as its first line has it."""
-    text = page.read_text("utf-8")
-    if page.suffix == ".ipynb":
-        text = "".join(json.loads(text)["cells"][0]["source"])
-    return TITLE.search(text)[1]
 
 
 def known(row: Conclusion) -> Iterator[tuple[str, str]]:
@@ -210,4 +203,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("conclusions-record", Record)
     app.add_post_transform(Strips)
     app.add_css_file("conclusions.css")
+    app.add_js_file("conclusions.js", loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -28,7 +28,11 @@ RAISED = {"⊤", "′", "∗", "+", "−"}
 BLOCKS = "p, li, dt, dd, td, th, br, div, blockquote, pre, figcaption, h2, h3"
 HEADING = re.compile("^h[1-6]$")
 # Of what repeats the chapters, or is code, the title alone is found.
-REPEATING = {"book/claim-tests", "book/conclusions"}
+REPEATING = {
+    "book/claim-tests",
+    "book/conclusion-tests",
+    "book/conclusions",
+}
 THEMES_OWN = ["searchindex.js", "_static/searchtools.js"]
 
 

@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 BUG = re.compile(r"\b(?:bug|famous)", re.IGNORECASE)
+ENOUGH = 6  # words, to say what a figure shows
 FOLDED = " (second reading)"
 LAB = re.compile(r"\blab: (.+)$")
 LISTS = ("Exercises", "Labs", "Famous bugs", "Figures")
@@ -67,10 +68,17 @@ def is_exercise(section: nodes.section) -> bool:
 def called_by(words: str) -> str:
     """What a figure shows, in short: its description's first sentence.
 
+    If that is too short to say what it is, with the next.
+
+    >>> called_by("Three curves of loss against the steps: they fall.")
+    'Three curves of loss against the steps.'
     >>> called_by("A roofline: a rising line of bandwidth. Below it, dots.")
-    'A roofline.'
+    'A roofline: a rising line of bandwidth.'
     """
-    return re.split(r"[.:](?=\s|$)", words)[0] + "."
+    ends = [one.start() for one in re.finditer(r"[.:](?=\s|$)", words)]
+    told = [words[:end] for end in ends] or [words]
+    long = [one for one in told if len(one.split()) >= ENOUGH]
+    return [*long, told[-1]][0] + "."
 
 
 def title_of(section: nodes.section) -> str:

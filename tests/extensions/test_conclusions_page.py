@@ -107,6 +107,16 @@ def test_the_page_has_all_that_is_known_of_a_row(pages):
     assert "proved" in proof.get_text() and proof.select(".math")
 
 
+def test_the_test_of_a_row_is_a_link_to_its_code(pages):
+    """It was a name, to be looked for in the repository."""
+    rows = pages[1].select(".conclusion-row")
+    links = [row.select_one("li a:has(code)") for row in rows]
+    assert [link and (link.get_text(), link["href"]) for link in links] == [
+        ("test_wider", "conclusion-tests.html#chapter-test-wider"),
+        ("test_sum", "conclusion-tests.html#chapter-test-sum"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("says", "title"),
     [

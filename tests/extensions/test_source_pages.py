@@ -5,14 +5,17 @@ from pathlib import Path
 
 import api
 import claim_tests
+import pytest
 from docstrings import drawn
 from docutils import nodes
 from ledger import read_ledger
+from record import read_record
 from small_book import built
 
 import selfattn
 
 ROOT = Path(__file__).resolve().parents[2]
+OF = (claim_tests.Tests, claim_tests.OurTests)
 MODULE = '''"""About it."""
 
 def shown(a: int, *, b: str = "x") -> float:
@@ -91,27 +94,49 @@ def test_no_letter_of_a_docstring_is_lost():
             assert re.findall(r"\w", shown) == letters, call
 
 
-def test_every_test_that_a_row_names_has_its_place():
-    folder = ROOT / claim_tests.FOLDER
+@pytest.mark.parametrize(
+    ("tests", "rows"),
+    [
+        *zip(
+            OF,
+            (
+                read_ledger(ROOT / "book" / "claims"),
+                read_record(ROOT / "book" / "conclusions"),
+            ),
+            strict=True,
+        )
+    ],
+    ids=["claims", "conclusions"],
+)
+def test_every_test_that_a_row_names_has_its_place(tests, rows):
+    folder = ROOT / tests.folder
     places = {
         (claim_tests.chapter_of(path.relative_to(folder)), name)
         for path in folder.rglob("test_*.py")
         for name, _ in claim_tests.pieces(path.read_text("utf-8"))
     }
-    rows = read_ledger(ROOT / "book" / "claims")
+    assert places
     assert {(row.chapter, row.test) for row in rows if row.test} <= places
 
 
 def test_a_file_is_cut_before_what_decorates_a_test():
     text = "import x\n\n@mark\ndef test_a():\n    pass\n\ny = 1\npass"
-    (_, before), (name, test) = claim_tests.pieces(text)
+    (_, before), (name, test), (none, after) = claim_tests.pieces(text)
     assert (before, name) == ("import x", "test_a")
     assert test.startswith("@mark") and test.endswith("pass")
+    assert (none, after) == ("", "y = 1\npass")  # not of the test before it
+
+
+def test_tests_on_end_leave_nothing_between_them():
+    text = "def test_a():\n    pass\n\n\ndef test_b():\n    pass\n"
+    names = [name for name, _ in claim_tests.pieces(text)]
+    assert names == ["test_a", "test_b"]
 
 
 def test_the_title_of_what_follows_stands_above_it():
     """Under a test, it would be a title of nothing."""
-    for path in (ROOT / claim_tests.FOLDER).rglob("test_*.py"):
+    folders = [ROOT / tests.folder for tests in OF]
+    for path in (path for one in folders for path in one.rglob("test_*.py")):
         for _, text in claim_tests.pieces(path.read_text("utf-8")):
             assert not text.splitlines()[-1].startswith("#"), text[-80:]
 

@@ -1,4 +1,4 @@
-"""The page of claims in a browser: its filter, and the tests it leads to."""
+"""Claims and conclusions in a browser: a filter, and tests they lead to."""
 
 ADDRESS = "book/claims.html"
 
@@ -30,14 +30,50 @@ def test_a_link_to_a_claim_shows_it_whatever_is_filtered(site_url, page):
     page.locator("tr:has([id='002-023'])").wait_for()
 
 
+def followed(page, link, tests):
+    """A test's name, and what stands where it leads to."""
+    name = link.inner_text()
+    link.click()
+    page.wait_for_url(f"**/{tests}.html#*")
+    return name, page.locator(":target").inner_text()
+
+
 def test_a_claims_test_is_a_click_away(site_url, page):
     page.goto(site_url + ADDRESS)
     link = page.locator("table.claims .claim-test a").first
-    name = link.inner_text()
-    link.click()
-    page.wait_for_url("**/claim-tests.html#*")
-    place = page.locator(":target")
-    assert f"def {name}(" in place.inner_text()
+    name, code = followed(page, link, "claim-tests")
+    assert f"def {name}(" in code
+
+
+def test_a_conclusions_test_is_a_click_away(site_url, page):
+    page.goto(f"{site_url}book/conclusions.html")
+    link = page.locator(".conclusion-row li a:has(code)").last
+    name, code = followed(page, link, "conclusion-tests")
+    assert f"def {name}(" in code
+
+
+def test_on_a_phone_the_conclusions_of_a_chapter_are_folded(
+    site_url, new_page
+):
+    """They were a hundred screens, too."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(f"{site_url}book/conclusions.html")
+    folds = page.locator("details.conclusions-fold")
+    height = "document.documentElement.scrollHeight"
+    assert folds.count() > 20 and page.evaluate(height) < 8 * 740
+    heads = folds.locator("> summary").all_text_contents()
+    many = sum(int(head.split()[0]) for head in heads)
+    assert many == page.locator(".conclusion-row").count()
+    row = page.locator(".conclusion-row").last
+    assert not row.is_visible()
+    place = row.get_attribute("id")
+    page.evaluate(f"location.hash = '#{place}'")
+    row.wait_for()
+    page.goto("about:blank")
+    page.goto(f"{site_url}book/conclusions.html#{place}")
+    row.wait_for()
+    top = row.evaluate("(e) => e.getBoundingClientRect().top")
+    assert 0 <= top < 740
 
 
 def test_on_a_phone_the_claims_of_a_verdict_are_folded(site_url, new_page):

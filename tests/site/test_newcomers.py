@@ -283,3 +283,21 @@ def test_where_the_wheel_is_holds_on_a_server_and_on_disk(
     assert "beside this page" not in page.locator("article").inner_text()
     saved = page.locator(".wheel-saved a").get_attribute("href")
     assert (site / "book" / saved).is_file()
+
+
+def test_a_finger_meets_boxes_and_the_way_up_covers_little(site_url, new_page):
+    """Boxes were 13 pixels wide; *Back to top* lay over a lab's numbers."""
+    page = new_page(viewport={"width": 360, "height": 740}, has_touch=True)
+    page.goto(site_url + "book/intro.html")
+    box = page.locator(".lab-runs input[type=checkbox]").bounding_box()
+    assert min(box["width"], box["height"]) >= 24
+    page.evaluate("scrollTo(0, 3000)")
+    page.wait_for_timeout(200)
+    page.evaluate("scrollTo(0, 2500)")
+    up = page.get_by_role("button", name="Back to top")
+    up.wait_for()
+    box = up.bounding_box()
+    assert box["x"] > 300 and box["x"] + box["width"] <= 360
+    assert 44 <= box["width"] < 50
+    up.tap()
+    page.wait_for_function("scrollY === 0")

@@ -305,7 +305,7 @@ WHOLE_SOURCES = """() => [...document.querySelectorAll(
   }).map((e) => `${e.className}: ${e.textContent.slice(0, 40)}`)"""
 
 
-@pytest.mark.parametrize("name", ["layers", "claim-tests"])
+@pytest.mark.parametrize("name", ["layers", "claim-tests", "conclusion-tests"])
 def test_a_long_source_is_parted_between_pages(site_url, page, name):
     """It went to the next page as one, and left two thirds of one empty."""
     page.goto(f"{site_url}book/{name}.html")
@@ -351,6 +351,17 @@ def test_many_marks_have_a_line_of_their_own_on_paper(site_url, page):
         assert own == (rows > 3)
         tall += own
     assert tall
+
+
+def test_all_strips_of_the_record_look_alike_on_paper(site_url, page):
+    """Some were blue there, and had a line of their own."""
+    page.goto(f"{site_url}book/conclusions.html")
+    page.emulate_media(media="print")
+    looks = page.locator(".conclusion-row .conclusion-strip").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e))"
+        ".map(({ color, display }) => color + display)"
+    )
+    assert len(looks) > 90 and len({*looks}) == 1
 
 
 def test_a_conclusion_is_whole_on_paper(site_url, page):

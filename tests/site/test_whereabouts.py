@@ -90,3 +90,10 @@ def test_an_entry_says_which_one_it_is(site, which):
     assert all("(second reading)" not in line for line in told)
     if which == "famous-bugs":
         assert len({*told}) == len(told)
+
+
+def test_a_figure_is_told_from_others(site):
+    """Some were "Two drawings." and "Above, one head."."""
+    told = [link.get_text() for link in entries(site, "figures")]
+    assert len(told) > 80
+    assert [words for words in told if len(words.split()) < 6] == []

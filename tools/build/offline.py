@@ -4,10 +4,12 @@
 
 The archive works from a disk as it is, search and labs too; the PDF is what
 a browser prints of each page, with labs as still pictures, joined under
-bookmarks, in which a link to another page leads to that page's beginning.
+bookmarks and numbered through, in which a link to another page leads to that
+page's beginning.
 """
 
 import io
+import json
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -35,10 +37,12 @@ ARCHIVE = BUILD / f"{NAME}.zip"
 PRINTED = BUILD / f"{NAME}.pdf"
 TITLE = "Self-Attention, Verified"
 MARGIN = "18mm"
-FOOT = (
-    '<div style="width: 100%; font: 8pt serif; text-align: center">'
-    '<span class="title"></span> · <span class="pageNumber"></span></div>'
-)
+FOOT = """
+@page {{ @bottom-center {{
+  content: {title} " · " counter(page); font: 8pt serif; color: black;
+}} }}
+html {{ counter-reset: page {before}; }}
+"""
 # Told to a page: on paper, nothing is folded.
 WHOLE = "document.documentElement.dataset.paper = 'whole'"
 
@@ -55,22 +59,24 @@ def write_archive(site: Path, target: Path) -> None:
                 archive.writestr(told, path.read_bytes())
 
 
-def printed(page: Page, address: str, whole: bool = True) -> bytes:
+def printed(
+    page: Page, address: str, whole: bool = True, before: int = 0
+) -> bytes:
     """One page of the site as PDF, light, with its headings as bookmarks.
 
-    ``whole``, with all that is folded; or as a reader prints it.
+    ``whole``, with all that is folded; or as a reader prints it. So many
+    pages of paper stand ``before`` it: its own are numbered from there.
     """
     page.goto(address, wait_until="load")
     page.evaluate("document.fonts.ready")
     if whole:
         page.evaluate(WHOLE)
+    title = json.dumps(page.title(), ensure_ascii=False)
+    page.add_style_tag(content=FOOT.format(title=title, before=before))
     page.emulate_media(media="print", color_scheme="light")
     return page.pdf(
         format="A4",
         margin=dict.fromkeys(("top", "right", "bottom", "left"), MARGIN),
-        display_header_footer=True,
-        header_template="<span></span>",
-        footer_template=FOOT,
         outline=True,
         tagged=True,
     )
@@ -82,8 +88,9 @@ def headings(page: Page) -> list[str]:
     return [text.removesuffix("#") for text in texts]
 
 
-def all_printed(site: Path) -> Iterator[tuple[str, bytes, list[str]]]:
+def all_printed(site: Path) -> Iterator[tuple[str, PdfReader, list[str]]]:
     """Each page of the contents, by its path in the site; its headings."""
+    before = 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_browser(), args=["--no-sandbox"]
@@ -91,7 +98,10 @@ def all_printed(site: Path) -> Iterator[tuple[str, bytes, list[str]]]:
         for name in files_in_contents():
             path = site / f"{name}.html"
             page = browser.new_page(viewport={"width": 720, "height": 1000})
-            yield f"{name}.html", printed(page, path.as_uri()), headings(page)
+            content = printed(page, path.as_uri(), before=before)
+            reader = PdfReader(io.BytesIO(content))
+            before += len(reader.pages)
+            yield f"{name}.html", reader, headings(page)
             page.close()
         browser.close()
 
@@ -100,9 +110,8 @@ def write_pdf(site: Path, target: Path) -> None:
     """All pages in one PDF, a bookmark a page, its headings under it."""
     writer = PdfWriter()
     begins = {}
-    for name, content, heads in all_printed(site):
+    for name, reader, heads in all_printed(site):
         begins[(site / name).as_uri()] = len(writer.pages)
-        reader = PdfReader(io.BytesIO(content))
         lead_to_places(reader)
         spell_out(reader, heads)
         writer.append(reader, import_outline=True)

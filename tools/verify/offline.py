@@ -6,6 +6,7 @@ The archive is opened from a disk in a browser without a network; the PDF is
 read page by page.
 """
 
+import re
 import sys
 import tempfile
 import zipfile
@@ -22,6 +23,7 @@ from tools.setup.browser import find_browser
 
 MOST = 40e6  # bytes: of either file
 LEAST_PAGES = 10  # of paper, for each page of the site, on the average
+NUMBER = re.compile(r" · \d+$")  # at the foot of a page of paper
 FOUND = "#search-results a[href*='dot_product']"
 
 
@@ -70,8 +72,12 @@ def printed(path: Path = PRINTED) -> Iterator[str]:
     if len(reader.pages) < LEAST_PAGES * len(names):
         yield f"only {len(reader.pages)} pages"
     for place, page in enumerate(reader.pages, 1):
-        if not page.extract_text().strip():
+        lines = page.extract_text().splitlines()
+        feet = [line for line in lines if NUMBER.search(line)]
+        if len(lines) <= len(feet):
             yield f"page {place} has no text"
+        if not any(line.endswith(f" · {place}") for line in feet):
+            yield f"page {place} is numbered otherwise: {feet}"
         for note in page.get("/Annots", []):
             if address_of(note.get_object()).startswith("file:"):
                 yield f"page {place} leads to a file of the maker's"
