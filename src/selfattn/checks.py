@@ -309,10 +309,13 @@ def check_transforms(name: str, *tensors: Tensor) -> None:
     """Raise where a backward pass written by hand is to be transformed.
 
     Raises:
-        ValueError: within `torch.func`, or for a tensor with a tangent.
+        ValueError: within `torch.func`, for a tensor with a tangent, or where
+            PyTorch traces the call into one whole graph.
     """
     if is_transformed() or any(map(has_tangent, tensors)):
         by = "torch.func" if is_transformed() else "torch.autograd.forward_ad"
+        if torch.compiler.is_compiling():  # where functions look transformed
+            by = "a whole graph, of torch.compile or torch.export,"
         raise ValueError(
             f"{by} cannot transform {name} of q, k and v: its way back "
             "is written by hand; `attention`, with the same mask, it can"

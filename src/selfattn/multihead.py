@@ -293,8 +293,12 @@ class MultiHeadAttention(nn.Module):
             ValueError: if it has what ours does not; see
                 `torch_layer.options_of`.
         """
-        with layer.out_proj.weight.device:
-            ours = cls(**options_of(layer)).to(layer.out_proj.weight)
+        weight = layer.out_proj.weight
+        # Without numbers at first: to draw some, only to write over them,
+        # would change what is drawn next.
+        with torch.device("meta"):
+            ours = cls(**options_of(layer)).to(weight.dtype)
+        ours.to_empty(device=weight.device)
         ours.train(layer.training)
         for mine, theirs in pair_up(ours, layer):
             mine.data.copy_(theirs)

@@ -26,6 +26,8 @@ from selfattn.masks import indices
 from selfattn.positions.absolute import waves
 from selfattn.signatures import Count, Positive, checked
 
+MOST_HEADS = 2**16
+
 
 @checked
 def alibi_bias(
@@ -70,13 +72,18 @@ def alibi_slopes(
     power below, and the rest from every second slope of the power above.
 
     Raises:
-        ValueError: if there is no head.
+        ValueError: if there is no head, or if there are more than 2¹⁶: the
+            slopes are made one by one.
 
     >>> alibi_slopes(3)
     tensor([0.0625, 0.0039, 0.2500])
     """
     if n_heads < 1:
         raise ValueError(f"there must be a head, but n_heads={n_heads}")
+    if n_heads > MOST_HEADS:
+        raise ValueError(
+            f"n_heads must be at most {MOST_HEADS}, but it is {n_heads}"
+        )
     below = 2 ** (n_heads.bit_length() - 1)
     power = [2.0 ** (-8 * i / below) for i in range(1, below + 1)]
     between = [2.0 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]
