@@ -77,3 +77,9 @@ def test_a_whole_graph_is_refused_by_its_own_name():
     with pytest.raises(Exception, match="whole graph") as refused:
         graph(q, q, q)
     assert "torch.func cannot" not in str(refused.value)
+
+
+def test_tokens_of_a_step_fit_together():
+    """PyTorch said which sizes differ, and not whose."""
+    with pytest.raises(ValueError, match="must broadcast together, but q"):
+        linear_attention_step(*(torch.randn(n, 4) for n in (2, 3, 3)))

@@ -223,6 +223,7 @@ def linear_attention_step(
     for name, kept in before.items():
         check_tensor(f"memory.{name}", kept)
     check_places(q=q, k=k, v=v, **before)
+    check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
     dtype = v.dtype
     q, k, v = widen(q, k, v)
     asked, key, v = widen(*features(feature_map, q, k), v)
