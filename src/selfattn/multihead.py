@@ -38,7 +38,7 @@ from selfattn.entering import (
 )
 from selfattn.hidden import projected
 from selfattn.signatures import Positive, checked
-from selfattn.torch_layer import options_of, pair_up, torch_layer_like
+from selfattn.torch_layer import pair_up, torch_layer_like, without_numbers
 
 
 class KeysValues(NamedTuple):
@@ -293,12 +293,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: if it has what ours does not; see
                 `torch_layer.options_of`.
         """
-        weight = layer.out_proj.weight
-        # Without numbers at first: to draw some, only to write over them,
-        # would change what is drawn next.
-        with torch.device("meta"):
-            ours = cls(**options_of(layer)).to(weight.dtype)
-        ours.to_empty(device=weight.device)
+        ours = without_numbers(cls, layer)
         ours.train(layer.training)
         for mine, theirs in pair_up(ours, layer):
             mine.data.copy_(theirs)

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.exc import Unsupported
 
 from selfattn.efficient.linear import (
     linear_attention,
@@ -35,7 +36,7 @@ def test_a_base_is_a_positive_number(base):
 def test_more_heads_than_can_be_listed_are_refused(n_heads):
     """The slopes of 2⁶² heads were listed until memory was full."""
     for make in (alibi_slopes, lambda n: alibi_bias(n, 1, 1)):
-        with pytest.raises(ValueError, match="n_heads must be at most"):
+        with pytest.raises(ValueError, match="at most 65,536 heads"):
             make(n_heads)
 
 
@@ -74,7 +75,7 @@ def test_a_whole_graph_is_refused_by_its_own_name():
     """It was said that torch.func was at work, which it was not."""
     q = torch.randn(3, 4)
     graph = torch.compile(linear_attention, backend="eager", fullgraph=True)
-    with pytest.raises(Exception, match="whole graph") as refused:
+    with pytest.raises(Unsupported, match="whole graph") as refused:
         graph(q, q, q)
     assert "torch.func cannot" not in str(refused.value)
 

@@ -224,8 +224,7 @@ def linear_attention_step(
         check_tensor(f"memory.{name}", kept)
     check_places(q=q, k=k, v=v, **before)
     check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
-    dtype = v.dtype
-    q, k, v = widen(q, k, v)
+    dtype, (q, k, v) = v.dtype, widen(q, k, v)
     asked, key, v = widen(*features(feature_map, q, k), v)
     # A copy, for a key may be the caller's own.
     pairs, total = key[..., None] * v[..., None, :], key[..., None, :].clone()
