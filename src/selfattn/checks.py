@@ -103,17 +103,14 @@ def check_tables(mask: Tensor | None, bias: Tensor | None) -> None:
             "mask must be boolean (True = may attend), but its dtype is "
             f"{mask.dtype}; pass numbers to add to the scores as `bias`"
         )
-    if bias is not None and not (bias.is_floating_point() and is_wide(bias)):
-        raise ValueError(
-            "bias must be floating-point (it is added to the scores), of two "
-            f"bytes at least, but its dtype is {bias.dtype}; pass who may "
-            "attend as `mask`"
-        )
-
-
-def is_wide(x: Tensor) -> bool:
-    """Whether its numbers have two bytes: of one, PyTorch has no sums."""
-    return x.itemsize >= 2
+    # Of numbers of one byte, PyTorch has no sums.
+    if bias is None or (bias.is_floating_point() and bias.itemsize >= 2):
+        return
+    raise ValueError(
+        "bias must be floating-point (it is added to the scores), of two "
+        f"bytes at least, but its dtype is {bias.dtype}; pass who may "
+        "attend as `mask`"
+    )
 
 
 def check_one_value(k: Tensor, v: Tensor) -> None:
@@ -309,10 +306,13 @@ def check_transforms(name: str, *tensors: Tensor) -> None:
     """Raise where a backward pass written by hand is to be transformed.
 
     Raises:
-        ValueError: within `torch.func`, or for a tensor with a tangent.
+        ValueError: within `torch.func`, for a tensor with a tangent, or where
+            PyTorch traces the call into one whole graph.
     """
     if is_transformed() or any(map(has_tangent, tensors)):
         by = "torch.func" if is_transformed() else "torch.autograd.forward_ad"
+        # Of torch.compile or torch.export, where all looks transformed.
+        by = "a whole graph" if torch.compiler.is_compiling() else by
         raise ValueError(
             f"{by} cannot transform {name} of q, k and v: its way back "
             "is written by hand; `attention`, with the same mask, it can"

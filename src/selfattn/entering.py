@@ -258,7 +258,8 @@ def features(
         ValueError: if that is not what it gives.
     """
     check_function("feature_map", feature_map)
-    made = feature_map(q), feature_map(k)
+    # Of copies: it may work in place, and q and k are the caller's.
+    made = feature_map(q.clone()), feature_map(k.clone())
     for name, x, of in zip("qk", (q, k), made, strict=True):
         check_floats(f"what feature_map makes of {name}", of)
         if of.shape[:-1] != x.shape[:-1] or of.shape[-1] != made[0].shape[-1]:

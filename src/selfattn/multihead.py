@@ -38,7 +38,7 @@ from selfattn.entering import (
 )
 from selfattn.hidden import projected
 from selfattn.signatures import Positive, checked
-from selfattn.torch_layer import options_of, pair_up, torch_layer_like
+from selfattn.torch_layer import pair_up, torch_layer_like, without_numbers
 
 
 class KeysValues(NamedTuple):
@@ -293,8 +293,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: if it has what ours does not; see
                 `torch_layer.options_of`.
         """
-        with layer.out_proj.weight.device:
-            ours = cls(**options_of(layer)).to(layer.out_proj.weight)
+        ours = without_numbers(cls, layer)
         ours.train(layer.training)
         for mine, theirs in pair_up(ours, layer):
             mine.data.copy_(theirs)

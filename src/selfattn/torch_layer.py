@@ -46,6 +46,16 @@ def options_of(layer: nn.MultiheadAttention) -> dict[str, Any]:
     }
 
 
+def without_numbers(ours: type, layer: nn.MultiheadAttention) -> Any:
+    """A layer of ours whose weights are to be copied from PyTorch's: to draw
+    some, only to write over them, would change what is drawn next.
+    """
+    weight = layer.out_proj.weight
+    with torch.device("meta"):
+        made = ours(**options_of(layer)).to(weight.dtype)
+    return made.to_empty(device=weight.device)
+
+
 def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
     """PyTorch's layer of the widths, heads and type of ours, batch first.
 

@@ -223,8 +223,8 @@ def linear_attention_step(
     for name, kept in before.items():
         check_tensor(f"memory.{name}", kept)
     check_places(q=q, k=k, v=v, **before)
-    dtype = v.dtype
-    q, k, v = widen(q, k, v)
+    check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
+    dtype, (q, k, v) = v.dtype, widen(q, k, v)
     asked, key, v = widen(*features(feature_map, q, k), v)
     # A copy, for a key may be the caller's own.
     pairs, total = key[..., None] * v[..., None, :], key[..., None, :].clone()

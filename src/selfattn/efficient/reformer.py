@@ -224,6 +224,7 @@ def both_buckets(
     q: Tensor, k: Tensor, n_buckets: int | None, n_rounds: int, seed: Seed
 ) -> tuple[Tensor, Tensor, int]:
     """Those of the queries, those of the keys, and how many there are."""
+    check_shapes(q, k, k)
     if n_buckets is None:
         n_buckets = max(1, k.shape[-2] // (2 * BUCKET) * 2)
     # In one bucket, every round would find the same.

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from selfattn.checks import check_number
 from selfattn.signatures import Count, Offset, Positive, checked
 
 
@@ -49,7 +50,8 @@ def frequencies(
     d: int, base: float | int, device: torch.device | str | None = None
 ) -> Float[Tensor, " pairs"]:
     """Angle per position of each pair of features, base^(-2i/d), float64."""
-    if not base > 0:
+    check_number("base", base)
+    if base <= 0:
         raise ValueError(f"base must be larger than 0, but it is {base}")
     pair = torch.arange(0, d, 2, device=device, dtype=torch.float64)
     return base ** (-pair / d)

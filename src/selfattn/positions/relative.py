@@ -70,13 +70,15 @@ def alibi_slopes(
     power below, and the rest from every second slope of the power above.
 
     Raises:
-        ValueError: if there is no head.
+        ValueError: if there is no head, or if there are more than 2¹⁶: the
+            slopes are made one by one.
 
     >>> alibi_slopes(3)
     tensor([0.0625, 0.0039, 0.2500])
     """
-    if n_heads < 1:
-        raise ValueError(f"there must be a head, but n_heads={n_heads}")
+    if not 1 <= n_heads <= 2**16:
+        few = "a head" if n_heads < 1 else "at most 65,536 heads"
+        raise ValueError(f"there must be {few}, but n_heads={n_heads}")
     below = 2 ** (n_heads.bit_length() - 1)
     power = [2.0 ** (-8 * i / below) for i in range(1, below + 1)]
     between = [2.0 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]

@@ -1,0 +1,86 @@
+"""What strangers found of what is the caller's, and of what fits nothing."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch._dynamo.exc import Unsupported
+
+from selfattn.efficient.linear import (
+    linear_attention,
+    linear_attention_step,
+    linear_weights,
+)
+from selfattn.efficient.reformer import lsh_mask
+from selfattn.multihead import MultiHeadAttention
+from selfattn.positions import alibi_bias, alibi_slopes, rope, rope_halves
+from selfattn.positions import sinusoidal as waves
+
+
+@pytest.fixture(autouse=True)
+def by_strangers(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+@pytest.mark.parametrize("base", [math.inf, math.nan, 0, -1.0])
+def test_a_base_is_a_positive_number(base):
+    """With infinity each pair but the first stood still, and nothing said."""
+    x = torch.ones(3, 4)
+    for turn in (rope, rope_halves, lambda x, base: waves(3, 4, base=base)):
+        with pytest.raises(ValueError, match="base must be"):
+            turn(x, base=base)
+
+
+@pytest.mark.parametrize("n_heads", [2**16 + 1, 2**62])
+def test_more_heads_than_can_be_listed_are_refused(n_heads):
+    """The slopes of 2⁶² heads were listed until memory was full."""
+    for make in (alibi_slopes, lambda n: alibi_bias(n, 1, 1)):
+        with pytest.raises(ValueError, match="at most 65,536 heads"):
+            make(n_heads)
+
+
+@pytest.mark.parametrize("attend", [linear_attention, linear_weights, "step"])
+def test_a_feature_map_in_place_leaves_the_caller_s_own(attend):
+    """What was asked and what was found were overwritten by features."""
+    q, k, v = torch.randn(3, 5, 4)
+    before = q.clone(), k.clone()
+    rest = () if attend is linear_weights else (v,)
+    if attend == "step":
+        attend = linear_attention_step
+    attend(q, k, *rest, feature_map=torch.Tensor.sigmoid_)
+    assert torch.equal(q, before[0])
+    assert torch.equal(k, before[1])
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_copy_of_a_layer_draws_no_numbers(bias):
+    """Weights were drawn, only to be overwritten: what came next changed."""
+    theirs = nn.MultiheadAttention(8, 2, bias=bias, batch_first=True)
+    before = torch.random.get_rng_state()
+    ours, x = MultiHeadAttention.from_torch(theirs), torch.ones(1, 3, 8)
+    assert torch.equal(before, torch.random.get_rng_state())
+    torch.testing.assert_close(ours(x), theirs(x, x, x)[0])
+
+
+def test_buckets_are_of_queries_and_keys_that_fit():
+    """Of other features, there were buckets that have nothing in common."""
+    with pytest.raises(ValueError, match="agree in the axis d"):
+        lsh_mask(torch.randn(5, 4), torch.randn(6, 3))
+    with pytest.raises(ValueError, match="must broadcast together"):
+        lsh_mask(torch.randn(2, 5, 4), torch.randn(3, 6, 4))
+
+
+def test_a_whole_graph_is_refused_by_its_own_name():
+    """It was said that torch.func was at work, which it was not."""
+    q = torch.randn(3, 4)
+    graph = torch.compile(linear_attention, backend="eager", fullgraph=True)
+    with pytest.raises(Unsupported, match="whole graph") as refused:
+        graph(q, q, q)
+    assert "torch.func cannot" not in str(refused.value)
+
+
+def test_tokens_of_a_step_fit_together():
+    """PyTorch said which sizes differ, and not whose."""
+    with pytest.raises(ValueError, match="must broadcast together, but q"):
+        linear_attention_step(*(torch.randn(n, 4) for n in (2, 3, 3)))
