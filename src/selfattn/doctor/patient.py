@@ -5,6 +5,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
@@ -135,8 +136,13 @@ def handed(thing: Any, *arguments: Any, **named: Any) -> Any:
 
 def places_alone(thing: Any) -> list[inspect.Parameter]:
     """The parameters before a slash, which have no name for the caller."""
+    called = getattr(thing, "forward", thing)
+    if isinstance(called, FunctionType | MethodType):
+        says_so = {"__wrapped__", "__signature__"} & called.__dict__.keys()
+        if not (says_so or called.__code__.co_posonlyargcount):
+            return []  # told at once: it is asked at every call
     try:
-        listed = inspect.signature(getattr(thing, "forward", thing))
+        listed = inspect.signature(called)
     except (TypeError, ValueError):  # it is written in C
         return []
     every = listed.parameters.values()

@@ -148,8 +148,11 @@ def alike(a: object, b: object) -> bool:
     """Whether two things are the same, to the last bit."""
     try:
         if isinstance(a, Tensor) and isinstance(b, Tensor):
-            same_kind = a.shape == b.shape and a.dtype == b.dtype
-            return same_kind and bool(((a == b) | (a != a) & (b != b)).all())
+            if a.shape != b.shape or a.dtype != b.dtype:
+                return False
+            if torch.equal(a, b):  # quick, but no NaN is another's equal
+                return True
+            return bool(((a == b) | (a != a) & (b != b)).all())
         return a is b or bool(a == b)
     except Exception:
         return False
