@@ -12,6 +12,7 @@ from selfattn.doctor.report.snippets import (
     MAX_LINES,
     MAX_SHOWN,
     as_code,
+    result,
     rounded,
     snippet_of_calls,
     wrapped,
@@ -61,3 +62,10 @@ def test_a_cache_is_what_the_call_before_gave_back():
     ]
     many = snippet_of_calls(calls * MAX_LINES, ("f",), found, ("x", "cache"))
     assert many == ""
+
+
+def test_what_differs_late_is_printed_so_far():
+    """A student saw "yours" and "expected" alike to the last digit shown."""
+    yours, expected = torch.tensor([1.66210]), torch.tensor([1.662108])
+    shown = result(Difference("value", "", yours, expected))
+    assert shown == ["# yours: [1.66209996]", "# expected: [1.66210794]"]

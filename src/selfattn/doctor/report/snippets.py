@@ -74,10 +74,12 @@ def result(found: Difference) -> list[str]:
     if found.yours is None or found.expected is None or not short:
         return [f"# {found.sentence}"]
     what = "gradient" if found.sort == "gradient" else "yours"
-    return [
-        f"# {what}: {rounded(found.yours)}",
-        f"# expected: {rounded(found.expected)}",
-    ]
+    for places in (4, 8, 16):  # as many as it takes to see a difference
+        yours = rounded(found.yours, places)
+        expected = rounded(found.expected, places)
+        if yours != expected:
+            break
+    return [f"# {what}: {yours}", f"# expected: {expected}"]
 
 
 def wrapped(line: str) -> str:
@@ -109,8 +111,8 @@ def as_code(x: object) -> str | None:
     return f"torch.tensor({listed}{dtype}){'.mT' * turned}"
 
 
-def rounded(x: Tensor) -> str:
-    """The numbers of a tensor, to four places, or its truths as they are.
+def rounded(x: Tensor, places: int = 4) -> str:
+    """The numbers of a tensor, to so many places, or its truths as they are.
 
     >>> rounded(torch.tensor([1 / 3, -1e-9]))
     '[0.3333, 0.0]'
@@ -119,4 +121,4 @@ def rounded(x: Tensor) -> str:
     """
     if x.dtype == torch.bool:
         return str(x.tolist())
-    return str((x.double().round(decimals=4) + 0.0).tolist())
+    return str((x.double().round(decimals=places) + 0.0).tolist())
