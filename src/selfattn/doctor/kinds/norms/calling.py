@@ -58,9 +58,16 @@ def read(thing: Any, told: Facts) -> Reading:
     """
     if isinstance(thing, type):
         made = outcome(thing, 7)
-        return Reading({"form": "class", **from_one(made)}, from_zero(made))
+        facts: dict[str, Any] = {"form": "class", **from_one(made)}
+        if isinstance(made, nn.Module):
+            facts |= own_eps(made, 7, told)
+            if held := [*made.parameters()]:
+                facts["learns"] = len(held)
+        return Reading(facts, from_zero(made))
     if not isinstance(thing, nn.Module):
         listed = parameters(thing)
+        if fixed := eps_in(thing, listed):
+            return Reading({"form": "function", "fixed eps": fixed})
         if len(listed) > 2:
             return Reading({"form": "function"})
         if len(listed) == 1 or {*listed[1:]} & {*EPS}:
@@ -79,7 +86,7 @@ def read(thing: Any, told: Facts) -> Reading:
             f"feature each, but it has parameters of sizes {sorted(widths)}."
         )
     width = widths.pop()
-    facts: dict[str, Any] = {"form": "module", "width": width}
+    facts = {"form": "module", "width": width}
     facts["learns"] = len(held)
     facts |= {**own_eps(thing, width, told), **from_one(thing)}
     lacks = {"any width": "its width is fixed"}
@@ -107,18 +114,32 @@ def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
         return {}
     if told.get("eps"):
         return {"fixed eps": told["eps"]}
-    x = torch.zeros(2, width, dtype=torch.float64)
-    x[:, 0], x[:, 1:2] = 1e-7, -1e-7
     quiet = copy.deepcopy(module).double()
     fill(quiet, [torch.ones(width).double(), torch.zeros(width).double()])
-    output = outcome(quiet, x)
+    seen = seen_eps(quiet, width)
+    return {"fixed eps": seen} if seen else {}
+
+
+def eps_in(function: Any, listed: list[str]) -> float | None:
+    """The eps in the code of a function of x and what is learnt alone."""
+    if not 2 <= len(listed) <= 3 or {*listed} & {*EPS}:
+        return None
+    learnt = [torch.ones(7).double(), torch.zeros(7).double()]
+    return seen_eps(function, 7, *learnt[: len(listed) - 1])
+
+
+def seen_eps(norm: Any, width: int, *learnt: Tensor) -> float | None:
+    """The usual eps that a norm shows to have, at a token next to silent."""
+    x = torch.zeros(2, width, dtype=torch.float64)
+    x[:, 0], x[:, 1:2] = 1e-7, -1e-7
+    output = outcome(norm, x, *learnt)
     if not isinstance(output, Tensor) or output.shape != x.shape:
-        return {}
+        return None
     square = x.square().mean()
     eps = float(square / output.double().square().mean() - square)
     usual = [10.0**-n for n in range(3, 13)]
     near = [one for one in usual if math.isclose(one, eps, rel_tol=0.01)]
-    return {"fixed eps": near[0]} if near else {}
+    return near[0] if near else None
 
 
 def first_gain(module: Any) -> Tensor | None:
@@ -166,7 +187,7 @@ def of_its_width(exercise: Exercise, facts: Facts) -> Exercise:
     many = facts.get("learns", wanted)
     if many < wanted:
         exercise = that_learns(exercise, many)
-    if facts.get("form") not in ("module", "bare module"):
+    if facts.get("form") == "bare":
         return exercise
     return at_its_size(exercise, facts.get("width"), facts.get("fixed eps"))
 
@@ -193,7 +214,7 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
     """A function of x, gain, shift (or none) and eps."""
     if facts["form"] == "function":
         function: Callable[..., object] = thing
-        return function
+        return of_its_eps(function, facts) if "fixed eps" in facts else thing
 
     def bare(x: Tensor, *parameters_and_eps: Any) -> object:
         eps = parameters_and_eps[-1]
@@ -218,6 +239,21 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
 
     kind = thing if isinstance(thing, type) else type(thing)
     norm.__name__ = kind.__name__
+    return norm
+
+
+def of_its_eps(
+    function: Callable[..., object], facts: Facts
+) -> Callable[..., object]:
+    """A function that takes no eps, as one that takes its own alone."""
+
+    def norm(x: Tensor, *learnt_and_eps: Any) -> object:
+        *learnt, eps = learnt_and_eps
+        if eps != facts["fixed eps"]:
+            raise ValueError("its eps cannot be set")
+        return function(x, *learnt)
+
+    norm.__name__ = getattr(function, "__name__", "norm")
     return norm
 
 
