@@ -10,7 +10,13 @@ from torch.testing import assert_close
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.layers import LayerNorm
 from selfattn.masks import padding_mask
-from selfattn.models import Embedding, Encoder, EncoderDecoder, complete
+from selfattn.models import (
+    Embedding,
+    Encoder,
+    EncoderDecoder,
+    beam_search,
+    complete,
+)
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import LearnedPositions, T5Bias, rope
 
@@ -106,6 +112,25 @@ def test_it_writes_the_same_with_and_without_a_cache():
     assert torch.equal(complete(step, begun, 6, cached=False), text)
     logits = model(source, text[:, :-1], mask=MASK)
     assert torch.equal(logits.argmax(dim=-1), text[:, 1:])
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_beams_of_a_text_all_look_at_its_source(cached):
+    model, (source, _) = model_of(), texts()
+    step = partial(model.step, memory=model.read(source, mask=MASK))
+    found = beam_search(
+        step, torch.tensor([[1], [1]]), 4, n_beams=3, cached=cached
+    )
+    for beam in found.tokens.unbind(1):
+        logits = model(source, beam[:, :-1], mask=MASK).log_softmax(-1)
+        scores = logits.gather(-1, beam[:, 1:, None]).sum((1, 2))
+        assert (scores[:, None] - found.scores).abs().amin(1).max() < 1e-5
+
+
+def test_rows_that_sources_cannot_share_evenly_are_refused():
+    model, (source, _) = model_of(), texts()
+    with pytest.raises(ValueError, match="of this batch"):
+        model.step(torch.ones(3, 1).long(), memory=model.read(source))
 
 
 def test_one_embedding_may_serve_source_target_and_scores():

@@ -12,6 +12,7 @@ from torch import nn
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, LayerNorm, gelu
+from selfattn.models.config import BERT, check_config
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.heads import Pooler, WordHead
@@ -103,10 +104,12 @@ def load_bert(
         The model, in evaluation mode, in the type of the file.
 
     Raises:
-        ValueError: if the file lacks a weight of BERT, or has another.
+        ValueError: if the file lacks a weight of BERT, or has another; if a
+            ``config.json`` beside it tells of another model.
 
     Reference: Devlin et al. (2019), section 3.
     """
+    check_config(path, BERT)
     weights = renamed(read(path), BERT_NAMES, path)
     table = "encoder.embed.tokens.weight"
     _, d_model = shape_of(table, weights, path)

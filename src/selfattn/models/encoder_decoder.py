@@ -39,6 +39,26 @@ class Memory(NamedTuple):
     mask: Tensor | None
 
 
+def for_each(memory: Memory, n_rows: int) -> Memory:
+    """The memory with a row for each of some texts, that share its own.
+
+    Where they cannot be shared out evenly it stays as it is, and the
+    cross-attention says what does not fit.
+    """
+    n_own = len(memory.kept[0].k) if memory.kept else n_rows
+    if n_own in (0, n_rows) or n_rows % n_own or not n_rows:
+        return memory
+    times = n_rows // n_own
+    kept = [
+        type(one)(*(part.repeat_interleave(times, dim=0) for part in one))
+        for one in memory.kept
+    ]
+    mask = memory.mask
+    if mask is not None and mask.ndim > 3 and len(mask) == n_own:
+        mask = mask.repeat_interleave(times, dim=0)
+    return Memory(kept, mask)
+
+
 class EncoderDecoder(nn.Module):
     """An encoder, and blocks that write while looking at what it made.
 
@@ -135,7 +155,9 @@ class EncoderDecoder(nn.Module):
         Args:
             tokens: the new tokens of the target, (batch, n).
             cache: what this returned for those before; it is not changed.
-            memory: what `read` made of the source.
+            memory: what `read` made of the source. Several rows of tokens
+                for each of its rows, side by side, as `beam_search` has
+                them, all look at that one.
 
         Returns:
             The logits, (batch, n_tokens), and the longer cache.
@@ -144,6 +166,7 @@ class EncoderDecoder(nn.Module):
         n_past = length_of(cache, len(self.blocks))
         check_list("memory.kept", memory.kept)
         length_of(memory.kept, len(self.blocks))
+        memory = for_each(memory, len(tokens))
         x = self.embed(tokens, offset=n_past)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)

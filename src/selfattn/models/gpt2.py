@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, LayerNorm
+from selfattn.models.config import GPT2, check_config
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.weights import (
@@ -63,10 +64,12 @@ def load_gpt2(
         The model, in evaluation mode, in the type of the file.
 
     Raises:
-        ValueError: if the file lacks a weight of GPT-2, or has another.
+        ValueError: if the file lacks a weight of GPT-2, or has another; if a
+            ``config.json`` beside it tells of another model.
 
     Reference: Radford et al. (2019), section 2.3.
     """
+    check_config(path, GPT2)
     weights = split_qkv(renamed(read(path), GPT2_NAMES, path), path)
     table = "embed.tokens.weight"
     shape_of(table, weights, path)

@@ -14,6 +14,7 @@ from torch import nn
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import RMSNorm, SwiGLU
+from selfattn.models.config import LLAMA, check_config
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.weights import (
@@ -74,11 +75,12 @@ def load_llama(
     Raises:
         ValueError: if the file lacks a weight of Llama, or has another; if
             it holds the angles of a rotation by another base or number of
-            heads.
+            heads; if a ``config.json`` beside it tells of another model.
 
     Reference: Touvron et al. (2023), section 2.2.
     """
     check_above(eps=eps, base=base)
+    check_config(path, LLAMA)
     found = read(path)
     weights = renamed(used(found), LLAMA_NAMES, path)
     table = "embed.tokens.weight"

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,11 +12,15 @@ from torch import Tensor, nn
 from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
+from selfattn.doctor.kinds.norms.epsilon import (
+    EPS,
+    eps_in,
+    fill,
+    own_eps,
+    set_eps,
+)
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, parameters
-
-EPS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps")
-SHIFTS = ("bias", "beta", "shift", "b_2", "b", "offset")
 
 FACTS = {
     "eps": Fact(
@@ -58,17 +61,14 @@ def read(thing: Any, told: Facts) -> Reading:
     """
     if isinstance(thing, type):
         made = outcome(thing, 7)
-        return Reading({"form": "class", **from_one(made)}, from_zero(made))
+        facts: dict[str, Any] = {"form": "class", **from_one(made)}
+        if isinstance(made, nn.Module):
+            facts |= own_eps(made, 7, told)
+            if held := [*made.parameters()]:
+                facts["learns"] = len(held)
+        return Reading(facts, from_zero(made))
     if not isinstance(thing, nn.Module):
-        listed = parameters(thing)
-        if len(listed) > 2:
-            return Reading({"form": "function"})
-        if len(listed) == 1 or {*listed[1:]} & {*EPS}:
-            return Reading({"form": "bare", "eps by": listed[1:], "learns": 0})
-        raise UnclearError(
-            "A norm is examined as a function of x, its parameters and eps, "
-            "or as a module that holds them: hand over one of these."
-        )
+        return of_function(thing)
     held = [p.numel() for p in thing.parameters()]
     widths = {*held}
     if not held:
@@ -79,11 +79,26 @@ def read(thing: Any, told: Facts) -> Reading:
             f"feature each, but it has parameters of sizes {sorted(widths)}."
         )
     width = widths.pop()
-    facts: dict[str, Any] = {"form": "module", "width": width}
+    facts = {"form": "module", "width": width}
     facts["learns"] = len(held)
     facts |= {**own_eps(thing, width, told), **from_one(thing)}
     lacks = {"any width": "its width is fixed"}
     return Reading(facts, from_zero(thing), lacks)
+
+
+def of_function(function: Any) -> Reading:
+    """What is known of a function: of what it is one."""
+    listed = parameters(function)
+    if fixed := eps_in(function, listed):
+        return Reading({"form": "function", "fixed eps": fixed})
+    if len(listed) > 2:
+        return Reading({"form": "function"})
+    if len(listed) == 1 or {*listed[1:]} & {*EPS}:
+        return Reading({"form": "bare", "eps by": listed[1:], "learns": 0})
+    raise UnclearError(
+        "A norm is examined as a function of x, its parameters and eps, "
+        "or as a module that holds them: hand over one of these."
+    )
 
 
 def of_bare(module: nn.Module, told: Facts) -> Reading:
@@ -95,30 +110,6 @@ def of_bare(module: nn.Module, told: Facts) -> Reading:
     facts |= own_eps(module, facts.get("width", 7), told)
     lacks = {"any width": "its width is fixed"} if "width" in facts else {}
     return Reading(facts, lacks=lacks)
-
-
-def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
-    """The eps of who cannot be told another, if it was told or is seen.
-
-    Of a token without a mean that is next to silent, hardly anything else
-    decides how loud it comes out.
-    """
-    if any(hasattr(module, name) for name in EPS):
-        return {}
-    if told.get("eps"):
-        return {"fixed eps": told["eps"]}
-    x = torch.zeros(2, width, dtype=torch.float64)
-    x[:, 0], x[:, 1:2] = 1e-7, -1e-7
-    quiet = copy.deepcopy(module).double()
-    fill(quiet, [torch.ones(width).double(), torch.zeros(width).double()])
-    output = outcome(quiet, x)
-    if not isinstance(output, Tensor) or output.shape != x.shape:
-        return {}
-    square = x.square().mean()
-    eps = float(square / output.double().square().mean() - square)
-    usual = [10.0**-n for n in range(3, 13)]
-    near = [one for one in usual if math.isclose(one, eps, rel_tol=0.01)]
-    return {"fixed eps": near[0]} if near else {}
 
 
 def first_gain(module: Any) -> Tensor | None:
@@ -166,7 +157,7 @@ def of_its_width(exercise: Exercise, facts: Facts) -> Exercise:
     many = facts.get("learns", wanted)
     if many < wanted:
         exercise = that_learns(exercise, many)
-    if facts.get("form") not in ("module", "bare module"):
+    if facts.get("form") == "bare":
         return exercise
     return at_its_size(exercise, facts.get("width"), facts.get("fixed eps"))
 
@@ -193,7 +184,7 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
     """A function of x, gain, shift (or none) and eps."""
     if facts["form"] == "function":
         function: Callable[..., object] = thing
-        return function
+        return of_its_eps(function, facts) if "fixed eps" in facts else thing
 
     def bare(x: Tensor, *parameters_and_eps: Any) -> object:
         eps = parameters_and_eps[-1]
@@ -221,51 +212,27 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
     return norm
 
 
+def of_its_eps(
+    function: Callable[..., object], facts: Facts
+) -> Callable[..., object]:
+    """A function that takes no eps, as one that takes its own alone."""
+
+    def norm(x: Tensor, *learnt_and_eps: Any) -> object:
+        *learnt, eps = learnt_and_eps
+        if eps != facts["fixed eps"]:
+            raise ValueError("its eps cannot be set")
+        return function(x, *learnt)
+
+    norm.__name__ = getattr(function, "__name__", "norm")
+    return norm
+
+
 def adapt(norm: Any, facts: Facts) -> Callable[..., object]:
     """Hand it the gain that it multiplies by, or that less one."""
     if facts.get("gain") != "one plus":
         called: Callable[..., object] = norm
         return called
     return lambda x, gain, *others: norm(x, gain - 1, *others)
-
-
-def set_eps(module: nn.Module, eps: float, facts: Facts) -> bool:
-    """Tell a module its eps; whether it has that eps now.
-
-    Whose eps is not what was told of it keeps its own, which shall be seen.
-    """
-    for name in EPS:
-        if hasattr(module, name):
-            if not is_another(getattr(module, name), facts.get("eps")):
-                setattr(module, name, eps)
-            return True
-    own: float = facts.get("fixed eps") or facts.get("eps") or 1e-5
-    return own == eps
-
-
-def is_another(own: Any, told: float | None) -> bool:
-    """Whether an eps is a number, and not the one that was told."""
-    if told is None or not isinstance(own, int | float):
-        return False
-    return not math.isclose(own, told, rel_tol=1e-3)
-
-
-def fill(module: nn.Module, wanted: list[Tensor]) -> None:
-    """Put gain and shift in the place of a module's parameters.
-
-    Other tensors than its parameters would do, too; so gradients flow.
-    """
-    named = dict(module.named_parameters())
-    shifts = [name for name in named if name.split(".")[-1] in SHIFTS]
-    if len(named) == 2 and not shifts:
-        shifts = [list(named)[1]]
-    gains = [name for name in named if name not in shifts]
-    for names, value in zip((gains, shifts), wanted, strict=False):
-        for name in names:
-            owner, _, last = name.rpartition(".")
-            holder = module.get_submodule(owner)
-            delattr(holder, last)
-            setattr(holder, last, value.reshape(named[name].shape))
 
 
 def kind_of_norm(
