@@ -176,8 +176,10 @@ def explain(case: Case) -> Report:
 
 
 def why_unanswered(answer: Any) -> str:
-    """What to say about a stub; more, if it is a function that does much."""
-    code = getattr(answer, "__code__", None)
+    """What to say about a stub; more, if its code does much."""
+    thing = answer.thing if isinstance(answer, Patient) else answer
+    called = inspect.unwrap(getattr(thing, "forward", thing))
+    code = getattr(called, "__code__", None)
     if inspect.iscode(code) and "NotImplementedError" not in code.co_names:
         works = code.co_names or code.co_nlocals > (
             code.co_argcount + code.co_kwonlyargcount
