@@ -59,7 +59,7 @@ def unfelt(
     Returns:
         What the mechanism returns. Queries that are spoilt, or see a spoilt
         key that weighs something, get what the definition gives, and pass
-        nothing back; so do those whose scores overflow. The others get what
+        nothing back; so do those whose scores or sums overflow. The others get what
         they would get if that key were not there; so it is with a value so
         large that what comes back to it overflows. On a GPU, which would have
         to wait for the answer, and while PyTorch traces or transforms,
@@ -82,7 +82,8 @@ def unfelt(
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
     rest = partial(soundly, surely, level or attend)
-    felt, clean = felt_backwards(rest, (asked, k, v), felt, result, clean)
+    given = asked, k, v
+    felt, clean = felt_backwards(rest, given, felt, result, clean, most)
     return joined(felt, result, clean)
 
 
@@ -103,17 +104,26 @@ def soundly(
 
 
 def felt_backwards(
-    attend: Attention, given: Given, felt: Tensor, result: Any, clean: Any
+    attend: partial,
+    given: Given,
+    felt: Tensor,
+    result: Any,
+    clean: Any,
+    most: Sequence[float],
 ) -> tuple[Tensor, Any]:
     """What is felt, and what is clean, on the way back as well."""
     if not first(clean).requires_grad:
         return felt, clean
-    given, felt, clean = overflown(attend, given, felt, clean)
+    given, felt, clean = overflown(attend, given, felt, clean, most)
     return weightless(attend, given, felt, result, clean)
 
 
 def overflown(
-    attend: Attention, given: Given, felt: Tensor, clean: Any
+    attend: partial,
+    given: Given,
+    felt: Tensor,
+    clean: Any,
+    most: Sequence[float],
 ) -> tuple[Given, Tensor, Any]:
     """What is given, without the queries that are spoilt by nothing of it, as
     by a score that overflows; what is felt; and what is clean.
@@ -126,7 +136,13 @@ def overflown(
     if not over.any():  # but a sum of what is large
         return given, felt, clean
     q, k, v = torch.where(over, 0.0, given[0]), *given[1:]
-    _, clean = without_spoilt(attend, q, k, v, (math.inf,))
+    _, clean = without_spoilt(attend, q, k, v, most)
+    if is_spoilt(first(clean)):  # by a sum of values that are too large
+        room = torch.finfo(v.dtype).max / (2 * k.shape[-2])
+        large = (v.abs() > room).any(dim=-1, keepdim=True)
+        over = over | sees(attend.args[0], q, k, v, large)
+        v = v.masked_fill(large, 0)
+        _, clean = without_spoilt(attend, q, k, v, most)
     return (q, k, v), felt | over, clean
 
 
