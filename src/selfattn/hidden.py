@@ -15,6 +15,7 @@ from torch import Tensor
 
 from selfattn.checks import is_autocast
 from selfattn.infinite import MARK, all_felt, with_infinite
+from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, is_spoilt, largest
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
@@ -59,12 +60,12 @@ def unfelt(
     Returns:
         What the mechanism returns. Queries that are spoilt, or see a spoilt
         key that weighs something, get what the definition gives, and pass
-        nothing back; so do those whose scores or sums overflow. The others get what
-        they would get if that key were not there; so it is with a value so
-        large that what comes back to it overflows. On a GPU, which would have
-        to wait for the answer, and while PyTorch traces or transforms,
-        nothing is looked for, and what is hidden is felt as it is in
-        PyTorch's own attention.
+        nothing back; so do those whose scores or sums overflow. The others
+        get what they would get if that key were not there; so it is with a
+        value so large that what comes back to it overflows. On a GPU, which
+        would have to wait for the answer, and while PyTorch traces or
+        transforms, nothing is looked for, and what is hidden is felt as it
+        is in PyTorch's own attention.
     """
     surely = surely or attend
     sound = partial(soundly, surely, attend)
@@ -321,6 +322,7 @@ def products(q: Tensor, k: Tensor) -> Tensor:
     return q @ k.mT
 
 
+@without_autocast
 def match(
     q: Tensor, k: Tensor, score: Callable[..., Tensor] = products
 ) -> Tensor:
@@ -350,6 +352,7 @@ def match(
     return torch.where(rows | keys.mT, scores.detach(), sound)
 
 
+@without_autocast
 def average(weights: Tensor, v: Tensor) -> Tensor:
     """Weights @ v, in which a value that weighs nothing counts nothing.
 
