@@ -82,8 +82,7 @@ def unfelt(
     felt = lost if spoilt is None else lost | sees(surely, asked, k, v, spoilt)
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
-    rest = partial(soundly, surely, level or attend)
-    given = asked, k, v
+    rest, given = partial(soundly, surely, level or attend), (asked, k, v)
     felt, clean = felt_backwards(rest, given, felt, result, clean, most)
     return joined(felt, result, clean)
 
