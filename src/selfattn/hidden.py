@@ -15,6 +15,7 @@ from torch import Tensor
 
 from selfattn.checks import is_autocast
 from selfattn.infinite import MARK, all_felt, with_infinite
+from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, is_spoilt, largest
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
@@ -59,12 +60,12 @@ def unfelt(
     Returns:
         What the mechanism returns. Queries that are spoilt, or see a spoilt
         key that weighs something, get what the definition gives, and pass
-        nothing back; so do those whose scores overflow. The others get what
-        they would get if that key were not there; so it is with a value so
-        large that what comes back to it overflows. On a GPU, which would have
-        to wait for the answer, and while PyTorch traces or transforms,
-        nothing is looked for, and what is hidden is felt as it is in
-        PyTorch's own attention.
+        nothing back; so do those whose scores or sums overflow. The others
+        get what they would get if that key were not there; so it is with a
+        value so large that what comes back to it overflows. On a GPU, which
+        would have to wait for the answer, and while PyTorch traces or
+        transforms, nothing is looked for, and what is hidden is felt as it
+        is in PyTorch's own attention.
     """
     surely = surely or attend
     sound = partial(soundly, surely, attend)
@@ -81,8 +82,8 @@ def unfelt(
     felt = lost if spoilt is None else lost | sees(surely, asked, k, v, spoilt)
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
-    rest = partial(soundly, surely, level or attend)
-    felt, clean = felt_backwards(rest, (asked, k, v), felt, result, clean)
+    rest, given = partial(soundly, surely, level or attend), (asked, k, v)
+    felt, clean = felt_backwards(rest, given, felt, result, clean, most)
     return joined(felt, result, clean)
 
 
@@ -103,17 +104,26 @@ def soundly(
 
 
 def felt_backwards(
-    attend: Attention, given: Given, felt: Tensor, result: Any, clean: Any
+    attend: partial,
+    given: Given,
+    felt: Tensor,
+    result: Any,
+    clean: Any,
+    most: Sequence[float],
 ) -> tuple[Tensor, Any]:
     """What is felt, and what is clean, on the way back as well."""
     if not first(clean).requires_grad:
         return felt, clean
-    given, felt, clean = overflown(attend, given, felt, clean)
+    given, felt, clean = overflown(attend, given, felt, clean, most)
     return weightless(attend, given, felt, result, clean)
 
 
 def overflown(
-    attend: Attention, given: Given, felt: Tensor, clean: Any
+    attend: partial,
+    given: Given,
+    felt: Tensor,
+    clean: Any,
+    most: Sequence[float],
 ) -> tuple[Given, Tensor, Any]:
     """What is given, without the queries that are spoilt by nothing of it, as
     by a score that overflows; what is felt; and what is clean.
@@ -126,7 +136,13 @@ def overflown(
     if not over.any():  # but a sum of what is large
         return given, felt, clean
     q, k, v = torch.where(over, 0.0, given[0]), *given[1:]
-    _, clean = without_spoilt(attend, q, k, v, (math.inf,))
+    _, clean = without_spoilt(attend, q, k, v, most)
+    if is_spoilt(first(clean)):  # by a sum of values that are too large
+        room = torch.finfo(v.dtype).max / (2 * k.shape[-2])
+        large = (v.abs() > room).any(dim=-1, keepdim=True)
+        over = over | sees(attend.args[0], q, k, v, large)
+        v = v.masked_fill(large, 0)
+        _, clean = without_spoilt(attend, q, k, v, most)
     return (q, k, v), felt | over, clean
 
 
@@ -305,6 +321,7 @@ def products(q: Tensor, k: Tensor) -> Tensor:
     return q @ k.mT
 
 
+@without_autocast
 def match(
     q: Tensor, k: Tensor, score: Callable[..., Tensor] = products
 ) -> Tensor:
@@ -334,6 +351,7 @@ def match(
     return torch.where(rows | keys.mT, scores.detach(), sound)
 
 
+@without_autocast
 def average(weights: Tensor, v: Tensor) -> Tensor:
     """Weights @ v, in which a value that weighs nothing counts nothing.
 

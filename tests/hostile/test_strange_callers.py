@@ -1,18 +1,24 @@
 """What strangers found of what is the caller's, and of what fits nothing."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 from torch._dynamo.exc import Unsupported
+from torch.nn.functional import scaled_dot_product_attention as by_torch
 
+from selfattn.dot_product import attention, fused_attention
+from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import (
     linear_attention,
     linear_attention_step,
     linear_weights,
 )
-from selfattn.efficient.reformer import lsh_mask
+from selfattn.efficient.reformer import lsh_attention, lsh_mask
+from selfattn.efficient.sparse import strided_attention
+from selfattn.efficient.window import sliding_window_attention
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import alibi_bias, alibi_slopes, rope, rope_halves
 from selfattn.positions import sinusoidal as waves
@@ -84,3 +90,70 @@ def test_tokens_of_a_step_fit_together():
     """PyTorch said which sizes differ, and not whose."""
     with pytest.raises(ValueError, match="must broadcast together, but q"):
         linear_attention_step(*(torch.randn(n, 4) for n in (2, 3, 3)))
+
+
+MECHANISMS = {
+    "fused": fused_attention,
+    "flash": flash_attention,
+    "strided": partial(strided_attention, stride=4),
+    "window": partial(sliding_window_attention, window=9),
+}
+
+
+@pytest.mark.parametrize("large", ["v", "qk"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_largest_numbers_after_a_query_do_not_reach_it(name, large):
+    """Who sees them overflows; and who does not, came out NaN as soon as a
+    gradient was asked for, or had it passed back to the keys.
+    """
+
+    def asked(number):
+        x = dict(zip("qkvg", torch.randn(4, 16, 4).unbind(), strict=True))
+        for which in large:
+            x[which][13:] = number
+        x["g"][13:] = 0
+        given = [x[which].requires_grad_() for which in "qkv"]
+        y = MECHANISMS[name](*given, causal=True)
+        grads = torch.autograd.grad(y, given, x["g"])
+        return [part[:13] for part in (y, *grads)]
+
+    for seed in range(3):
+        torch.manual_seed(seed)
+        wanted = asked(1.0)
+        torch.manual_seed(seed)
+        found = asked(torch.finfo(torch.float32).max)
+        torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_autocast_rounds_no_scores_of_the_definition(dtype):
+    """Its gradients were off by almost four times what PyTorch's own are."""
+    torch.manual_seed(0)
+    q, k, v, passed = torch.randn(4, 2, 32, 16)
+    given = 5 * q, 5 * k, v
+
+    def off(attend, exact):
+        x = [part.clone().requires_grad_() for part in given]
+        with torch.autocast("cpu", dtype=dtype):
+            y = attend(*x)
+        grads = torch.autograd.grad(y, x, passed.to(y.dtype))
+        pairs = zip((y, *grads), exact, strict=True)
+        return [float((a - b).detach().abs().max()) for a, b in pairs]
+
+    exact = [part.double().requires_grad_() for part in given]
+    y = by_torch(*exact)
+    exact = [y, *torch.autograd.grad(y, exact, passed.double())]
+    both = off(attention, exact), off(by_torch, exact)
+    assert all(100 * a < b for a, b in zip(*both, strict=True))
+
+
+def test_who_compiles_buckets_hears_what_to_do_instead():
+    """It was said that the model was being exported, which it was not."""
+    q, k, v = torch.randn(3, 20, 4)
+    with pytest.raises(
+        ValueError, match=r"compiled; .*torch\.compiler\.disable"
+    ):
+        torch.compile(lsh_attention, backend="eager")(q, k, v)
+    apart = torch.compiler.disable(lsh_attention)
+    found = torch.compile(lambda *x: 2 * apart(*x), backend="eager")(q, k, v)
+    torch.testing.assert_close(found, 2 * lsh_attention(q, k, v))

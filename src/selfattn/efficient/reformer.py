@@ -150,6 +150,12 @@ def lsh_mask(
     return seen
 
 
+TRACED = (
+    "has none while a model is exported or compiled; what is compiled "
+    "can call torch.compiler.disable(lsh_attention)"
+)
+
+
 def lsh_attention(
     q: Queries,
     k: Keys,
@@ -207,7 +213,7 @@ def lsh_attention(
     why = "it makes no table of scores to put it on"
     refuse("lsh_attention", why, mask, bias)
     if not are_at_hand(q):
-        none = "is on meta" if q.is_meta else "has none in a model's export"
+        none = "is on meta" if q.is_meta else TRACED
         raise ValueError(f"buckets are of numbers, but q {none}")
     q_flat, k_flat, _ = one_batch_axis(q, k, v)
     buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
