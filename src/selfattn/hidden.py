@@ -316,12 +316,12 @@ def spoils_the_way_back(q: Tensor, k: Tensor) -> bool:
     return is_spoilt(q) or is_spoilt(k)
 
 
+@without_autocast
 def products(q: Tensor, k: Tensor) -> Tensor:
     """The scores q kᵀ."""
     return q @ k.mT
 
 
-@without_autocast
 def match(
     q: Tensor, k: Tensor, score: Callable[..., Tensor] = products
 ) -> Tensor:

@@ -35,7 +35,7 @@ PLAIN = (None, "default")
 
 def beside(path: str | Path) -> dict[str, Any]:
     """What the ``config.json`` beside a file says; nothing without one."""
-    found = Path(path).with_name("config.json")
+    found = Path(path).parent / "config.json"
     try:
         told = json.loads(found.read_text(encoding="utf-8"))
     except (OSError, ValueError):

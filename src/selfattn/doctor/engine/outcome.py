@@ -53,6 +53,8 @@ def observe(
     """Run an answer on a probe. Whatever it does, this does not raise.
 
     Raises:
+        MemoryError: if Python has no memory left, which is no answer's doing
+            that could be told from another's.
         OwnTroubleError: if there is no such input to run it on.
     """
     try:
@@ -64,6 +66,8 @@ def observe(
         with undisturbed():
             outcome.value = run(exercise, answer, probe, inputs)
         outcome.stub = is_stub(outcome.value)
+    except MemoryError:  # it tells of the limit, and of no answer
+        raise
     except (Exception, SystemExit) as error:
         outcome.error = in_words(error)
         outcome.stub = isinstance(error, NotImplementedError)
