@@ -41,7 +41,6 @@ def llama(path, config=None):
         ("rope_scaling", OLD),
         ("rope_parameters", LLAMA3),
         ("model_type", "gemma"),
-        ("sliding_window", 4),
     ],
 )
 def test_a_model_that_reckons_otherwise_is_refused_by_its_field(

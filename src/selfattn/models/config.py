@@ -16,7 +16,6 @@ LLAMA = {
     "rope_scaling": (None,),
     "embedding_multiplier": (None, 1),
     "hidden_act": (None, "silu"),
-    "sliding_window": (None,),
 }
 BERT = {
     "model_type": ("bert",),
