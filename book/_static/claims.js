@@ -1,6 +1,8 @@
 // The page of claims shows the rows of one verdict, of one chapter, or both. On
-// a phone, all of them are a hundred screens: each verdict's are folded.
+// a phone, each verdict's are folded.
 (() => {
+  const { narrow, fold: folding, count } = window.phoneFolds;
+
   function choice(name, options) {
     const label = document.createElement("label");
     const select = document.createElement("select");
@@ -12,12 +14,8 @@
   }
 
   function folded(table) {
-    const fold = document.createElement("details");
-    fold.className = "claims-fold";
     const box = table.closest(".pst-scrollable-table-container") ?? table;
-    box.replaceWith(fold);
-    fold.append(document.createElement("summary"), box);
-    return fold;
+    return folding([box], "claims-fold");
   }
 
   function start() {
@@ -34,8 +32,7 @@
     });
     const [verdictLabel, verdict] = choice("Verdict", verdicts);
     const [chapterLabel, chapter] = choice("Chapter", chapters);
-    const narrow = matchMedia("(max-width: 600px)").matches;
-    const folds = narrow ? tables.map(folded) : [];
+    const folds = narrow() ? tables.map(folded) : [];
     const told = document.createElement("output");
     const form = document.createElement("form");
     form.className = "claims-filter";
@@ -57,7 +54,7 @@
         }
         section.hidden = !here;
         const head = section.querySelector(".claims-fold > summary");
-        if (head) head.textContent = here === 1 ? "1 claim" : `${here} claims`;
+        if (head) head.textContent = count(here, "claim");
         shown += here;
       }
       told.textContent = `${shown} of ${rows.length} claims`;

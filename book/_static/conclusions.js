@@ -1,29 +1,26 @@
-// On a phone the record of conclusions is a hundred screens: each chapter's are
-// folded, and whoever follows a link to a row gets to see it.
+// On a phone each chapter's conclusions are folded, and whoever follows a link
+// to a row gets to see it.
 (() => {
-  function fold(section) {
+  const { narrow, fold, count } = window.phoneFolds;
+
+  function folded(section) {
     const rows = section.querySelectorAll(":scope > .conclusion-row");
-    const fold = document.createElement("details");
-    const head = document.createElement("summary");
-    fold.className = "conclusions-fold";
-    head.textContent = rows.length === 1
-      ? "1 conclusion" : `${rows.length} conclusions`;
-    rows[0].before(fold);
-    fold.append(head, ...rows);
+    const made = fold([...rows], "conclusions-fold");
+    made.firstChild.textContent = count(rows.length, "conclusion");
   }
 
   function reach() {
     const place = document.getElementById(location.hash.slice(1));
-    const folded = place?.closest(".conclusions-fold:not([open])");
-    if (!folded) return;
-    folded.open = true;
+    const closed = place?.closest(".conclusions-fold:not([open])");
+    if (!closed) return;
+    closed.open = true;
     place.scrollIntoView();
   }
 
   addEventListener("DOMContentLoaded", () => {
-    if (!matchMedia("(max-width: 600px)").matches) return;
+    if (!narrow()) return;
     const sections = document.querySelectorAll("section:has(> .conclusion-row)");
-    for (const section of sections) fold(section);
+    for (const section of sections) folded(section);
     addEventListener("hashchange", reach);
     reach();
   });

@@ -176,4 +176,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(fold, html=(visit_fold, depart_fold))
     app.add_post_transform(Folds)
     app.add_css_file("folds.css")
+    # First, for others fold by it.
+    app.add_js_file("phone-folds.js", loading_method="defer", priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

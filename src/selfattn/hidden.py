@@ -82,8 +82,8 @@ def unfelt(
     felt = lost if spoilt is None else lost | sees(surely, asked, k, v, spoilt)
     with torch.no_grad():
         result = all_felt(exactly or attend, q, k, v)
-    rest, given = partial(soundly, surely, level or attend), (asked, k, v)
-    felt, clean = felt_backwards(rest, given, felt, result, clean, most)
+    back = partial(felt_backwards, surely, level or attend, (asked, k, v))
+    felt, clean = back(felt, result, clean, most)
     return joined(felt, result, clean)
 
 
@@ -104,7 +104,8 @@ def soundly(
 
 
 def felt_backwards(
-    attend: partial,
+    surely: Attention,
+    level: Attention,
     given: Given,
     felt: Tensor,
     result: Any,
@@ -114,12 +115,14 @@ def felt_backwards(
     """What is felt, and what is clean, on the way back as well."""
     if not first(clean).requires_grad:
         return felt, clean
-    given, felt, clean = overflown(attend, given, felt, clean, most)
+    attend = partial(soundly, surely, level)
+    given, felt, clean = overflown(surely, attend, given, felt, clean, most)
     return weightless(attend, given, felt, result, clean)
 
 
 def overflown(
-    attend: partial,
+    surely: Attention,
+    attend: Attention,
     given: Given,
     felt: Tensor,
     clean: Any,
@@ -140,7 +143,7 @@ def overflown(
     if is_spoilt(first(clean)):  # by a sum of values that are too large
         room = torch.finfo(v.dtype).max / (2 * k.shape[-2])
         large = (v.abs() > room).any(dim=-1, keepdim=True)
-        over = over | sees(attend.args[0], q, k, v, large)
+        over = over | sees(surely, q, k, v, large)
         v = v.masked_fill(large, 0)
         _, clean = without_spoilt(attend, q, k, v, most)
     return (q, k, v), felt | over, clean

@@ -9,11 +9,6 @@ from selfattn.doctor.probes import Probe
 ROWS = {"x": "n d"}
 
 
-@pytest.fixture(autouse=True)
-def quick(unchecked):
-    """An examination calls the package by the thousand, to compare with."""
-
-
 def doubled(x):
     return 2 * x
 

@@ -21,6 +21,13 @@ def test_numbers_are_quarters_and_never_zero():
     assert not numbers(9, seed=1).equal(numbers(9, seed=2))
 
 
+def test_numbers_that_somebody_writes_over_come_again():
+    """They are drawn once and copied: who changes his changes no other's."""
+    kept = numbers(3, 5)
+    numbers(3, 5).zero_()
+    assert numbers(3, 5).equal(kept) and kept.all()
+
+
 def test_every_input_has_numbers_of_its_own_and_they_come_again():
     probe = Probe("x", {"a": "n d", "b": "n d"})
     made, again = probe.make(), probe.make()

@@ -115,6 +115,26 @@ def test_a_large_value_of_the_future_passes_nothing_back(attend):
         assert_close(found, want)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_values_that_fit_alone_have_an_average_though_their_sum_is_too_large(
+    causal,
+):
+    """Seven of 2e38 are summed up before they are divided: infinity."""
+    q, k = torch.randn(2, 7, D)
+    v = 2e38 + 1e36 * torch.randn(7, D)
+    passed = 1e-30 * torch.randn(7, D)
+
+    def made(*given):
+        given = [x.clone().requires_grad_() for x in given]
+        y = linear_attention(*given, causal=causal)
+        return y, *torch.autograd.grad(y, given, passed.to(y.dtype))
+
+    wanted = made(q.double(), k.double(), v.double())
+    for found, want in zip(made(q, k, v), wanted, strict=True):
+        largest = float(want.detach().abs().max())
+        assert_close(found / largest, (want / largest).float())
+
+
 @pytest.mark.parametrize("name", ["attention", "fused", "flash", "tiles"])
 def test_who_sees_a_large_value_passes_back_what_it_should(name):
     """It is not taken for a hidden one: on the way back it counts."""

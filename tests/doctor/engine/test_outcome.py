@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import pytest
 import torch
 
 from selfattn.doctor.engine.outcome import alike, in_words, observe
@@ -53,6 +54,22 @@ def test_stubs_and_errors_are_told_apart(an_exercise):
     assert not raising(ValueError("no")).stub
     assert raising(UnusableError("no")).unusable
     assert observe(an_exercise(), lambda x: ..., Probe("x", ROWS)).stub
+
+
+@pytest.mark.parametrize("on_the_way_back", [False, True])
+def test_who_has_no_memory_left_has_no_answer_that_is_wrong(
+    an_exercise, on_the_way_back
+):
+    """Under a limit of one byte attention was different from the usual."""
+
+    def answer(x):
+        if x.requires_grad or not on_the_way_back:
+            raise MemoryError
+        return 2 * x
+
+    probe = Probe("x", ROWS, gradient=True)
+    with pytest.raises(MemoryError):
+        observe(an_exercise(), answer, probe)
 
 
 def test_the_same_to_the_last_bit():

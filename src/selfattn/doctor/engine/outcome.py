@@ -53,8 +53,8 @@ def observe(
     """Run an answer on a probe. Whatever it does, this does not raise.
 
     Raises:
-        MemoryError: if Python has no memory left, which is no answer's doing
-            that could be told from another's.
+        MemoryError: if Python has no memory left: that tells of the limit,
+            and not of the answer.
         OwnTroubleError: if there is no such input to run it on.
     """
     try:
@@ -66,10 +66,8 @@ def observe(
         with undisturbed():
             outcome.value = run(exercise, answer, probe, inputs)
         outcome.stub = is_stub(outcome.value)
-    except MemoryError:  # it tells of the limit, and of no answer
-        raise
     except (Exception, SystemExit) as error:
-        outcome.error = in_words(error)
+        outcome.error = of_an_answer(error)
         outcome.stub = isinstance(error, NotImplementedError)
         outcome.unusable = isinstance(error, UnusableError)
     outcome.modified = tuple(
@@ -81,7 +79,7 @@ def observe(
                 fresh = probe.make(**smaller)
                 outcome.gradients = gradients(exercise, answer, probe, fresh)
         except (Exception, SystemExit) as error:
-            outcome.gradient_error = in_words(error)
+            outcome.gradient_error = of_an_answer(error)
     return outcome
 
 
@@ -160,6 +158,13 @@ def alike(a: object, b: object) -> bool:
         return a is b or bool(a == b)
     except Exception:
         return False
+
+
+def of_an_answer(error: BaseException) -> str:
+    """An error of an answer in words; one of Python without memory is none."""
+    if isinstance(error, MemoryError):
+        raise error
+    return in_words(error)
 
 
 def in_words(error: BaseException) -> str:
