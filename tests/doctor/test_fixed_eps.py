@@ -89,3 +89,29 @@ def test_a_fixed_eps_and_a_lacking_shift_are_conventions(norm, kind):
 )
 def test_a_mistake_beside_them_is_still_found(norm, kind):
     assert examine(norm, kind=kind).exit_code == 1
+
+
+class Inside(nn.Module):
+    """PyTorch's own norm, in a module of one's own."""
+
+    def __init__(self, d, norm=nn.RMSNorm, **settings):
+        super().__init__()
+        self.norm = norm(d, **settings)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+class Louder(Inside):
+    def forward(self, x):
+        return super().forward(x) + 1e-3 * x
+
+
+@pytest.mark.parametrize("eps", [None, 1e-6, 1e-3])
+def test_an_eps_is_set_in_the_norm_within(eps):
+    """PyTorch's default for RMSNorm, None, was called "eps as a floor"."""
+    one = Inside(7, eps=eps)
+    assert examine(one, kind="rms-norm", time_limit=None).passed
+    assert one.norm.eps == eps
+    ill = examine(Louder(7, eps=eps), kind="rms-norm", time_limit=None)
+    assert not ill.passed

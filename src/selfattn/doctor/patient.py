@@ -19,6 +19,7 @@ class Call(NamedTuple):
 
     arguments: tuple[Any, ...]
     named: dict[str, Any]
+    gave_none: bool = False
 
 
 def directly(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -66,8 +67,12 @@ class Recorder:
     def __call__(self, *arguments: Any, **named: Any) -> object:
         """Note the call, and make it."""
         kept = tuple(copied(x) for x in arguments)
-        self.calls.append(Call(kept, {n: copied(x) for n, x in named.items()}))
-        return self.thing(*arguments, **named)
+        call = Call(kept, {n: copied(x) for n, x in named.items()})
+        at = len(self.calls)
+        self.calls.append(call)
+        given = self.thing(*arguments, **named)
+        self.calls[at] = call._replace(gave_none=given is None)
+        return given
 
     def __deepcopy__(self, known: dict[int, Any]) -> "Recorder":
         """Stand before a copy of the thing."""

@@ -156,6 +156,9 @@ def explain(case: Case) -> Report:
     answer, exercise, seen, report, _ = case
     if report.mistake is not None or not report.findings:
         return report
+    if isinstance(answer, Patient) and gives_nothing(case):
+        unanswered = why_unanswered(answer)
+        return report.with_(findings=(), unanswered=unanswered)
     likeness, told = nearest(exercise, seen, report.findings)
     # What the likeness explains is told; what it leaves is to be shown.
     rest = [found for found in report.findings if found.probe not in told]
@@ -173,6 +176,20 @@ def explain(case: Case) -> Report:
         alike_on=len(told),
         snippet=code,
     )
+
+
+def gives_nothing(case: Case) -> bool:
+    """Whether a patient that is wrong returns None, whatever it is given.
+
+    A layer's is looked into before it is compared, which raises.
+    """
+    patient, given = case.answer.recorded()
+    wrong = [found.probe for found in case.report.findings]
+    for probe in [*wrong, *(p for p in case.outcomes if p not in wrong)]:
+        observe(case.exercise, patient, probe)
+        if not all(call.gave_none for call in given):
+            return False
+    return bool(given)
 
 
 def why_unanswered(answer: Any) -> str:

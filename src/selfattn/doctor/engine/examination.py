@@ -21,6 +21,7 @@ from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, as_used, numberless, unseen
+from selfattn.doctor.plain_weights import with_plain_weights
 from selfattn.doctor.report import Report
 from selfattn.doctor.report.output import any_encoding
 from selfattn.doctor.report.progress import Progress
@@ -137,6 +138,7 @@ def examine_made(
         thing = make(watch)
         if kind.as_used:
             thing = as_used(thing)
+        thing = with_plain_weights(thing)
         if missing := numberless(thing):
             words = f"Nothing can be said: {missing}."
             return nothing_found.with_(trouble=words)

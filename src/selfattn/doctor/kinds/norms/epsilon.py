@@ -20,7 +20,7 @@ def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
     Of a token without a mean that is next to silent, hardly anything else
     decides how loud it comes out.
     """
-    if any(hasattr(module, name) for name in EPS):
+    if settings(module):
         return {}
     if told.get("eps"):
         return {"fixed eps": told["eps"]}
@@ -57,13 +57,20 @@ def set_eps(module: nn.Module, eps: float, facts: Facts) -> bool:
 
     Whose eps is not what was told of it keeps its own, which shall be seen.
     """
-    for name in EPS:
-        if hasattr(module, name):
-            if not is_another(getattr(module, name), facts.get("eps")):
-                setattr(module, name, eps)
-            return True
+    found = settings(module)
+    for part, name in found:
+        if not is_another(getattr(part, name), facts.get("eps")):
+            setattr(part, name, eps)
+    if found:
+        return True
     own: float = facts.get("fixed eps") or facts.get("eps") or 1e-5
     return own == eps
+
+
+def settings(module: nn.Module) -> list[tuple[nn.Module, str]]:
+    """Where a norm's eps is set: in itself, or in a norm within it."""
+    parts = module.modules()
+    return [(p, name) for p in parts for name in EPS if hasattr(p, name)]
 
 
 def is_another(own: Any, told: float | None) -> bool:

@@ -1,0 +1,79 @@
+"""Weights that are computed anew at each call, as what they come out as.
+
+PyTorch makes a weight of others before a module is called: of a direction and
+a length (weight norm), of a matrix over its largest singular value (spectral
+norm). Whoever fills or replaces that weight changes nothing; and what makes
+it is no part of the attention.
+"""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+# What the older functions hang on a module, by the name of their classes.
+MADE_BEFORE_A_CALL = ("WeightNorm", "SpectralNorm")
+
+
+def with_plain_weights(thing: Any) -> Any:
+    """A copy of a module whose weights are numbers; the thing, if they are.
+
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    >>> plain = with_plain_weights(layer)
+    >>> [name for name, _ in plain.named_parameters()]
+    ['bias', 'weight']
+    >>> plain.weight.equal(layer.weight), with_plain_weights(plain) is plain
+    (True, True)
+    """
+    if not isinstance(thing, nn.Module) or not any(map(made, thing.modules())):
+        return thing
+    numbers = {
+        id(x): x.detach().clone()
+        for module in thing.modules()
+        for x in vars(module).values()
+        if isinstance(x, Tensor) and not x.is_leaf  # which has no copy
+    }
+    thing = copy.deepcopy(thing, numbers)
+    for module in list(thing.modules()):
+        fix(module)
+    return thing
+
+
+def made(module: nn.Module) -> bool:
+    """Whether a weight of a module is computed at each call."""
+    return parametrize.is_parametrized(module) or bool(makers(module))
+
+
+def makers(module: nn.Module) -> dict[int, Any]:
+    """What computes weights before a call, by its place among such."""
+    hooks = getattr(module, "_forward_pre_hooks", {})
+    return {
+        place: hook
+        for place, hook in hooks.items()
+        if type(hook).__name__ in MADE_BEFORE_A_CALL
+    }
+
+
+def fix(module: nn.Module) -> None:
+    """Put numbers where they were computed."""
+    if parametrize.is_parametrized(module):
+        numbers = {x: getattr(module, x) for x in module.parametrizations}
+        # Not by PyTorch's function: it takes the weight from the class, which
+        # is the original's, too.
+        del module._modules["parametrizations"]
+        module.__class__ = type(module).__bases__[0]
+        for name, number in numbers.items():
+            number = nn.Parameter(number.detach().clone())
+            module.register_parameter(name, number)
+    for place, maker in makers(module).items():
+        with torch.no_grad():
+            maker(module, ())
+        number = getattr(module, maker.name).clone()
+        for name in [*module._parameters]:
+            if name.startswith(f"{maker.name}_"):  # weight_g, weight_orig
+                del module._parameters[name]
+        delattr(module, maker.name)
+        module.register_parameter(maker.name, nn.Parameter(number))
+        del module._forward_pre_hooks[place]

@@ -1,0 +1,90 @@
+"""Layers whose weights are made anew at each call are layers none the less.
+
+Around sound projections, weight norm was asked why it computes in float32,
+spectral norm was called cut off from its inputs, and the older functions of
+the same names were wrong on all probes, or could not be copied.
+"""
+
+import functools
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils import parametrizations
+
+from selfattn.doctor import examine
+from selfattn.doctor.plain_weights import with_plain_weights
+
+here = functools.partial(
+    examine, kind="self-attention", time_limit=None, n_heads=3, causal=False
+)
+
+
+def older(name):
+    """One of the functions that PyTorch had before its parametrisations."""
+    return pytest.param(
+        getattr(nn.utils, name),
+        id=f"older {name}",
+        marks=pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning"),
+    )
+
+
+WAYS = [
+    parametrizations.weight_norm,
+    parametrizations.spectral_norm,
+    parametrizations.orthogonal,
+    older("weight_norm"),
+    older("spectral_norm"),
+]
+
+
+class Layer(nn.Module):
+    """Three heads, whose projections are wrapped; the merge may be wrong."""
+
+    def __init__(self, wrap, merged=(1, 2)):
+        super().__init__()
+        self.merged = merged
+        self.q, self.k, self.v, self.o = (
+            wrap(nn.Linear(12, 12, bias=name == "o")) for name in "qkvo"
+        )
+
+    def forward(self, x):
+        q, k, v = (
+            to(x).unflatten(-1, (3, -1)).transpose(1, 2)
+            for to in (self.q, self.k, self.v)
+        )
+        heads = F.scaled_dot_product_attention(q, k, v)
+        heads = heads.transpose(*self.merged)
+        return self.o(heads.reshape(x.shape))
+
+
+@pytest.mark.parametrize("wrap", WAYS)
+def test_a_layer_is_judged_by_what_its_weights_come_out_as(wrap):
+    torch.manual_seed(0)
+    layer = Layer(wrap)
+    before = {name: x.clone() for name, x in layer.state_dict().items()}
+    report = here(layer)
+    assert report.passed, report
+    after = layer.state_dict()
+    assert before.keys() == after.keys()
+    assert all(x.equal(after[name]) for name, x in before.items())
+    assert not here(Layer(wrap, merged=(1, 1))).passed
+
+
+@pytest.mark.parametrize("wrap", WAYS)
+def test_the_copy_computes_the_same(wrap):
+    torch.manual_seed(0)
+    layer, x = Layer(wrap).eval(), torch.randn(2, 5, 12)
+    plain = with_plain_weights(layer)
+    assert plain is not layer and with_plain_weights(plain) is plain
+    torch.testing.assert_close(plain(x), layer(x))
+    assert sorted(dict(plain.named_parameters())) == [
+        *("k.weight", "o.bias", "o.weight", "q.weight", "v.weight")
+    ]
+
+
+def test_what_is_plain_is_not_copied():
+    layer = Layer(lambda part: part)
+    assert with_plain_weights(layer) is layer
+    assert with_plain_weights(len) is len
