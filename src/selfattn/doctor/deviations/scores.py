@@ -396,7 +396,6 @@ DETACHED = (
         Deviation({"enter": cut_off(*names)}, functions.detached)
         for names in ("q", "k", "v", "qk", "kv", "qv")
     ),
-    Deviation({"bend": lambda scores: scores.detach()}, functions.detached),
 )
 ALL = (
     *SCALES,

@@ -20,9 +20,41 @@ def own_scale_not_used():
     """
 
 
+@mistake
+def own_cap_not_used():
+    """Scores are not capped as you say.
+
+    Cause: The cap is told, and the scores go to the softmax as they are.
+    Cure: cap * torch.tanh(scores / cap), before the mask.
+    Chapter: scaling
+    """
+
+
+@mistake
+def own_bias_not_added():
+    """What you say is added to the scores is not added.
+
+    Cause: The bias is made, or told, and not used; or it has the wrong sign.
+    Cure: scores + bias, before the softmax.
+    Chapter: positions
+    """
+
+
+@mistake
+def cosine_not_used():
+    """Products are compared, and not cosines, as you say.
+
+    Cause: Queries and keys are not normalised.
+    Cure: F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
+    Chapter: scaling
+    """
+
+
 def of_scale(scale: float) -> tuple[Deviation, ...]:
     """What is done otherwise with a scale of one's own."""
     return (
+        # First: by chance another may be the same, such as 1/2 at four.
+        Deviation({"scale": root}, own_scale_not_used),
         Deviation({"scale": lambda width: scale**2}, weights.divided_by_d),
         *(
             Deviation(
@@ -31,7 +63,6 @@ def of_scale(scale: float) -> tuple[Deviation, ...]:
             )
             for other in (1 / (scale or 1.0), 1 / (scale or 1.0) ** 2)
         ),
-        Deviation({"scale": root}, own_scale_not_used),
     )
 
 

@@ -20,6 +20,8 @@ from selfattn.doctor.deviations.design import (
     Deviation,
     attend,
     pairs,
+    product,
+    root,
     singles,
     without,
 )
@@ -31,7 +33,14 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_back,
     laid_out,
 )
-from selfattn.doctor.kinds.attention.own_options import GROUP, GROUPS, of_scale
+from selfattn.doctor.kinds.attention.own_options import (
+    GROUP,
+    GROUPS,
+    cosine_not_used,
+    of_scale,
+    own_bias_not_added,
+    own_cap_not_used,
+)
 from selfattn.doctor.kinds.attention.probes import (
     OPTIONAL,
     PROBES,
@@ -103,8 +112,7 @@ def of_formula(formula: Formula) -> Exercise:
     known = ALWAYS_CAUSAL if formula.always else NEVER_CAUSAL
     if formula.window is not None or formula.table is not None:
         known = (*own_masks.of_table(base.past), *known)
-    if formula.scale is not None:
-        known = (*of_scale(formula.scale), *known)
+    known = (*of_own(formula), *known)
     if formula.grouped:
         known = (*GROUPS, *known)
     exercise = replace(
@@ -148,6 +156,26 @@ def design(formula: Formula) -> Design:
         steps |= {"past": lambda n, m: claimed(n, m, formula)}
         steps["always"] = True
     return replace(USUAL, **steps)
+
+
+def of_own(formula: Formula) -> tuple[Deviation, ...]:
+    """What was told of a formula, and is left out or turned round."""
+    found = list(of_scale(formula.scale)) if formula.scale is not None else []
+
+    def otherwise(known: Callable[..., object], **told: Any) -> Deviation:
+        changed = replace(formula, **told)
+        return Deviation({"bend": lambda table: bent(table, changed)}, known)
+
+    if formula.cap is not None:
+        found.append(otherwise(own_cap_not_used, cap=None))
+    if (bias := formula.bias) is not None:
+        found.append(otherwise(own_bias_not_added, bias=None))
+        less = otherwise(own_bias_not_added, bias=lambda *n: -bias(*n))
+        found.append(less)
+    if formula.cosine:
+        scale = {} if formula.scale is not None else {"scale": root}
+        found.append(Deviation({"compare": product, **scale}, cosine_not_used))
+    return tuple(found)
 
 
 def bent(table: Tensor, formula: Formula) -> Tensor:

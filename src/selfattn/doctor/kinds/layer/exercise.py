@@ -18,6 +18,7 @@ from selfattn.doctor.kinds.attention.variants import (
     Formula,
     claimed,
     conventions,
+    of_own,
 )
 from selfattn.doctor.kinds.layer import deviations, probes, properties
 from selfattn.doctor.kinds.layer.affine import Affine
@@ -33,7 +34,7 @@ from selfattn.doctor.kinds.layer.mistakes import (
 )
 from selfattn.doctor.kinds.layer.own import Own, told_of
 from selfattn.doctor.kinds.layer.parts import Projections, projections
-from selfattn.doctor.kinds.layer.reading import widths
+from selfattn.doctor.kinds.layer.reading import check_width, widths
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
 from selfattn.doctor.kinds.layer.steps import layer_by
 from selfattn.doctor.patient import Facts
@@ -66,6 +67,7 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
         table,
         own,
     )
+    check_width(facts, made.probes[0].sizes["d_model"])
     return with_dropout(made, dropout)
 
 
@@ -167,12 +169,13 @@ def by_steps(own: Own, causal: bool, cross: bool) -> dict[str, Any]:
     """What is done otherwise; and of another formula, all that is right."""
     base = based(own.formula, own.inner)
     known = deviations.of({"causal": causal}, cross)
+    known = (*of_own(own.formula), *known)
 
     def answer(change: Callable[[Any], Any]) -> Callable[..., Any]:
         return partial(layer_by, change(base))
 
     found = {
-        "deviations": singles(known, answer),
+        "deviations": singles((*known, *deviations.OTHER_HEADS), answer),
         "second": lambda: pairs(known, answer, hiding.SAFE),
     }
     if own.formula == Formula() and own.inner is None:

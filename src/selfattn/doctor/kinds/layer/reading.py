@@ -175,6 +175,15 @@ def attends(function: Any) -> bool:
     return "".join(name[:1] for name in parameters(function)[:3]) == "qkv"
 
 
+def check_width(facts: Facts, found: int | None) -> None:
+    """Raise unless the width that was told, if any, is what was found."""
+    if facts.get("d_model") not in (None, found):
+        raise UnclearError(
+            f"You say d_model={facts['d_model']}, but its queries are made "
+            f"of {found} features."
+        )
+
+
 def widths(thing: Any, facts: Facts) -> tuple[int, int]:
     """The widths of x and of the context."""
     found = by_word(thing, dict(facts.get("projections") or {}))
@@ -182,6 +191,7 @@ def widths(thing: Any, facts: Facts) -> tuple[int, int]:
     d_model = facts.get("d_model") or number(thing, MODEL)
     for part in ("q", "qkv"):
         d_model = found[part].W.shape[0] if part in found else d_model
+    check_width(facts, d_model)
     first = next(iter(affines(thing)), None)
     if d_model is None and first is not None:
         d_model = first[1].W.shape[0]
