@@ -94,7 +94,7 @@ def turned(
     colour: str,
     title: str,
 ) -> Axes:
-    """Vectors in the plane before a rotation, pale, and after it.
+    """Vectors in the plane before a rotation, dashed, and after it.
 
     Args:
         ax: where to draw.
@@ -107,7 +107,7 @@ def turned(
     for name, (x, y), (u, v) in zip(
         names, before.tolist(), after.tolist(), strict=True
     ):
-        ax.plot([0, x], [0, y], color=colour, alpha=0.35, lw=1.5)
+        ax.plot([0, x], [0, y], "--", color=colour, lw=1.5)
         ax.plot([0, u], [0, v], color=colour, lw=2)
         ax.plot(u, v, "o", color=colour)
         side, ha = (5, "left") if u >= 0 else (-5, "right")  # off the arrow
