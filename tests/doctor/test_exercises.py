@@ -993,7 +993,7 @@ def test_a_long_answer_is_not_printed_whole():
         both = torch.stack((angle.sin(), angle.cos()), dim=-1)
         return both.flatten(-2)[:, :d_model]
 
-    report = examine(table, exercise="positions/sinusoidal")
+    report = examine(table, kind="sinusoidal")
     assert not report.passed
     assert len(str(report)) < 3000
 
