@@ -18,7 +18,7 @@ CURVES = {  # of probes: colour, line
     "control": (V, "^:"),
 }
 CLOSE = 9  # more words than these stand too close below a map
-LOWER = 34.0  # points: as long as a word
+LOWER = 37.5  # points: more than a word is long
 NAME = 20.0  # points from a name of a crowd to the next
 ROW = 26.0  # points that their row stands above the highest of the crowd
 Point = tuple[float, float, str]  # of a head: weight, loss, name
@@ -80,8 +80,8 @@ def two_a_row(
 def every_other_below(ax: Axes) -> None:
     """Words that stand too close take turns: each other one is lower."""
     for tick in ax.xaxis.get_major_ticks()[1::2]:
-        tick.set_pad(LOWER + tick.get_pad())
-        tick.tick1line.set_markersize(LOWER + 2)
+        tick.set_pad(LOWER)
+        tick.tick1line.set_markersize(LOWER - 1.5)
         tick.tick1line.set_markeredgecolor(NEUTRAL)
 
 
