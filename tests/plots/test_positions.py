@@ -48,6 +48,7 @@ def test_vectors_are_drawn_before_and_after(ax):
     assert dashed.get_xydata().tolist() == [[0, 0], [1, 0]]
     assert turned.get_xydata().tolist() == [[0, 0], [0, 1]]
     assert end.get_xydata().tolist() == [[0, 1]]
+    assert dashed.is_dashed()
 
 
 def test_a_vector_before_is_as_strong_as_after_and_dashed(ax):
@@ -55,9 +56,10 @@ def test_a_vector_before_is_as_strong_as_after_and_dashed(ax):
     x = torch.tensor([[1.0, 0]])
     for colour in (colours.Q, colours.K):
         positions.turned(ax, x, x, ["a"], colour=colour, title="")
-        before, after = ax.lines[:2]
+        before, after, *_, across, up = ax.lines
         assert before.get_alpha() is None
         assert before.is_dashed() and not after.is_dashed()
+        assert max(across.zorder, up.zorder) < before.zorder
         assert contrast(before.get_color(), "#FFFFFF") >= 3
         ax.clear()
 
