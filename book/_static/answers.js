@@ -38,8 +38,33 @@
       return { mark: "✓", name: "", words: "Right." };
     const made = mistakes.find((one) => close(given, one.answer, tolerance));
     if (made) return { mark: "✗", name: made.name, words: made.words };
-    return { mark: "✗", name: "",
-      words: "Not right; and no mistake that has a name here." };
+    const seen = seenOfWeights(given, answer);
+    return { mark: "✗", name: "", words: seen ? `Not right. ${seen}`
+      : "Not right; and no mistake that has a name here." };
+  }
+
+  // What a row of weights cannot be, and this one is, or where to look: as
+  // the doctor's `report/rows.py` says it. Nothing of what is no such row.
+  function seenOfWeights(given, wanted) {
+    const SUM = 0.02, NEAR = 0.02;
+    const sum = (row) => row.reduce((a, b) => a + b, 0);
+    if (wanted.length < 2 || wanted.some((x) => x < 0)
+        || Math.abs(sum(wanted) - 1) >= 1e-3) return "";
+    if (given.some((x) => x < 0)) return "One of them is below 0: no weight is.";
+    const total = sum(given);
+    if (Math.abs(total - 1) > SUM)
+      return `They sum to ${total.toFixed(2)}: a query’s weights sum to 1.`;
+    const within = (one, other, room) =>
+      one.every((x, i) => Math.abs(x - other[i]) < room);
+    const near = within(given, wanted, NEAR);
+    const sorted = (row) => row.toSorted((a, b) => a - b);
+    if (!near && within(sorted(given), sorted(wanted), SUM / 2))
+      return "As numbers they are right, but not at these keys.";
+    const got = given.findIndex((x, i) => wanted[i] === 0 && x > SUM);
+    if (got >= 0)
+      return `Number ${got + 1} gets a share, but must not be seen.`;
+    return near ? "That is near: look for what was rounded on the way."
+      : "They could be weights, but of other scores: look at these.";
   }
 
   function element(tag, attributes, ...children) {

@@ -99,3 +99,19 @@ def test_a_labs_cell_is_folded(path):
         outputs = cell.get("outputs", ())
         if any(WIDGET_VIEW in output.get("data", {}) for output in outputs):
             assert cells.HIDDEN & cells.tags(cell), cell.id
+
+
+def test_how_far_the_past_moved_stands_in_one_column():
+    """1.7 stood under nan, and 1.2e+02 under it, none under another."""
+    [masks] = [path for path in NOTEBOOKS if path.stem == "masks"]
+    texts = [
+        output.text
+        for cell in read(masks).cells
+        for output in cell.get("outputs", [])
+        if "past moved by" in output.get("text", "")
+    ]
+    [table] = [text for text in texts if "future" in text]
+    numbers = [line.rpartition("by ")[2] for line in table.splitlines()]
+    assert {len(number) for number in numbers} == {5}
+    points = {number.find(".") for number in numbers if "nan" not in number}
+    assert points == {3}

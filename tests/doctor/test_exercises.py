@@ -816,6 +816,46 @@ def test_a_wrong_list_is_told_which_of_its_numbers_is_furthest_off(
     assert str(diagnose(1.0, exercise)).endswith("wrong by up to 2.")
 
 
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ([-0.1, 0.9, 0.2], "below 0: no weight is"),
+        ([0.0, 4.0, 1.0], "They sum to 5.00"),
+        ([0.0, 0.9, 0.2], "They sum to 1.10"),
+        ([0.0, 0.11, 0.89], "but not at these keys"),
+        ([0.1, 0.8, 0.1], "Number 1 gets a share, but must not be seen"),
+        ([0.0, 0.88, 0.12], "That is near"),
+        ([0.0, 0.7, 0.3], "but of other scores: look at these"),
+    ],
+)
+def test_a_wrong_row_of_weights_is_told_what_is_seen_of_it(answer, sentence):
+    """Of each of them it was said that it was not right, and no more."""
+    report = examine(answer, exercise="masks/padded_row")
+    assert not report.passed and report.mistake is None
+    assert sentence in " ".join(str(report).split())
+
+
+def test_of_numbers_that_are_no_weights_no_sum_is_told():
+    exercise = prediction("x/y", "how many?", torch.tensor([3.0, 1.0]))
+    assert "sum" not in str(diagnose([1.0, 2.0], exercise))
+
+
+@pytest.mark.parametrize(
+    ("scores", "divisor", "name"),
+    [
+        ([3.0, 4.0, 1.0], 1.0, "neither turned nor scaled"),
+        ([3.0, 4.0, 1.0], 2**0.5, "no rotation"),
+        ([-0.339, 0.478, 1.0], 2.0, "scaled by 2"),
+        ([3.033, 3.965, 1.0], 2**0.5, "in degrees"),
+    ],
+)
+def test_a_moved_row_by_hand_is_named(scores, divisor, name):
+    """By the page's numbers; of three of them nothing was told."""
+    row = (torch.tensor(scores) / divisor).softmax(dim=-1)
+    report = examine(row.tolist(), exercise="positions/moved")
+    assert report.mistake and report.mistake.name == name
+
+
 @pytest.mark.parametrize("factor", [0.7, 1.3, 5.0])
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_prediction_is_likened_to_nothing_far_from_it(name, factor):
@@ -993,7 +1033,7 @@ def test_a_long_answer_is_not_printed_whole():
         both = torch.stack((angle.sin(), angle.cos()), dim=-1)
         return both.flatten(-2)[:, :d_model]
 
-    report = examine(table, exercise="positions/sinusoidal")
+    report = examine(table, kind="sinusoidal")
     assert not report.passed
     assert len(str(report)) < 3000
 

@@ -114,3 +114,53 @@ def test_what_hides_a_key_from_the_lowest_of_scores_passes(answer):
     """The lowest number is as good, where each row has a key to see."""
     report = examine(answer, exercise=TOO_LATE)
     assert report.passed, str(report)
+
+
+def filled_late(q, k, v, mask):
+    weights = scores(q, k).softmax(dim=-1)
+    return weights.masked_fill(~mask, -math.inf) @ v
+
+
+def mended_by_a_softmax(q, k, v, mask):
+    weights = scores(q, k).softmax(dim=-1)
+    return weights.masked_fill(~mask, -math.inf).softmax(dim=-1) @ v
+
+
+def zeros_and_a_softmax(q, k, v, mask):
+    return (scores(q, k).softmax(dim=-1) * mask).softmax(dim=-1) @ v
+
+
+def causal_of_its_own(q, k, v, mask):
+    s = scores(q, k)
+    later = torch.ones_like(s).triu(1).bool()
+    return s.masked_fill(later, -math.inf).softmax(dim=-1) @ v
+
+
+def by_d(q, k, v, mask):
+    s = (q @ k.mT / q.shape[-1]).masked_fill(~mask, -math.inf)
+    return s.softmax(dim=-1) @ v
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (filled_late, "filled after the softmax"),
+        (mended_by_a_softmax, "a second softmax to mend it"),
+        (zeros_and_a_softmax, "a second softmax over zeros"),
+        (causal_of_its_own, "a mask of its own"),
+        (by_d, "divided by d"),
+    ],
+)
+def test_what_is_wrong_without_a_forbidden_key_is_named(answer, name):
+    """It was told that a mask changes something that forbids nothing."""
+    report = examine(answer, exercise=TOO_LATE)
+    assert report.mistake and report.mistake.name == name
+
+
+def test_where_nothing_is_forbidden_the_mask_is_not_blamed():
+    def no_softmax(q, k, v, mask):
+        return scores(q, k).masked_fill(~mask, 0.0) @ v
+
+    said = " ".join(str(examine(no_softmax, exercise=TOO_LATE)).split())
+    assert "where nothing is forbidden, it is plain attention." in said
+    assert "a mask that allows everything" not in said

@@ -5,8 +5,11 @@ one was called right: it refused with an assertion, where a ValueError was
 asked for.
 """
 
+import ast
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +18,7 @@ from torch.testing import assert_close
 from selfattn.doctor import examine
 from selfattn.doctor.exercises.positions import rope as wrong
 from selfattn.doctor.kinds.positions.rotary import steps
-from selfattn.positions import rope
+from selfattn.positions import halves_to_pairs, pairs_to_halves, rope
 
 EXPONENTIAL = "exponential"
 
@@ -31,8 +34,8 @@ def speeds(d, how, dtype=torch.float32):
 def table_of(speed_of, dtype, factor=1.0):
     """A reader's `sinusoidal`, with angles of a number type."""
 
-    def sinusoidal(n, d_model):
-        p = torch.arange(n, dtype=dtype)[:, None]
+    def sinusoidal(n, d_model, start):
+        p = torch.arange(start, start + n, dtype=dtype)[:, None]
         angle = factor * p * speed_of(d_model)
         waves = torch.stack((angle.sin(), angle.cos()), dim=-1)
         return waves.flatten(-2)[:, :d_model].float()
@@ -41,17 +44,16 @@ def table_of(speed_of, dtype, factor=1.0):
 
 
 def rotation_of(speed_of, dtype, factor=1.0):
-    """A reader's `rope`, with angles of a number type."""
+    """A reader's `rope_halves`, with angles of a number type."""
 
-    def rope(x, offset):
+    def rope_halves(x, offset):
         p = torch.arange(offset, offset + x.shape[-2], dtype=dtype)
         angle = factor * p[:, None] * speed_of(x.shape[-1])
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-        a, b = x[..., 0::2], x[..., 1::2]
-        both = (a * cos - b * sin, a * sin + b * cos)
-        return torch.stack(both, dim=-1).flatten(-2)
+        a, b = x.chunk(2, dim=-1)
+        return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
 
-    return rope
+    return rope_halves
 
 
 def exact(d):
@@ -84,7 +86,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize(("speed_of", "dtype", "factor", "name"), ANSWERS)
 @pytest.mark.parametrize(
-    ("exercise", "answer"), [("sinusoidal", table_of), ("rope", rotation_of)]
+    ("exercise", "answer"), [("sinusoidal", table_of), ("halves", rotation_of)]
 )
 def test_wrong_angles_are_named(
     exercise, answer, speed_of, dtype, factor, name
@@ -217,11 +219,119 @@ def test_a_number_type_that_changes_on_the_way_is_named(
     a bfloat16 that came back as float32, only after that.
     """
 
-    def rope(x, offset):
+    def halves(x, offset):
         p = torch.arange(offset, offset + x.shape[-2]).float()
-        return turn(x, p, speeds_by(how, x.shape[-1]))
+        made = turn(halves_to_pairs(x), p, speeds_by(how, x.shape[-1]))
+        return pairs_to_halves(made)
 
-    report = examine(rope, exercise="positions/rope")
+    report = examine(halves, exercise="positions/halves")
     assert not report.passed
     assert report.mistake and report.mistake.name.startswith(name)
     assert words in " ".join(str(report).split())
+
+
+BOOK = Path(__file__).parents[2] / "book" / "positions.ipynb"
+SHOWN = {
+    "sinusoidal_loop": "sinusoidal",
+    "sinusoidal_lines": "sinusoidal",
+    "rope_lines": "halves",
+}
+
+
+def shown_on_the_page(name):
+    """A function as the chapter shows it, before its exercises."""
+    for cell in json.loads(BOOK.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        tree = ast.parse("".join(cell["source"]))
+        for part in tree.body:
+            if isinstance(part, ast.FunctionDef) and part.name == name:
+                space = {"torch": torch, "math": math}
+                exec(compile(ast.Module([part], []), name, "exec"), space)
+                return space[name]
+    raise LookupError(name)
+
+
+@pytest.mark.parametrize(("name", "exercise"), SHOWN.items())
+def test_what_the_page_shows_is_no_answer_as_it_stands(name, exercise):
+    """All of them were right, copied from above."""
+    shown = shown_on_the_page(name)
+    report = examine(shown, exercise=f"positions/{exercise}")
+    assert not report.passed
+    if name == "rope_lines":
+        assert report.mistake.name == "neighbours paired"
+
+
+@pytest.mark.parametrize("make", ["sinusoidal_loop", "sinusoidal_lines"])
+@pytest.mark.parametrize(
+    ("rows", "name"),
+    [
+        (lambda table, n, d, start: table(n, d), "start ignored"),
+        (
+            lambda table, n, d, start: table(n, d)[start:],
+            "ended at n",
+        ),
+        (
+            lambda table, n, d, start: table(start + n, d),
+            "rows before the start kept",
+        ),
+        (lambda table, n, d, start: table(start + n, d)[start:], None),
+    ],
+)
+def test_rows_from_another_start_are_named(make, rows, name):
+    table = shown_on_the_page(make)
+
+    def sinusoidal(n, d_model, start):
+        return rows(table, n, d_model, start)
+
+    report = examine(sinusoidal, exercise="positions/sinusoidal")
+    assert report.passed == (name is None)
+    if name is not None:
+        assert report.mistake.name == name
+
+
+def halves_by(join, a, b, angle):
+    """A pair of halves, turned, and joined in some way."""
+    cos, sin = angle.cos().to(a.dtype), angle.sin().to(a.dtype)
+    return join((a * cos - b * sin, a * sin + b * cos))
+
+
+def behind(two):
+    return torch.cat(two, dim=-1)
+
+
+def beside(two):
+    return torch.stack(two, dim=-1).flatten(-2)
+
+
+@pytest.mark.parametrize(
+    ("part", "join", "name"),
+    [
+        (lambda x: x.chunk(2, dim=-1), behind, None),
+        (
+            lambda x: x.chunk(2, dim=-1),
+            beside,
+            "put back as neighbours",
+        ),
+        (
+            lambda x: (x[..., 0::2], x[..., 1::2]),
+            behind,
+            "taken as neighbours",
+        ),
+        (
+            lambda x: (x[..., 0::2], x[..., 1::2]),
+            beside,
+            "neighbours paired",
+        ),
+    ],
+)
+def test_who_takes_neighbours_for_halves_is_told_so(part, join, name):
+    def rope_halves(x, offset):
+        p = torch.arange(offset, offset + x.shape[-2]).double()
+        angle = p[:, None] * exact(x.shape[-1])
+        return halves_by(join, *part(x), angle)
+
+    report = examine(rope_halves, exercise="positions/halves")
+    assert report.passed == (name is None)
+    if name is not None:
+        assert report.mistake.name == name

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from contrast import contrast
 from matplotlib.figure import Figure
 
 from selfattn.plots import colours, positions
@@ -43,11 +44,24 @@ def test_vectors_are_drawn_before_and_after(ax):
         ax, before, after, ["a"], colour=colours.K, title="keys"
     )
     assert back is ax
-    pale, turned, end = ax.lines[:3]
-    assert pale.get_xydata().tolist() == [[0, 0], [1, 0]]
+    dashed, turned, end = ax.lines[:3]
+    assert dashed.get_xydata().tolist() == [[0, 0], [1, 0]]
     assert turned.get_xydata().tolist() == [[0, 0], [0, 1]]
     assert end.get_xydata().tolist() == [[0, 1]]
-    assert pale.get_alpha() < 1
+    assert dashed.is_dashed()
+
+
+def test_a_vector_before_is_as_strong_as_after_and_dashed(ax):
+    """A third of its colour was left: on the page it was hardly seen."""
+    x = torch.tensor([[1.0, 0]])
+    for colour in (colours.Q, colours.K):
+        positions.turned(ax, x, x, ["a"], colour=colour, title="")
+        before, after, *_, across, up = ax.lines
+        assert before.get_alpha() is None
+        assert before.is_dashed() and not after.is_dashed()
+        assert max(across.zorder, up.zorder) < before.zorder
+        assert contrast(before.get_color(), "#FFFFFF") >= 3
+        ax.clear()
 
 
 def test_every_run_is_a_point_in_its_row(ax):

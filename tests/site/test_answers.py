@@ -71,6 +71,34 @@ def test_page_and_doctor_say_the_same(site_url, page):
         assert page.evaluate(judge, [third, text]) == "○"
 
 
+ROWS = [
+    [-0.1, 0.9, 0.2],
+    [0.0, 4.0, 1.0],
+    [0.0, 0.9, 0.2],
+    [0.0, 0.11, 0.89],
+    [0.1, 0.8, 0.1],
+    [0.0, 0.88, 0.12],
+    [0.0, 0.7, 0.3],
+]
+
+
+def test_of_a_row_of_weights_page_and_doctor_see_the_same(site_url, page):
+    """The page said that it was not right, and no more."""
+    page.goto(site_url + ADDRESS)
+    records = json.loads(FILE.read_text("utf-8"))
+    exercise = predictions()["masks/padded_row"]
+    for row in ROWS:
+        text = ", ".join(map(repr, row))
+        said = page.evaluate(
+            "([record, text]) => selfattnAnswers.judge(record, text).words",
+            [records["masks/padded_row"], text],
+        )
+        lead, _, seen = said.partition(". ")
+        assert lead == "Not right" and seen
+        doctor = " ".join(str(diagnose(row, exercise)).split())
+        assert seen.replace("’", "'") in doctor
+
+
 def test_a_wrong_answer_is_named_and_a_right_one_is_told(site_url, page):
     page.goto(site_url + ADDRESS)
     place = page.locator(".answer-place")

@@ -205,8 +205,9 @@ def test_bars_are_named_by_what_is_under_them(drawn):
         assert x == (int(t) - 0.5) * 40
 
 
-# Pairs of words or numbers of one plane that hide a part of each other, and
-# words that leave their plane; a pixel is forgiven, as is a letter's space.
+# Pairs of words or numbers of one plane that hide a part of each other, or
+# are one word to the eye, and words that leave their plane; of the height a
+# pixel is forgiven, as is a letter's space.
 HIDDEN = """(root) => [...root.querySelectorAll(".lab-plane svg")]
   .flatMap((plane) => {
     const sheet = plane.getBoundingClientRect();
@@ -215,7 +216,7 @@ HIDDEN = """(root) => [...root.querySelectorAll(".lab-plane svg")]
       .map((e) => [e.textContent, e.getBoundingClientRect()])
       .map(([text, { left, right, top, bottom, height }]) => [text, { left,
         right, top: top + 0.15 * height, bottom: bottom - 0.15 * height }]);
-    const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
+    const meet = (a, b) => a.left < b.right + 2 && b.left < a.right + 2
       && a.top < b.bottom - 1 && b.top < a.bottom - 1;
     const pairs = texts.flatMap(([a, one], i) => texts.slice(i + 1)
       .filter(([, other]) => meet(one, other)).map(([b]) => `${a} on ${b}`));
@@ -244,7 +245,9 @@ HIDDEN = """(root) => [...root.querySelectorAll(".lab-plane svg")]
 def test_no_word_of_a_plane_hides_another(
     site_url, new_page, width, stem, links
 ):
-    """On a phone "cat" stood on a -3, and "sat asks" on its own arrow."""
+    """On a phone "cat" stood on a -3, then beside it, as if it were "-3cat";
+    "sat asks" stood on its own arrow.
+    """
     page = new_page(viewport={"width": width, "height": 800})
     found = {}
     for link in links:

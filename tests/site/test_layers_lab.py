@@ -14,6 +14,18 @@ ROWS = """(root) => [...root.querySelectorAll(".lab-blocks tbody tr")]
   .map((row) => [...row.cells].slice(1).map((cell) => cell.textContent))"""
 
 
+# How far the text of each cell is from that of the next one.
+GAPS = """(root) => [...root.querySelectorAll(".lab-blocks tr")]
+  .filter((row) => row.checkVisibility()).flatMap((row) => {
+    const boxes = [...row.cells].map((cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return range.getBoundingClientRect();
+    });
+    return boxes.slice(1).map((one, n) => one.left - boxes[n].right);
+  })"""
+
+
 def number(text):
     """What a cell of the table says; None for a dash."""
     if text == "–":
@@ -92,3 +104,15 @@ def test_the_hint_asks_for_what_has_not_been_done(open_lab):
     expect(detail).not_to_contain_text("Switch the residual path on")
     lab = open_lab("#lab=layers&residual=true")
     expect(lab.locator(".lab-detail")).to_contain_text("path off")
+
+
+def test_on_a_phone_no_two_columns_of_the_table_touch(open_lab):
+    """“blocks” and “size” stood three pixels apart, and room was left."""
+    lab = open_lab()
+    lab.page.set_viewport_size({"width": 360, "height": 740})
+    gaps = lab.evaluate(GAPS)
+    assert len(gaps) > 20
+    assert min(gaps) >= 7
+    assert lab.locator(".lab-scroll").evaluate(
+        "(box) => box.scrollWidth <= box.clientWidth"
+    )

@@ -1,6 +1,9 @@
 """The lab on looking inside on its page, driven in a real browser."""
 
+import re
+
 import pytest
+from contrast import contrast
 from guards.site_pages import LAB, control
 from playwright.sync_api import expect
 
@@ -98,6 +101,35 @@ def test_cells_and_words_tell_their_numbers(open_lab):
     expect(lab.locator(".lab-detail")).to_contain_text(
         f"to {now.without[0]:.3f}"
     )
+
+
+def as_hex(colour):
+    """#0072b2, of a colour as a browser tells it."""
+    found = [float(x) for x in re.findall(r"[\d.]+", colour)[:3]]
+    scale = 255 if colour.startswith("color(") else 1
+    return "#" + "".join(f"{round(scale * x):02x}" for x in found)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_the_largest_weights_stand_out(new_page, site_url, scheme):
+    """Their cells, which have no numbers there, were as dark as the rest."""
+    page = new_page(
+        viewport={"width": 360, "height": 740}, color_scheme=scheme
+    )
+    page.goto(f"{site_url}{ADDRESS}#lab=looking_inside&head=0")
+    lab = page.locator(LAB)
+    expect(lab.locator(".lab-many")).to_be_visible()
+    colours = lab.evaluate(
+        """(root) => {
+          const cells = [...root.querySelectorAll(".lab-many tbody td")];
+          const share = (e) => Number(e.style.getPropertyValue("--share"));
+          cells.sort((a, b) => share(a) - share(b));
+          return [cells[0], cells.at(-1)].map((e) =>
+            getComputedStyle(e).backgroundColor);
+        }"""
+    )
+    none, most = map(as_hex, colours)
+    assert contrast(none, most) >= 4.5
 
 
 def test_a_word_that_it_has_never_read_is_named(open_lab):

@@ -79,6 +79,18 @@ def test_no_two_columns_of_a_printed_table_touch_on_a_phone(
     assert [row for gap, row in gaps if gap < 5] == []
 
 
+def test_of_heads_switched_off_a_phone_shows_the_last_column(
+    site_url, new_page
+):
+    """What both of them cost stood behind the edge."""
+    page = new_page(viewport=PHONE)
+    page.goto(f"{site_url}book/looking_inside.html")
+    table = page.locator("table.printed", has_text="less 2.3")
+    last = table.locator("tbody tr").first.locator("td").last
+    box, inside = last.bounding_box(), table.locator("..").bounding_box()
+    assert box["x"] + box["width"] <= inside["x"] + inside["width"] + 1
+
+
 @pytest.mark.parametrize("address", [*PAGES, "search.html"])
 def test_a_phone_shows_a_table_whole_or_says_that_it_scrolls(
     site_url, new_page, address

@@ -94,7 +94,7 @@ def turned(
     colour: str,
     title: str,
 ) -> Axes:
-    """Vectors in the plane before a rotation, pale, and after it.
+    """Vectors in the plane before a rotation, dashed, and after it.
 
     Args:
         ax: where to draw.
@@ -107,13 +107,13 @@ def turned(
     for name, (x, y), (u, v) in zip(
         names, before.tolist(), after.tolist(), strict=True
     ):
-        ax.plot([0, x], [0, y], color=colour, alpha=0.35, lw=1.5)
+        ax.plot([0, x], [0, y], "--", color=colour, lw=1.5)
         ax.plot([0, u], [0, v], color=colour, lw=2)
         ax.plot(u, v, "o", color=colour)
         side, ha = (5, "left") if u >= 0 else (-5, "right")  # off the arrow
         ax.annotate(name, (u, v), (side, 4), textcoords="offset points", ha=ha)
-    ax.axhline(0, color="0.8", lw=0.8)
-    ax.axvline(0, color="0.8", lw=0.8)
+    ax.axhline(0, color="0.8", lw=0.8, zorder=1)  # under vectors along it
+    ax.axvline(0, color="0.8", lw=0.8, zorder=1)
     ax.set(xlim=(-2.8, 2.8), ylim=(-2.8, 2.8), aspect="equal", title=title)
     ax.set(xlabel="first feature", ylabel="second feature")
     return ax

@@ -1,7 +1,8 @@
 """The report: what was found of an answer, and how it reads.
 
 `record` holds what was found, `rendering` puts it into words, `snippets`
-writes the code that shows it, and `chapters` says which page explains it.
+writes the code that shows it, `chapters` says which page explains it, and
+`rows` what can be seen of a row of weights that is not right.
 `output` writes all of that to wherever it goes, and `progress` what happens
 until then.
 """

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.report.chapters import in_the_book
 from selfattn.doctor.report.record import NUMERIC, Difference, Record
+from selfattn.doctor.report.rows import seen_of_weights
 
 WIDTH = 78
 COLOURS = {"✓": "green", "✗": "red", "○": "yellow"}
@@ -149,7 +150,8 @@ def furthest_off(difference: Difference) -> str:
     if yours is None or expected is None or yours.shape[1:] or not yours.dim():
         return ""
     place = int((yours - expected).abs().argmax()) + 1
-    return f" The furthest off is number {place} of {len(yours)}."
+    seen = seen_of_weights(yours, expected)
+    return f"{seen} The furthest off is number {place} of {len(yours)}."
 
 
 def notes(report: Record) -> list[Block]:

@@ -4,8 +4,9 @@
 // Boxes are [left, top, right, bottom].
 const LETTER = { high: 0.75, deep: 0.22 };
 const widthOf = (letter) => (/[fijlrtI.,:]/.test(letter) ? 0.4
-  : /[mwMW]/.test(letter) ? 0.9 : 0.62);
+  : /[mwMW−]/.test(letter) ? 0.9 : 0.62);
 const BESIDE = 4; // from a point's edge to its word
+const BETWEEN = 0.3; // of a letter: less, and two words read as one
 
 export function boxOf({ x, y, text, size, anchor = "start" }) {
   const width = size * [...text].reduce((sum, x) => sum + widthOf(x), 0);
@@ -42,6 +43,10 @@ function overlap(a, b) {
 
 const area = ([left, top, right, bottom]) => (right - left) * (bottom - top);
 
+function withRoom([left, top, right, bottom], room) {
+  return [left - room, top, right + room, bottom];
+}
+
 // For points { x, y, r, text }: where the words go, { x, y, anchor } from
 // each point, one after the other. `taken` are boxes with something in them,
 // `sheet` is the picture's own.
@@ -53,7 +58,8 @@ export function letter(points, { size, taken, sheet }) {
     const costs = placesAbout(point.r, size).map(([x, y, anchor], i) => {
       const box = boxOf({ ...point, x: point.x + x, y: point.y + y, size,
         anchor });
-      const hidden = full.reduce((sum, one) => sum + overlap(box, one), 0);
+      const wide = withRoom(box, BETWEEN * size);
+      const hidden = full.reduce((sum, one) => sum + overlap(wide, one), 0);
       const outside = area(box) - overlap(box, sheet);
       return { x, y, anchor, box, cost: hidden + 9 * outside + i / 10 };
     });

@@ -74,6 +74,38 @@ def itself_hidden():
 
 
 @mistaken_value
+def another_hidden():
+    """“cat” may be seen; here it is not, and “the”, which is padding, is.
+
+    Cause: The wrong key is hidden.
+    Cure: The keys are the, cat and sat; the padding is the first.
+    """
+    return SCORES.masked_fill(HIDDEN.roll(1), -math.inf).softmax(dim=-1)
+
+
+@mistaken_value
+def its_share_dealt_out():
+    """“sat” itself gets too much.
+
+    Cause: What “the” had was dealt out to the others in equal parts.
+    Cure: Leave its exponential out of the sum: each of the others then
+        grows by the same factor.
+    """
+    plain = SCORES.softmax(dim=-1)
+    return (plain + plain[0] / 2).masked_fill(HIDDEN, 0.0)
+
+
+@mistaken_value
+def all_to_the_largest():
+    """“cat” gets all, and “sat” nothing.
+
+    Cause: The largest score was chosen.
+    Cure: A softmax shares: the exponential of 1/√2 is not 0.
+    """
+    return torch.tensor([0.0, 1.0, 0.0])
+
+
+@mistaken_value
 def scores_shared_without_exponential():
     """“sat” itself gets too much.
 
@@ -106,5 +138,8 @@ PADDED_ROW = prediction(
         itself_hidden,
         scores_shared_without_exponential,
         shared_equally,
+        another_hidden,
+        its_share_dealt_out,
+        all_to_the_largest,
     ),
 )

@@ -1,6 +1,7 @@
 """`attend(q, k, v, mask)`: a mask that comes in time."""
 
 import math
+from dataclasses import replace
 
 import torch
 
@@ -189,6 +190,57 @@ def zero_times_infinity(q, k, v, mask):
     return (scaled(q, k) + ~mask * -math.inf).softmax(dim=-1) @ v
 
 
+@mistake
+def filled_after_the_softmax(q, k, v, mask):
+    """Your output is infinite as soon as a key is forbidden.
+
+    Cause: Minus infinity is filled in after the softmax, among the weights,
+        and multiplied by the values.
+    Cure: Fill it into the scores, before the softmax:
+        scores.masked_fill(~mask, -math.inf).softmax(dim=-1).
+    """
+    return hidden(scaled(q, k).softmax(dim=-1), mask, -math.inf) @ v
+
+
+@mistake
+def a_second_softmax_to_mend_it(q, k, v, mask):
+    """Your weights are too even, also where nothing is forbidden.
+
+    Cause: A softmax was taken of weights, once they were masked: of numbers
+        from 0 to 1 it makes nearly equal ones.
+    Cure: One softmax, of the scores, hidden before it:
+        scores.masked_fill(~mask, -math.inf).softmax(dim=-1).
+    """
+    late = hidden(scaled(q, k).softmax(dim=-1), mask, -math.inf)
+    return late.softmax(dim=-1) @ v
+
+
+@mistake
+def a_second_softmax_over_zeros(q, k, v, mask):
+    """Your weights are too even, and forbidden keys get some.
+
+    Cause: A softmax was taken of weights, once the forbidden ones were 0:
+        it makes nearly equal ones of all, and exp(0) = 1 is a vote.
+    Cure: One softmax, of the scores, hidden before it:
+        scores.masked_fill(~mask, -math.inf).softmax(dim=-1).
+    """
+    late = scaled(q, k).softmax(dim=-1) * mask
+    return late.softmax(dim=-1) @ v
+
+
+@mistake
+def a_mask_of_its_own(q, k, v, mask):
+    """Later keys are hidden, whatever the mask says.
+
+    Cause: A causal mask is made, and the one that was handed over is not
+        used.
+    Cure: scores.masked_fill(~mask, -math.inf), with the mask that comes in.
+    """
+    scores = scaled(q, k)
+    own = torch.ones_like(scores, dtype=torch.bool).tril()
+    return hidden(scores, own).softmax(dim=-1) @ v
+
+
 @mistake_as(weights.no_scale)
 def no_scale(q, k, v, mask):
     return masked_softmax(q @ k.mT, mask) @ v
@@ -200,12 +252,16 @@ def softmax_that_overflows(q, k, v, mask):
     return powers / powers.sum(dim=-1, keepdim=True) @ v
 
 
+# Who fails this one is not to look for the fault in the mask alone.
+NOTHING_FORBIDDEN = "where nothing is forbidden, it is plain attention"
+
 TOO_LATE = Exercise(
     "masks/too_late",
     asks="attention in which a forbidden key has no influence",
     solution=lambda q, k, v, mask: solution(q, k, v, mask=mask),
     probes=(
-        *UNDER_A_MASK,
+        replace(UNDER_A_MASK[0], claim=NOTHING_FORBIDDEN),
+        *UNDER_A_MASK[1:],
         Probe(
             "a forbidden key has no influence, even in double precision",
             {**QKV, "mask": other_keys},
@@ -247,5 +303,11 @@ TOO_LATE = Exercise(
         zero_times_infinity,
         no_scale,
         softmax_that_overflows,
+        filled_after_the_softmax,
+        a_second_softmax_to_mend_it,
+        a_second_softmax_over_zeros,
+        a_mask_of_its_own,
+        attention.divided_by_d,
+        attention.softmax_over_queries,
     ),
 )

@@ -91,6 +91,57 @@ def shared_equally():
     return torch.full((3,), 1 / 3)
 
 
+@mistaken_value
+def neither_turned_nor_scaled():
+    """These are the weights without positions, of scores that are too large.
+
+    Cause: Nothing was turned, and nothing divided by √2.
+    Cure: Turn “sat” and the keys by their distances, 2, 1 and 0 radians;
+        divide by √2.
+    """
+    return weights(math.sqrt(2) * SAT, KEYS)
+
+
+@mistaken_value
+def in_degrees():
+    """These belong to tokens that have hardly turned.
+
+    Cause: A radian was taken for a degree: cos 2 is −.416, and not .999.
+    Cure: Set the calculator to radians.
+    """
+    turned = torch.tensor([2.0, 1.0, 0.0]).deg2rad()
+    x, y = SAT[0]
+    back = torch.stack(
+        (
+            x * turned.cos() - y * turned.sin(),
+            x * turned.sin() + y * turned.cos(),
+        ),
+        dim=-1,
+    )
+    return ((back * KEYS).sum(dim=-1) / math.sqrt(2)).softmax(dim=-1)
+
+
+@mistaken_value
+def scaled_by_2():
+    """The three shares are too even.
+
+    Cause: The scores were divided by d = 2, not by its square root.
+    Cure: Divide them by √2.
+    """
+    return weights(rope(SAT, offset=2) / math.sqrt(2), rope(KEYS))
+
+
+@mistaken_value
+def one_place_too_far():
+    """These belong to a query that stands one place further on.
+
+    Cause: The distances were taken for 3, 2 and 1.
+    Cure: “sat” stands at its own place: its distance to itself is 0, to
+        “cat” 1, to “the” 2.
+    """
+    return weights(rope(SAT, offset=3), rope(KEYS))
+
+
 MOVED = prediction(
     "positions/moved",
     asks="the weights of “sat” at positions 100, 101 and 102, under RoPE",
@@ -103,5 +154,9 @@ MOVED = prediction(
         the_other_way,
         no_scale,
         shared_equally,
+        neither_turned_nor_scaled,
+        in_degrees,
+        scaled_by_2,
+        one_place_too_far,
     ),
 )

@@ -1,10 +1,10 @@
-"""`rope(x, offset)`: each pair of neighbouring features, rotated."""
+"""Each pair of neighbouring features, rotated, and how that goes wrong."""
 
 import math
 
 import torch
 
-from selfattn.doctor.exercise import Exercise, mistake
+from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.positions import number_types
 from selfattn.doctor.exercises.positions.turning import angles, turned
 from selfattn.doctor.probes import Probe, in_other_order
@@ -286,97 +286,92 @@ def in_place(x, offset):
     return x
 
 
-ROPE = Exercise(
-    "positions/rope",
-    asks="each pair (2i, 2i + 1) turned by the angle p 10000^(-2i/d)",
-    solution=lambda x, offset: rope(x, offset=offset),
-    probes=(
-        Probe(
-            "one pair turns by one radian a position",
-            {"x": "n d", "offset": first(0)},
-            PAIR,
-            change=in_pairs,
-        ),
-        Probe(
-            "of six features, each pair turns more slowly than the last",
-            {"x": "n d", "offset": first(0)},
-            EVEN,
-            change=in_pairs,
-            gradient=True,
-        ),
-        Probe(
-            "the first token stands at the offset",
-            {"x": "n d", "offset": first(7)},
-            EVEN,
-            change=in_pairs,
-        ),
-        Probe(
-            "a position may be negative, if queries outnumber keys",
-            {"x": "n d", "offset": first(-3)},
-            EVEN,
-            change=in_pairs,
-        ),
-        Probe(
-            "each sequence of a batch is turned alike",
-            {"x": "batch n d", "offset": first(0)},
-            EVEN,
-            change=in_pairs,
-        ),
-        Probe(
-            "so is each head, with tokens on the last axis but one",
-            {"x": "batch heads n d", "offset": first(2)},
-            EVEN,
-            change=in_pairs,
-        ),
-        Probe(
-            "a single token has a position, too",
-            {"x": "n d", "offset": first(5)},
-            {"n": 1, "d": 4},
-            change=in_pairs,
-        ),
-        Probe(
-            "float64 stays float64, to the last digits",
-            {"x": "n d", "offset": first(1000)},
-            EVEN,
-            dtype=torch.float64,
-            change=in_pairs,
-        ),
-        Probe(
-            "bfloat16 stays bfloat16, and turns by exact angles",
-            {"x": "n d", "offset": first(1000)},
-            EVEN,
-            dtype=torch.bfloat16,
-            change=in_pairs,
-        ),
-        Probe(
-            "the order in memory does not matter",
-            {"x": "batch n d", "offset": first(0)},
-            EVEN,
-            change=in_pairs_and_other_order,
-        ),
+PROBES = (
+    Probe(
+        "one pair turns by one radian a position",
+        {"x": "n d", "offset": first(0)},
+        PAIR,
+        change=in_pairs,
     ),
-    mistakes=(
-        halves_paired,
-        sorted_into_halves,
-        turned_the_other_way,
-        mirrored,
-        half_of_each_convention,
-        updated_in_between,
-        offset_ignored,
-        offset_subtracted,
-        counted_from_one,
-        the_two_is_missing,
-        one_speed_for_all,
-        faster_and_faster,
-        second_axis_is_time,
-        first_axis_is_time,
-        a_table_added,
-        a_table_multiplied,
-        angles_in_low_precision,
-        *number_types.MISTAKES,
-        exponent_doubled,
-        in_degrees,
-        whole_turns,
-        in_place,
+    Probe(
+        "of six features, each pair turns more slowly than the last",
+        {"x": "n d", "offset": first(0)},
+        EVEN,
+        change=in_pairs,
+        gradient=True,
     ),
+    Probe(
+        "the first token stands at the offset",
+        {"x": "n d", "offset": first(7)},
+        EVEN,
+        change=in_pairs,
+    ),
+    Probe(
+        "a position may be negative, if queries outnumber keys",
+        {"x": "n d", "offset": first(-3)},
+        EVEN,
+        change=in_pairs,
+    ),
+    Probe(
+        "each sequence of a batch is turned alike",
+        {"x": "batch n d", "offset": first(0)},
+        EVEN,
+        change=in_pairs,
+    ),
+    Probe(
+        "so is each head, with tokens on the last axis but one",
+        {"x": "batch heads n d", "offset": first(2)},
+        EVEN,
+        change=in_pairs,
+    ),
+    Probe(
+        "a single token has a position, too",
+        {"x": "n d", "offset": first(5)},
+        {"n": 1, "d": 4},
+        change=in_pairs,
+    ),
+    Probe(
+        "float64 stays float64, to the last digits",
+        {"x": "n d", "offset": first(1000)},
+        EVEN,
+        dtype=torch.float64,
+        change=in_pairs,
+    ),
+    Probe(
+        "bfloat16 stays bfloat16, and turns by exact angles",
+        {"x": "n d", "offset": first(1000)},
+        EVEN,
+        dtype=torch.bfloat16,
+        change=in_pairs,
+    ),
+    Probe(
+        "the order in memory does not matter",
+        {"x": "batch n d", "offset": first(0)},
+        EVEN,
+        change=in_pairs_and_other_order,
+    ),
+)
+MISTAKES = (
+    halves_paired,
+    sorted_into_halves,
+    turned_the_other_way,
+    mirrored,
+    half_of_each_convention,
+    updated_in_between,
+    offset_ignored,
+    offset_subtracted,
+    counted_from_one,
+    the_two_is_missing,
+    one_speed_for_all,
+    faster_and_faster,
+    second_axis_is_time,
+    first_axis_is_time,
+    a_table_added,
+    a_table_multiplied,
+    angles_in_low_precision,
+    *number_types.MISTAKES,
+    exponent_doubled,
+    in_degrees,
+    whole_turns,
+    in_place,
 )

@@ -1,4 +1,4 @@
-"""`sinusoidal(n, d_model)`: the position table of the Transformer."""
+"""Tables of sines and cosines from position 0 on, and how they go wrong."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from selfattn.doctor.exercise import Exercise, Mistake, mistake
+from selfattn.doctor.exercise import Mistake, mistake
 from selfattn.doctor.probes import Probe
 from selfattn.positions import sinusoidal
 
@@ -288,53 +288,44 @@ def pairs_counted_by_division(n, d_model):
     return table(n, d_model, right(2 * ((d_model + 1) // 2)))
 
 
-SINUSOIDAL = Exercise(
-    "positions/sinusoidal",
-    asks="a float32 table (n, d_model): sine and cosine of each angle",
-    solution=lambda n, d_model: sinusoidal(n, d_model),
-    probes=(
-        Probe("two features are sin p and cos p", sizes(3, 2)),
-        Probe("of six features, each pair has an angle", sizes(5, 6)),
-        Probe("there may be more positions than features", sizes(11, 4)),
-        Probe("there may be more features than positions", sizes(3, 16)),
-        Probe(
-            "an odd last feature is a sine alone", sizes(5, 7), needs=("odd",)
-        ),
-        Probe(
-            "a single feature is sin p", sizes(5, 1), needs=("odd", "single")
-        ),
-        Probe("a single position is 0, 1, 0, 1", sizes(1, 4)),
-        # The numbers lie between -1 and 1, and float32 keeps seven digits of
-        # them; angles in float32 are wrong by 4e-4 out there.
-        Probe(
-            "position 5000 is as right as position 5",
-            sizes(5001, 64),
-            tolerance=2e-5,
-            needs=("long",),
-        ),
+PROBES = (
+    Probe("two features are sin p and cos p", sizes(3, 2)),
+    Probe("of six features, each pair has an angle", sizes(5, 6)),
+    Probe("there may be more positions than features", sizes(11, 4)),
+    Probe("there may be more features than positions", sizes(3, 16)),
+    Probe("an odd last feature is a sine alone", sizes(5, 7), needs=("odd",)),
+    Probe("a single feature is sin p", sizes(5, 1), needs=("odd", "single")),
+    Probe("a single position is 0, 1, 0, 1", sizes(1, 4)),
+    # The numbers lie between -1 and 1, and float32 keeps seven digits of
+    # them; angles in float32 are wrong by 4e-4 out there.
+    Probe(
+        "position 5000 is as right as position 5",
+        sizes(5001, 64),
+        tolerance=2e-5,
+        needs=("long",),
     ),
-    mistakes=(
-        sines_first,
-        every_feature_its_own_angle,
-        the_two_is_missing,
-        reaching_the_base,
-        faster_and_faster,
-        sine_and_cosine_exchanged,
-        counted_from_one,
-        no_odd_width,
-        angles_in_float32,
-        speeds_multiplied_in_float32,
-        exponentials_in_float32,
-        speeds_rounded_to_float32,
-        exponentials_rounded_to_float32,
-        exponent_doubled,
-        one_speed_for_all,
-        in_degrees,
-        whole_turns,
-        float64_returned,
-        on_its_side,
-        with_a_batch,
-        base_of_a_thousand,
-        pairs_counted_by_division,
-    ),
+)
+MISTAKES = (
+    sines_first,
+    every_feature_its_own_angle,
+    the_two_is_missing,
+    reaching_the_base,
+    faster_and_faster,
+    sine_and_cosine_exchanged,
+    counted_from_one,
+    no_odd_width,
+    angles_in_float32,
+    speeds_multiplied_in_float32,
+    exponentials_in_float32,
+    speeds_rounded_to_float32,
+    exponentials_rounded_to_float32,
+    exponent_doubled,
+    one_speed_for_all,
+    in_degrees,
+    whole_turns,
+    float64_returned,
+    on_its_side,
+    with_a_batch,
+    base_of_a_thousand,
+    pairs_counted_by_division,
 )

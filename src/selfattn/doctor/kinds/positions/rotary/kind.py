@@ -4,7 +4,6 @@ import dataclasses
 import functools
 
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.exercises.positions.rope import ROPE
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.positions.rotary.calling import (
     FACTS,
@@ -23,10 +22,12 @@ from selfattn.doctor.kinds.positions.rotary.probes import (
     fitted,
 )
 from selfattn.doctor.kinds.positions.rotary.steps import SINGLES, second
+from selfattn.positions import rope
 
-REFERENCE = dataclasses.replace(
-    ROPE,
-    name="rope",
+REFERENCE = Exercise(
+    "rope",
+    asks="each pair (2i, 2i + 1) turned by the angle p 10000^(-2i/d)",
+    solution=lambda x, offset: rope(x, offset=offset),
     probes=PROBES,
     mistakes=MISTAKES,
     optional=OPTIONAL,

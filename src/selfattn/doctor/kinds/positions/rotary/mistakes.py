@@ -4,7 +4,7 @@ import torch
 
 from selfattn.doctor.exercise import mistake, mistake_as
 from selfattn.doctor.exercises.positions import rope as rotations
-from selfattn.doctor.exercises.positions.rope import ROPE, angles, turned
+from selfattn.doctor.exercises.positions.rope import angles, turned
 from selfattn.positions import halves_to_pairs, pairs_to_halves, rope
 
 
@@ -127,7 +127,7 @@ DEVIATIONS = (
     halves_put_side_by_side,
 )
 MISTAKES = (
-    *ROPE.mistakes,
+    *rotations.MISTAKES,
     nothing_turned,
     only_half_of_the_features,
     sines_without_cosines,

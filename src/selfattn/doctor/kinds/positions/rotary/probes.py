@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor.exercises.positions import rope as rotations
 from selfattn.doctor.exercises.positions.rope import (
     EVEN,
-    ROPE,
     in_pairs,
     in_pairs_and_other_order,
 )
@@ -71,7 +71,7 @@ TYPED = tuple(
 )
 PROBES = tuple(
     dataclasses.replace(probe, needs=needed(probe))
-    for probe in (*ROPE.probes, WHOLE, *TYPED)
+    for probe in (*rotations.PROBES, WHOLE, *TYPED)
 )
 
 

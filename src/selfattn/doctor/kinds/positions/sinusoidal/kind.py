@@ -5,7 +5,7 @@ from typing import Any
 
 from selfattn.doctor.exercise import Exercise, name_of
 from selfattn.doctor.exercises.positions.sinusoidal import (
-    SINUSOIDAL,
+    PROBES,
     float64_returned,
     reaching_the_base,
 )
@@ -21,10 +21,13 @@ from selfattn.doctor.kinds.positions.sinusoidal.mistakes import (
 )
 from selfattn.doctor.kinds.positions.sinusoidal.steps import SINGLES, second
 from selfattn.doctor.patient import Facts
+from selfattn.positions import sinusoidal
 
-REFERENCE = dataclasses.replace(
-    SINUSOIDAL,
-    name="sinusoidal",
+REFERENCE = Exercise(
+    "sinusoidal",
+    asks="a float32 table (n, d_model): sine and cosine of each angle",
+    solution=lambda n, d_model: sinusoidal(n, d_model),
+    probes=PROBES,
     mistakes=MISTAKES,
     deviations=(*DEVIATIONS, *SINGLES),
     second=second,

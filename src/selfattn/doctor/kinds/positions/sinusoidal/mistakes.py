@@ -122,7 +122,7 @@ OTHERWISE_NAMED = {
     tables.in_degrees,
 }
 MISTAKES = (
-    *(x for x in tables.SINUSOIDAL.mistakes if x not in OTHERWISE_NAMED),
+    *(x for x in tables.MISTAKES if x not in OTHERWISE_NAMED),
     exponent_and_base_exchanged,
     divided_before_it_is_halved,
     cosines_one_step_on,
