@@ -97,7 +97,8 @@ def one_where_allowed(keep, dtype):
 def always_float32(keep, dtype):
     """Your numbers are float32, whatever is asked for.
 
-    Cause: torch.zeros makes float32 when it is not told otherwise.
+    Cause: The type is not handed on: torch.zeros and numbers such as 0.0
+        make float32 when they are not told otherwise.
     Cure: torch.zeros(keep.shape, dtype=dtype).
     """
     return as_added(keep, torch.float32)
