@@ -185,7 +185,9 @@ def known(row: Conclusion) -> Iterator[tuple[str, ...]]:
 def parted(settings: list[str]) -> list[str]:
     """Settings in a line; a wall of them in two, of which one is folded."""
     few = FEW if len(settings) > FEW + 2 else len(settings)
-    return ["; ".join(part) for part in (settings[:few], settings[few:]) if part]
+    return [
+        "; ".join(part) for part in (settings[:few], settings[few:]) if part
+    ]
 
 
 def folded(words: str) -> nodes.raw:

@@ -8,8 +8,8 @@ the formula itself may break: so a short formula may not (`.short`). They break
 behind a verdict's badge, too, unless what holds the badge may not break.
 
 They break behind a hyphen as well. A name of which a letter or a number is the
-last part, such as top-p or GPT-2, is kept whole (`.with-last-letter`). A number
-stays with its unit.
+last part, such as top-p or GPT-2, is kept whole (`.with-last-letter`). And a
+number stays with its unit.
 """
 
 import re
