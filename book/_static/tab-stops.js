@@ -7,7 +7,7 @@
     ["Formula", ".math, .katex-display", 0.75],
     ["Table", ".pst-scrollable-table-container, .printed-table", 0.83],
     ["Output", ".cell_output pre", 0.76],
-    ["Code", "pre", 1],
+    ["Code", "pre", 0.88],
     ["Picture", ".cell_output, .panels", 1],
   ];
   const NAME = ", scrolls sideways";
