@@ -135,10 +135,24 @@
     });
   }
 
+  const lines = (pre) => pre.textContent.trim().split("\n").length;
+
+  // An example of no more is whole.
+  function short(article, steps) {
+    for (const pre of article.querySelectorAll("div.highlight pre")) {
+      if (pre.closest(".cell") || lines(pre) > 12) continue;
+      pre.classList.add("few-lines");
+      steps.push(() => {
+        pre.classList.remove("few-lines");
+        if (!pre.className) pre.removeAttribute("class");
+      });
+    }
+  }
+
   // Code of more lines may go on on the next page; see custom.css.
   function long(article, steps) {
     for (const pre of article.querySelectorAll("div.cell_input pre")) {
-      if (pre.textContent.trim().split("\n").length <= 12) continue;
+      if (lines(pre) <= 12) continue;
       const code = pre.closest("div.cell_input");
       code.classList.add("long");
       const parts = parted(pre);
@@ -173,6 +187,7 @@
     solutions(article, steps);
     heads(article, steps);
     strips(article, steps);
+    short(article, steps);
     long(article, steps);
     undo = () => steps.forEach((step) => step());
   }

@@ -3,13 +3,15 @@
 A link to ``conclusions.md#id`` becomes its sentence and a strip, a mark a
 setting, filled where it held, which leads to the row; beside the first of a
 page stands what a mark is. The directive ``conclusions-record`` writes the
-page of rows, each with a link to its test. `record` reads them.
+page of rows, each with a link to its test. `record` reads them. Of many
+settings in which it did not hold, all but the first are folded.
 """
 
 import hashlib
 import itertools
 import re
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 from chapter_link import title_of
@@ -30,6 +32,7 @@ TESTS = "book/conclusion-tests"
 SPACE = re.compile(r"(?<!\b[dn])_")
 LONGEST = 24  # marks in a row of a strip
 SIDE, GAP = 5, 2
+FEW = 6  # settings that are read where it did not hold
 LEGEND = "one mark a setting: filled where it held, empty where it did not"
 SOURCES = {COMPUTED: "computed by the test: nothing is trained"}
 
@@ -145,10 +148,10 @@ class Record(Directive):
         head = nodes.paragraph("", "", nodes.strong("", "", *words))
         bar = nodes.paragraph("", "", *strip(row))
         facts = nodes.bullet_list()
-        for name, text in known(row):
+        for name, text, *more in known(row):
             fact = nodes.paragraph("", "", nodes.emphasis("", f"{name}: "))
             fact += nodes.Text(text)
-            facts += nodes.list_item("", fact)
+            facts += nodes.list_item("", fact, *map(folded, more))
         test = nodes.paragraph("", "", nodes.emphasis("", "test: "))
         test += linked(TESTS, row.chapter, row.test)
         facts += nodes.list_item("", test)
@@ -164,8 +167,8 @@ def as_title(says: str) -> str:
     return (says[:first] + capital + says[first + 1 :]).removesuffix(".")
 
 
-def known(row: Conclusion) -> Iterator[tuple[str, str]]:
-    """What is known of a row, by name."""
+def known(row: Conclusion) -> Iterator[tuple[str, ...]]:
+    """What is known of a row, by name, and what of it is folded."""
     if not row.proved:
         yield "from", SOURCES.get(row.source, f"the runs of {row.source}")
         yield "in common", listed(row.held)
@@ -173,10 +176,29 @@ def known(row: Conclusion) -> Iterator[tuple[str, str]]:
     if row.over:
         yield "in each setting over every", ", ".join(row.over)
     if row.not_in:
-        yield "did not hold at", "; ".join(map(listed, row.not_in))
+        yield "did not hold at", *parted([*map(listed, row.not_in)])
         yield "there the page says", row.instead
     if row.instead_of:
         yield "instead of", row.instead_of
+
+
+def parted(settings: list[str]) -> list[str]:
+    """Settings in a line; a wall of them in two, of which one is folded."""
+    few = FEW if len(settings) > FEW + 2 else len(settings)
+    return [
+        "; ".join(part) for part in (settings[:few], settings[few:]) if part
+    ]
+
+
+def folded(words: str) -> nodes.raw:
+    """Settings that one sees when one wants to."""
+    many = words.count(";") + 1
+    return nodes.raw(
+        "",
+        f'<details class="more-settings"><summary>{many} more</summary>'
+        f"<p>{escape(words)}</p></details>",
+        format="html",
+    )
 
 
 def listed(setting: Setting) -> str:

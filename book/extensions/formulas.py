@@ -33,7 +33,7 @@ SPAN = re.compile("<span|</span>")
 BASE = '<span class="base">'
 HELD = '<span class="within-brackets">{}</span>'
 BAR = '<span class="mord">∣</span>'  # as in |x|
-OPEN, CLOSE = 'class="mopen', 'class="mclose'
+BRACKET = re.compile('class="m(open|close)[^"]*">([^<]*)')
 
 
 def setup(app):
@@ -63,6 +63,14 @@ def base_end(html, start):
     return len(html)
 
 
+def opened(html):
+    """How many brackets are open at its end; KaTeX writes two as one."""
+    return sum(
+        (1 if kind == "open" else -1) * max(1, len(signs))
+        for kind, signs in BRACKET.findall(html)
+    )
+
+
 def with_brackets_whole(html):
     """Hold the parts of a line's formula together in which a bracket is open.
 
@@ -75,7 +83,7 @@ def with_brackets_whole(html):
         while html.startswith(BASE, end):
             start, end = end, base_end(html, end)
             held.append(html[start:end])
-            depth += held[-1].count(OPEN) - held[-1].count(CLOSE)
+            depth += opened(held[-1])
             bars += held[-1].count(BAR)
             if depth <= 0 and bars % 2 == 0:
                 many = len(held) > 1

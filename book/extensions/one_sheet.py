@@ -2,7 +2,8 @@
 
 The theme, its parts and ours bring fifteen, the first of which asks for one
 more when it is there. On a line where each question takes its time, a page
-was white until the last of them had come.
+was white until the last of them had come. What in it is for those who write
+it, comments and indents, stays here.
 """
 
 import hashlib
@@ -21,6 +22,8 @@ IMPORT = re.compile(r'@import "([^"]+)";')
 CHARSET = re.compile(r'@charset "[^"]*";', re.IGNORECASE)
 BESIDE = re.compile(r"url\((?![\"']?(?:data:|#))[\"']?([^\"')]+)[\"']?\)")
 JOINED = "book.css"
+# A string as it is, or a comment.
+COMMENT = re.compile(r"(\"[^\"\n]*\"|'[^'\n]*')|/\*.*?\*/", re.DOTALL)
 
 
 def in_order(lists: Iterator[list[str]]) -> list[str]:
@@ -62,6 +65,12 @@ def sheet(static: Path, name: str, gone: set[Path]) -> str:
     return IMPORT.sub(asked_for, BESIDE.sub(moved, text))
 
 
+def lighter(text: str) -> str:
+    """A sheet without comments, indents and empty lines."""
+    told = COMMENT.sub(lambda found: found[1] or "", text)
+    return re.sub(r"\n\s+", "\n", told).lstrip()
+
+
 def join_sheets(app: Sphinx, exception: Exception | None) -> None:
     """Write the one, and have every page ask for it."""
     if exception or app.builder.format != "html":
@@ -72,7 +81,7 @@ def join_sheets(app: Sphinx, exception: Exception | None) -> None:
     asked = {path: LINK.findall(text) for path, text in pages.items()}
     names = in_order([name for _, name in links] for links in asked.values())
     gone: set[Path] = set()
-    text = "\n".join(sheet(static, name, gone) for name in names)
+    text = lighter("\n".join(sheet(static, name, gone) for name in names))
     (static / JOINED).write_text(text, encoding="utf-8")
     version = hashlib.sha256(text.encode()).hexdigest()[:8]
     for path, links in asked.items():

@@ -4,7 +4,8 @@ A phone shows some forty letters in a line. A table that needs more, even with
 one word in a line, gets the class ``stacked``: there its rows are paragraphs,
 and each cell says the head of its column (custom.css). A name in code may
 go on in the next line, there, where one would part it: ``causal_`` | ``mask``;
-and so may one in a sentence that is longer than a phone's line.
+and so may one in a sentence that is longer than a phone's line. A short one,
+such as ``d_model / 64``, stays on one line (``one-line``).
 """
 
 import math
@@ -16,6 +17,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 LETTERS = 36  # of a table's, in 302 pixels
 LINE = 24  # letters of code that a phone's line holds, within a fold as well
+SHORT = 14  # letters of code in a sentence that no line's end parts
 BETWEEN = 1  # two columns keep so many apart
 CODE = 1.15  # how wide a letter of code is, beside one of the text
 WORDS = re.compile(r"[\s/-]+")
@@ -36,6 +38,8 @@ class StackOnPhones(SphinxPostTransform):
         for name in list(self.document.findall(is_shown)):
             if in_table(name) or len(name.astext()) > LINE:
                 part(name)
+            elif len(name.astext()) <= SHORT:
+                name["classes"].append("one-line")
 
 
 def is_wide(table: nodes.table) -> bool:

@@ -8,7 +8,8 @@ the formula itself may break: so a short formula may not (`.short`). They break
 behind a verdict's badge, too, unless what holds the badge may not break.
 
 They break behind a hyphen as well. A name of which a letter or a number is the
-last part, such as top-p or GPT-2, is kept whole (`.with-last-letter`).
+last part, such as top-p or GPT-2, is kept whole (`.with-last-letter`). And a
+number stays with its unit.
 """
 
 import re
@@ -19,6 +20,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 AFTER = re.compile(r"-th\b[,.;:!?)\]’”]*|[,.;:!?)\]’”%–]+")
 BEFORE = re.compile(r"[(\[“‘]+$")
 NAME = re.compile(r"(?<![\w-])[A-Za-z]{2,5}-\w(?![\w-])")
+UNIT = re.compile(r"(?<=\d) (?=(?:[KMGT]i?B|kB|[mµn]s|s|[kMG]Hz)(?![\w-]))")
 SHORT = 24  # characters of TeX, which no screen is too narrow for,
 FEW = 20  # and as many signs: a command is one
 COMMAND = re.compile(r"\\(?:[A-Za-z]+|.)|[{}^_ ]")
@@ -40,7 +42,7 @@ class KeepPunctuation(SphinxPostTransform):
                 join(node, before, after)
         for text in list(self.document.findall(nodes.Text)):
             if not is_verbatim(text):
-                keep_names(text)
+                keep_names(with_units(text))
 
 
 def is_kept(node):
@@ -56,6 +58,15 @@ def is_verbatim(text):
     while node and not isinstance(node, UNTOUCHED):
         node = node.parent
     return node is not None
+
+
+def with_units(text):
+    """The same text, in which no line ends between a number and its unit."""
+    kept = nodes.Text(UNIT.sub("\N{NO-BREAK SPACE}", text))
+    if kept == text:
+        return text
+    text.parent[[one is text for one in text.parent].index(True)] = kept
+    return kept
 
 
 def keep_names(text):

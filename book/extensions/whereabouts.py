@@ -7,6 +7,7 @@ one or famous. What is called no more than that is told by the first sentence
 of its section.
 """
 
+import copy
 import re
 from collections.abc import Iterator
 
@@ -18,10 +19,13 @@ BUG = re.compile(r"\b(?:bug|famous)", re.IGNORECASE)
 ENOUGH = 6  # words, to say what a figure shows
 FOLDED = " (second reading)"
 LAB = re.compile(r"\blab: (.+)$")
+PAPER = "On paper"
 LISTS = ("Exercises", "Labs", "Famous bugs", "Figures")
 WHOLE = re.compile(r"^.*?(?:[.?!](?=\s|$)|$)", re.DOTALL)
-# Which list, the words of the link, those after it, the section's id.
-Found = tuple[str, str, str, str]
+# Of a sentence, or of its part before a colon.
+END = re.compile(r"[.?!](?=\s|$)|:(?=\s|$)")
+# Which list, the words of the link, what is after them, the section's id.
+Found = tuple[str, str, list[nodes.Node], str]
 
 
 class Whereabouts(nodes.General, nodes.Element):
@@ -41,18 +45,21 @@ def things(document: nodes.document) -> Iterator[Found]:
     for section in document.findall(nodes.section):
         title, where = title_of(section), section["ids"][0]
         if is_exercise(section):
-            yield "Exercises", title, "", where
+            told = first_words(section) if title == PAPER else []
+            yield "Exercises", title, told, where
         if BUG.search(title):
-            yield "Famous bugs", title, first_sentence(section), where
+            told = [nodes.Text(first_sentence(section))]
+            yield "Famous bugs", title, told, where
     for image in document.findall(nodes.image):
         section, words = section_of(image), image.get("alt", "")
         where = section["ids"][0]
         is_lab = "lab-still" in image.get("classes", []) or shows_lab(image)
         if is_lab:
             called = LAB.search(title_of(section))
-            yield "Labs", "", f" ({called[1]})" if called else "", where
+            told = f" ({called[1]})" if called else ""
+            yield "Labs", "", [nodes.Text(told)], where
         elif words:
-            yield "Figures", called_by(words), "", where
+            yield "Figures", called_by(words), [], where
 
 
 def is_exercise(section: nodes.section) -> bool:
@@ -62,7 +69,7 @@ def is_exercise(section: nodes.section) -> bool:
     if any(part[0].astext() == "Solution" for part in inner):
         return True
     answers = [x for x in section.children if "answer" in x.get("classes", [])]
-    return title.startswith("On paper") and bool(answers)
+    return title.startswith(PAPER) and bool(answers)
 
 
 def called_by(words: str) -> str:
@@ -101,6 +108,26 @@ def first_sentence(section: nodes.section) -> str:
                 words = " ".join(found.split()).replace("?.", "?")
                 return ": " + re.sub(":$", " …", words)
     return ""
+
+
+def plain(part: nodes.Node) -> nodes.Node:
+    """A piece of a sentence, by itself: it is kept from run to run."""
+    if isinstance(part, nodes.Text):
+        return nodes.Text(part.astext())
+    return type(part)("", part.astext())
+
+
+def first_words(section: nodes.section) -> list[nodes.Node]:
+    """What a section begins with, up to a colon, with its formulas."""
+    told: list[nodes.Node] = [nodes.Text(": ")]
+    for part in next(section.findall(nodes.paragraph)).children:
+        end = END.search(part) if isinstance(part, nodes.Text) else None
+        if end is None:
+            told.append(plain(part))
+            continue
+        words = part[: end.start()] + (" …" if end[0] == ":" else end[0])
+        return [*told, nodes.Text(words)]
+    return told
 
 
 def shows_lab(image: nodes.image) -> bool:
@@ -163,8 +190,7 @@ def chapter_of(app: Sphinx, here: str, page: str, which: str) -> list:
             "", words or chapter, refuri=f"{address}#{where}", internal=True
         )
         line = nodes.paragraph("", "", link)
-        if more:
-            line += nodes.Text(more)
+        line += [copy.deepcopy(part) for part in more]
         lines += nodes.list_item("", line)
     if which == "Labs":
         return [*lines]

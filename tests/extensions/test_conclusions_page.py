@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conclusions import as_title, listed
+from conclusions import as_title, folded, listed, parted
 from record import read_record
 from small_book import built
 
@@ -152,3 +152,18 @@ def test_names_of_sizes_stay_as_they_are():
     setting = {"d_head": 64, "n_q": 3, "batch_size": [2, 4]}
     kept = "2\N{NO-BREAK SPACE}/ 4"  # no line begins with a stroke
     assert listed(setting) == f"d_head 64, n_q 3, batch size {kept}"
+
+
+@pytest.mark.parametrize(
+    ("many", "seen", "more"), [(6, 6, 0), (8, 8, 0), (21, 6, 15)]
+)
+def test_a_wall_of_settings_is_folded_behind_the_first(many, seen, more):
+    """Twenty-one of them were twenty-six lines."""
+    settings = [f"width {i}" for i in range(many)]
+    first, *others = parted(settings)
+    assert first.split("; ") == settings[:seen]
+    assert bool(others) == bool(more)
+    for words in others:
+        fold = folded(words).astext()
+        assert f"<summary>{more} more</summary>" in fold
+        assert "; ".join(settings[seen:]) in fold

@@ -53,3 +53,9 @@ def test_a_formula_without_brackets_stays_as_it_is():
 def test_a_bracket_that_is_never_closed_holds_nothing():
     parts = base("(", "a", "+"), base("b")
     assert "".join(parts) in seen(*parts)
+
+
+def test_a_formula_goes_on_behind_two_brackets_that_close_at_once():
+    """KaTeX writes them as one: what followed was held together, too."""
+    twice = base("(", "(") + base("a").replace('"mord">a', '"mclose">))')
+    assert held(twice) + base("c") in seen(twice, base("c"))

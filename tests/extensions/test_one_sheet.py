@@ -1,7 +1,7 @@
 """Sheets are joined in the order of the pages, and find what lies beside."""
 
 import pytest
-from one_sheet import in_order, sheet
+from one_sheet import in_order, lighter, sheet
 
 
 def test_the_order_is_that_of_every_page():
@@ -34,3 +34,9 @@ def test_what_a_sheet_asks_for_is_in_it_and_found(tmp_path):
         "r{d:url(katex/fonts/f.woff2)}"
     )
     assert gone == {tmp_path / name for name in sheets}
+
+
+def test_what_is_for_those_who_write_a_sheet_is_left_out():
+    """A page was a few bytes too heavy, and seven thousand were comments."""
+    told = '/* why:\n   "so" */\na {\n  b: "/* c */";\n\n  d: e /* f */;\n}\n'
+    assert lighter(told) == 'a {\nb: "/* c */";\nd: e ;\n}\n'

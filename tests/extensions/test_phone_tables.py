@@ -2,7 +2,8 @@
 
 import pytest
 from docutils import nodes
-from phone_tables import LETTERS, is_shown, is_wide, part
+from docutils.utils import new_document
+from phone_tables import LETTERS, StackOnPhones, is_shown, is_wide, part
 
 
 def table(*rows):
@@ -61,3 +62,15 @@ def test_the_hidden_name_of_a_claims_test_is_left_whole():
     assert is_shown(literal)
     hidden["classes"].append("claim-test")
     assert not is_shown(literal)
+
+
+@pytest.mark.parametrize(
+    ("code", "whole"),
+    [("d_model / 64", True), ("q @ k.mT / d_k**0.5", False)],
+)
+def test_short_code_in_a_sentence_is_on_one_line(code, whole):
+    """A line ended behind ``d_model /``."""
+    document = new_document("a page")
+    document += nodes.paragraph("", "", literal := nodes.literal("", code))
+    StackOnPhones(document).run()
+    assert ("one-line" in literal["classes"]) is whole

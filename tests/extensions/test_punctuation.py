@@ -8,6 +8,7 @@ from punctuation import (
     join,
     keep_names,
     touching,
+    with_units,
 )
 
 
@@ -80,3 +81,13 @@ def test_a_formula_is_short_by_its_signs_and_not_by_its_commands():
     assert is_short(r"\kappa(q, k) = e^{q \cdot k / \sqrt{d}}")
     assert is_short(r"y = \sum_h \mathrm{head}_h W_o^{(h)}")
     assert not is_short("(a, b) + (c, d) + (e, f) = (g, h)")
+
+
+def test_a_number_stays_with_its_unit():
+    """16 stood at the end of a line, and GiB in the next."""
+    said = "It takes 16 GiB in 3 ms; 5 sentences, in 2 blocks of 4 kB."
+    paragraph = nodes.paragraph("", said, nodes.Text(said))
+    text = with_units(paragraph[0])
+    assert text is paragraph[0] and with_units(text) is text
+    assert text.split(" ")[2:6] == ["16\xa0GiB", "in", "3\xa0ms;", "5"]
+    assert text.endswith("4\xa0kB.") and text.replace("\xa0", " ") == said

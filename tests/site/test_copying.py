@@ -80,12 +80,14 @@ def test_a_copied_example_is_without_prompts_and_results(copying):
     assert [line for line in copied(page).splitlines() if line] == wanted
 
 
-def test_where_nothing_hovers_the_buttons_are_always_there(copying):
+@pytest.mark.parametrize("touch", [True, False])
+def test_where_nothing_hovers_the_buttons_are_always_there(copying, touch):
+    """And in a narrow window: there its row was empty."""
     page = copying(
         "dot_product",
         viewport={"width": 360, "height": 740},
-        has_touch=True,
-        is_mobile=True,
+        has_touch=touch,
+        is_mobile=touch,
     )
     button = page.locator(f"div.cell_input {BUTTON}").nth(2)
     assert visible(button) == 1

@@ -297,7 +297,7 @@ def test_an_answer_on_paper_does_not_stand_beside_its_question(site_url, page):
 # What a page of paper may part, and what it may not.
 WHOLE_SOURCES = """() => [...document.querySelectorAll(
     ".bd-article :is(pre, [class*=highlight])")]
-  .filter((e) => !e.closest(".cell_input, .output"))
+  .filter((e) => !e.closest(".cell_input, .output, .few-lines"))
   .filter((e) => {
     const { breakInside, overflowX, display } = getComputedStyle(e);
     return e.matches("div, pre") && (breakInside !== "auto"
@@ -622,7 +622,7 @@ def test_a_formulas_number_stands_beside_it_on_paper(site_url, new_page):
     page.emulate_media(media="print")
     formula = page.locator(".katex-html:has(> .tag)").first
     high = formula.locator("> .tag").bounding_box()
-    box = formula.locator("> .base").first.bounding_box()
+    box = formula.locator(".base").first.bounding_box()
     assert high["y"] < box["y"] + box["height"]
 
 
@@ -685,3 +685,48 @@ def test_how_a_function_is_called_is_whole_on_paper(site_url, page):
         ".map((s) => s.breakInside + s.breakAfter)"
     )
     assert {*kept} == {"avoidavoid"}
+
+
+@pytest.mark.parametrize(
+    "name", ["looking_inside", "notation", "glossary", "changelog"]
+)
+def test_the_last_page_is_not_nearly_blank(site_url, page, name):
+    """One had nothing on it, and others a few lines."""
+    paper = printed(page, f"{site_url}book/{name}.html", whole=False)
+    pages = PdfReader(io.BytesIO(paper)).pages
+    lines = [one.extract_text().count("\n") for one in pages]
+    assert lines[-1] > max(lines) / 4
+
+
+def test_a_heading_is_on_one_page(site_url, page):
+    """The words of one were parted."""
+    page.goto(f"{site_url}book/conclusions.html")
+    page.emulate_media(media="print")
+    heads = page.locator("article :is(h1, h2, h3, h4)").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e))"
+        ".map(({ breakInside, breakAfter }) => breakInside + breakAfter)"
+    )
+    assert len(heads) > 10 and {*heads} == {"avoidavoid"}
+
+
+def test_a_short_example_is_whole_on_paper(site_url, page):
+    """Four lines of nine were alone on the last page."""
+    page.goto(f"{site_url}book/notation.html")
+    page.emulate_media(media="print")
+    examples = page.locator("article div.highlight pre").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).breakInside)"
+    )
+    assert len(examples) > 4 and {*examples} == {"avoid"}
+    page.emulate_media(media="screen")
+    assert page.locator("pre.few-lines").count() == 0
+
+
+def test_strips_are_black_on_paper(site_url, page):
+    """No link leads anywhere there; those of more rows were blue."""
+    page.goto(f"{site_url}book/doctor.html")
+    page.emulate_media(media="print")
+    strips = page.locator("article .conclusion-strip:visible").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).color)"
+    )
+    text = page.locator("article")
+    assert {*strips} == {text.evaluate("(e) => getComputedStyle(e).color")}

@@ -97,3 +97,12 @@ def test_a_figure_is_told_from_others(site):
     told = [link.get_text() for link in entries(site, "figures")]
     assert len(told) > 80
     assert [words for words in told if len(words.split()) < 6] == []
+
+
+def test_an_exercise_on_paper_is_told_from_others(site):
+    """Nine of them were called "On paper", and no more."""
+    told = [one.parent.get_text() for one in entries(site, "exercises")]
+    paper = [words for words in told if words.startswith("On paper")]
+    assert len(paper) > 10 and "On paper" not in paper
+    assert len({*paper}) == len(paper)
+    assert all(len(words.split()) > 4 for words in paper)

@@ -68,7 +68,7 @@ export class Shades {
     for (let i = 0; i < n_q; i += 1)
       for (let j = 0; j < n; j += 1)
         pen.fillText(text(i, j), (j + 0.5) * side, (i + 0.5) * side,
-          side - (this.textsUpTo > 8 ? 10 : 2));
+          side - 10);
   }
 
   // The cell under the pointer.
