@@ -81,7 +81,7 @@
     const field = element("input", { type: "text", maxlength: 200,
       autocomplete: "off", spellcheck: "false" });
     const words = many === 1 ? "Your answer " : `Your ${many} numbers `;
-    const said = element("p", { class: "verdict", role: "status" });
+    const said = element("p", { class: "answer-verdict", role: "status" });
     const form = element("form", { class: "guess" },
       element("label", {}, words, field), element("button", {}, "Check"));
     form.addEventListener("submit", (event) => {

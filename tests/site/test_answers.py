@@ -112,3 +112,18 @@ def test_a_wrong_answer_is_named_and_a_right_one_is_told(site_url, page):
     field.fill(".10 .85 .05")
     field.press("Enter")
     expect(said).to_have_text("✓ Right.")
+
+
+def test_on_a_phone_a_verdict_goes_into_several_lines(site_url, new_page):
+    """It had the class of the badges of claims, which never break."""
+    page = new_page(viewport={"width": 360, "height": 740})
+    page.goto(site_url + ADDRESS)
+    place = page.locator(".answer-place")
+    place.get_by_role("textbox").fill("0.2, 0.6, 0.2")
+    place.get_by_role("button").click()
+    said = place.get_by_role("status")
+    expect(said).to_contain_text("Not right.")
+    inside = place.bounding_box()
+    box = said.bounding_box()
+    assert box["x"] + box["width"] <= inside["x"] + inside["width"] + 1
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
