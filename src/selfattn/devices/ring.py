@@ -201,11 +201,14 @@ class Joined(torch.autograd.Function):
                 new_top = torch.maximum(top, near.top)
                 shrink = (top - new_top).exp2()
                 share = (near.top - new_top).exp2() * near.total
-                output = output * shrink[..., None]
-                output += near.output * share[..., None]
-                top, total = new_top, total * shrink + share
+                before = total * shrink
+                top, total = new_top, before + share
+                # Averaged as they come: a sum of what is large overflows.
+                whole = total.masked_fill(total == 0, 1.0)
+                output = output * (before / whole)[..., None]
+                output += near.output * (share / whole)[..., None]
         total.masked_fill_(total == 0, 1.0)
-        output = output.div_(total[..., None]).to(q.dtype)
+        output = output.to(q.dtype)
         ctx.save_for_backward(q, keys_values, mask, bias, output, top, total)
         ctx.ring = ring
         return output

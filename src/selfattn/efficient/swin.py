@@ -33,7 +33,7 @@ from selfattn.kernels import keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import without_autocast
 from selfattn.signatures import checked
-from selfattn.spoilt import can_look
+from selfattn.spoilt import can_look, is_spoilt
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
 
@@ -402,6 +402,10 @@ def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
         unseen = (added == -math.inf).all(dim=-1, keepdim=True)
         if not can_look(unseen) or unseen.any():
             weights.masked_fill_(unseen, 0.0)
+    if is_spoilt(weights[..., :1]):
+        # A score overflows, which in the order of the way there may have been
+        # a number: NaN, and times the zero that comes back to it as well.
+        weights.masked_fill_(weights[..., :1].isnan(), 0.0)
     grad_v = weights.mT @ grad
     grad_scores = (grad @ v.mT).mul_(weights)
     grad_scores -= weights.mul_(grad_scores.sum(dim=-1, keepdim=True))
