@@ -3,9 +3,11 @@
 import pytest
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from selfattn.devices.ring import ring_attention
 from selfattn.efficient.swin import swin_attention
+from selfattn.layers import AddNorm, LayerNorm, RMSNorm
 from selfattn.multihead import MultiHeadAttention
 
 
@@ -75,3 +77,73 @@ def test_a_layer_does_not_feel_the_largest_numbers_in_padding(dtype, kept):
         both.append([output[own], passed[0][own], *passed[1:]])
     near = 1e-5 if dtype == torch.float32 else 0.05
     torch.testing.assert_close(*both, atol=near, rtol=near)
+
+
+# Norms
+
+
+@pytest.mark.parametrize("d", [8, 768])
+@pytest.mark.parametrize(("mean", "apart"), [(1e4, 1.0), (1e3, 0.01)])
+def test_features_that_are_nearly_alike_are_told_apart(d, mean, apart):
+    """Of a mean of 10,000 its rounding, a thousandth, was left in each."""
+    torch.manual_seed(0)
+    x = (mean + apart * torch.randn(100, d)).requires_grad_()
+    g = torch.randn(100, d)
+    wide = x.detach().double().requires_grad_()
+    exact = torch.nn.functional.layer_norm(wide, (d,))
+    exact = [exact, *torch.autograd.grad(exact, wide, g.double())]
+    found = LayerNorm(d)(x)
+    found = [found, *torch.autograd.grad(found, x, g)]
+    for ours, wanted in zip(found, exact, strict=True):
+        off = (ours.double() - wanted).abs().max()
+        assert off < 1e-6 * wanted.abs().max()
+
+
+@pytest.mark.parametrize("size", [1e-20, 1e-4, 1e4, 1e20])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.float64]
+)
+@pytest.mark.parametrize("eps", [0.0, 1e-6])
+def test_a_root_mean_square_is_as_good_as_its_type(size, dtype, eps):
+    """PyTorch's own makes zeros of what is as large as 1e20."""
+    torch.manual_seed(0)
+    x = (size * torch.randn(100, 16)).to(dtype)
+    wide = x.double()
+    exact = wide / (wide.square().mean(-1, keepdim=True) + eps).sqrt()
+    found = RMSNorm(16, eps=eps).to(dtype)(x).double()
+    off = (found - exact).abs() / exact.abs()
+    assert off.max() <= 2 * torch.finfo(dtype).eps
+
+
+# What the caller owns
+
+
+class Doubling(nn.Module):
+    """A norm that works in place."""
+
+    def forward(self, x):
+        return x.mul_(2.0)
+
+
+@pytest.mark.parametrize("pre", [True, False])
+@pytest.mark.parametrize(
+    ("norm", "times"),
+    [(nn.Identity, 1.0), (Doubling, 2.0), (LayerNorm, None)],
+)
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_sublayer_in_place_changes_neither_x_nor_the_path(
+    pre, norm, times, learned
+):
+    """It worked on the very x that was added to what it made."""
+    make = norm if times is None else lambda d: norm()
+    path = AddNorm(4, pre=pre, norm=make)
+    x = torch.randn(2, 3, 4)
+    before = x.clone()
+    x.requires_grad_(learned)
+    found = path(x, torch.Tensor.relu_)
+    assert torch.equal(x, before)
+    assert torch.equal(found, path(x, torch.relu))
+    if times is not None:
+        inside = times if pre else 1.0
+        added = before + (inside * before).relu()
+        assert torch.equal(found, added if pre else times * added)
