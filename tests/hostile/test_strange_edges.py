@@ -4,10 +4,13 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 
+from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.ring import ring_attention
 from selfattn.efficient.swin import swin_attention
 from selfattn.layers import AddNorm, LayerNorm, RMSNorm
+from selfattn.looking_inside import spread, weight_on
 from selfattn.multihead import MultiHeadAttention
 
 
@@ -147,3 +150,80 @@ def test_a_sublayer_in_place_changes_neither_x_nor_the_path(
         inside = times if pre else 1.0
         added = before + (inside * before).relu()
         assert torch.equal(found, added if pre else times * added)
+
+
+# Layers that were changed
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        *(("W_q", (5, 8)), ("W_q", (8, 16)), ("W_k", (5, 4)), ("W_k", (8, 8))),
+        *(("W_v", (5, 4)), ("W_v", (8, 8)), ("W_o", (4, 8)), ("W_o", (8, 5))),
+    ],
+)
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_matrix_of_another_size_is_named(name, sizes, kept):
+    """It was said of x or the context that they do not fit; and a last one
+    that makes other features said nothing.
+    """
+    layer, x = MultiHeadAttention(8, 4, n_kv_heads=2), torch.randn(2, 3, 8)
+    context = layer.keys_values(x) if kept else None
+    setattr(layer, name, nn.Linear(*sizes))
+    told = rf"{name} must make .*in_features={sizes[0]}, out_features"
+    with pytest.raises(ValueError, match=told):
+        layer(x, context)
+    if name in ("W_k", "W_v"):
+        with pytest.raises(ValueError, match=told):
+            layer.keys_values(x)
+
+
+def test_values_of_another_type_are_named():
+    """PyTorch said that float is not double."""
+    layer = MultiHeadAttention(8, 4)
+    layer.W_v.double()
+    with pytest.raises(ValueError, match=r"context .*type of the layer"):
+        layer(torch.randn(2, 3, 8))
+
+
+@pytest.mark.usefixtures("alone")
+def test_heads_are_dealt_out_once():
+    """Dealt out again, PyTorch spoke of placements, the layer half changed."""
+    mesh = init_device_mesh("cpu", (1,))
+    layer, x = MultiHeadAttention(8, 4), torch.randn(2, 3, 8)
+    dealt = tensor_parallel(layer, mesh)
+    with pytest.raises(ValueError, match=r"whole .*W_q\.weight is a DTensor"):
+        tensor_parallel(dealt, mesh)
+    torch.testing.assert_close(dealt(x), layer(x))
+
+
+# Weights that are none
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        ([[3.0, 1.0]], "add up to 1 at most .* is 4;"),
+        ([[0.5, 0.5000], [0.7, 0.4]], "add up to 1 at most .* is 1.1;"),
+        ([[1.5, -0.5]], "must not be negative"),
+    ],
+)
+def test_what_are_no_weights_have_no_spread_and_no_mean(weights, told):
+    """Scores had a share of 3.2 of what is possible."""
+    weights = torch.tensor(weights)
+    with pytest.raises(ValueError, match=told):
+        spread(weights)
+    with pytest.raises(ValueError, match=told):
+        weight_on(weights[None, None], torch.tensor([0]), torch.tensor([[1]]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_mask_of_a_spread_is_that_of_the_weights(dtype):
+    """Without it, or with another, more than all that is possible was said."""
+    weights = torch.full((2, 4), 0.25, dtype=dtype)
+    mask = torch.tensor([True, True, False, True])
+    with pytest.raises(ValueError, match=r"0 where the mask .* is 0\.25"):
+        spread(weights, mask)
+    rounded = torch.randn(3, 1000).softmax(-1).to(dtype)
+    assert spread(rounded).max() < 1
+    assert spread(torch.full((1, 2), torch.nan)).isnan().all()
