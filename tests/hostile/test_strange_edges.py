@@ -1,5 +1,7 @@
 """What strangers found at the edges: of numbers, of layers, of files."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -8,6 +10,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.ring import ring_attention
+from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.swin import swin_attention
 from selfattn.layers import AddNorm, LayerNorm, RMSNorm
 from selfattn.looking_inside import spread, weight_on
@@ -227,3 +230,45 @@ def test_the_mask_of_a_spread_is_that_of_the_weights(dtype):
     rounded = torch.randn(3, 1000).softmax(-1).to(dtype)
     assert spread(rounded).max() < 1
     assert spread(torch.full((1, 2), torch.nan)).isnan().all()
+
+
+# Whole graphs
+
+
+class Attending(nn.Module):
+    """A mechanism as a model, to be exported."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.attend = attend
+
+    def forward(self, x, mask):
+        return self.attend(x, x, x, mask=mask, causal=True)
+
+
+@pytest.mark.parametrize("kind", ["attention", "fused", "layer"])
+def test_one_whole_graph_is_made_of_the_definition_and_of_the_layer(kind):
+    """By `torch.compile(fullgraph=True)`, its way back included, and by a
+    strict `torch.export`: what is looked at in the numbers is not, there.
+    """
+    mask = torch.ones(1, 1, 5, 5, dtype=torch.bool)
+    mask[..., 2, :] = False
+    x = torch.randn(2, 5, 8) if kind == "layer" else torch.randn(2, 2, 5, 4)
+    mechanisms = {"attention": attention, "fused": fused_attention}
+    if kind == "layer":
+        attend = MultiHeadAttention(8, 2, attend=fused_attention)
+        call = partial(attend, causal=True)
+    else:
+        attend = Attending(mechanisms[kind])
+        call = attend
+    x.requires_grad_()
+    whole = torch.compile(call, backend="aot_eager", fullgraph=True)
+    found, wanted = whole(x, mask=mask), call(x, mask=mask)
+    torch.testing.assert_close(found, wanted)
+    grads = (torch.autograd.grad(y.sum(), x)[0] for y in (found, wanted))
+    torch.testing.assert_close(*grads)
+    given = x.detach(), {"mask": mask}
+    made = torch.export.export(attend, given[:1], given[1], strict=True)
+    torch.testing.assert_close(
+        made.module()(given[0], mask=mask), attend(given[0], mask=mask)
+    )
