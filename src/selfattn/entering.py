@@ -93,9 +93,9 @@ def check_matrices(layer: Any) -> None:
         if found == takes and getattr(matrix, "out_features", makes) == makes:
             continue
         raise ValueError(
-            f"{name} must make {makes} features of {takes}, for n_heads="
-            f"{layer.n_heads}, n_kv_heads={layer.n_kv_heads} and d_head="
-            f"{layer.d_head}, but it is {matrix!r:.200}"
+            f"{name} must be given {takes} features and make {makes}, for "
+            f"n_heads={layer.n_heads}, n_kv_heads={layer.n_kv_heads} and "
+            f"d_head={layer.d_head}, but it is {matrix!r:.200}"
         )
 
 

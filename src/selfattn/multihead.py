@@ -210,8 +210,7 @@ class MultiHeadAttention(nn.Module):
         True
         """
         check_matrices(self)
-        for matrix in (self.W_k, self.W_v):
-            check_enters("the context (without one, x)", context, matrix)
+        check_enters("the context (without one, x)", context, self.W_k)
         if past is not None:
             check_kept(self, "past", past, context)
         k = split_heads(projected(self.W_k, context), self.n_kv_heads)

@@ -173,7 +173,7 @@ def test_a_matrix_of_another_size_is_named(name, sizes, kept):
     layer, x = MultiHeadAttention(8, 4, n_kv_heads=2), torch.randn(2, 3, 8)
     context = layer.keys_values(x) if kept else None
     setattr(layer, name, nn.Linear(*sizes))
-    told = rf"{name} must make .*in_features={sizes[0]}, out_features"
+    told = rf"{name} must be given .*in_features={sizes[0]}, out_features"
     with pytest.raises(ValueError, match=told):
         layer(x, context)
     if name in ("W_k", "W_v"):
@@ -185,7 +185,7 @@ def test_values_of_another_type_are_named():
     """PyTorch said that float is not double."""
     layer = MultiHeadAttention(8, 4)
     layer.W_v.double()
-    with pytest.raises(ValueError, match=r"context .*type of the layer"):
+    with pytest.raises(ValueError, match=r"W_v must be given .*float64"):
         layer(torch.randn(2, 3, 8))
 
 
