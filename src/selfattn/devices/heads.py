@@ -54,19 +54,15 @@ def tensor_parallel(
             f"a mesh of one dimension is needed, but it is {mesh}"
         )
     check_whole_matrices(layer)
-    n_ranks = mesh.size()
-    n_heads, n_kv_heads = layer.n_heads, layer.n_kv_heads
-    check_divides("the number of ranks", n_ranks, "n_kv_heads", n_kv_heads)
+    n_ranks, n_heads = mesh.size(), layer.n_heads
+    shared = "n_kv_heads", layer.n_kv_heads
+    check_divides("the number of ranks", n_ranks, *shared)
     layer = copy.deepcopy(layer)
     columns, rows = parallel.ColwiseParallel(), parallel.RowwiseParallel()
     plan = {"W_q": columns, "W_k": columns, "W_v": columns, "W_o": rows}
     sum_whole(layer, mesh)
     parallel.parallelize_module(layer, mesh, plan)
-    layer.n_heads //= n_ranks
-    layer.n_kv_heads //= n_ranks
-    for dealt in (layer.W_q, layer.W_k, layer.W_v):
-        dealt.out_features //= n_ranks
-    layer.W_o.in_features //= n_ranks
+    tell_sizes(layer, n_ranks)
 
     def deal(_: Any, tokens: tuple, options: dict) -> tuple[tuple, dict]:
         """Hand over the same tokens, and of the tables what is its own."""
@@ -95,6 +91,15 @@ def check_whole_matrices(layer: MultiHeadAttention) -> None:
                 f"out, but {name} is a DTensor, dealt out already: "
                 f"{tuple(parameter.shape)} as {parameter.placements}"
             )
+
+
+def tell_sizes(layer: MultiHeadAttention, n_ranks: int) -> None:
+    """Have a layer say what this rank has of it: its heads, and features."""
+    layer.n_heads //= n_ranks
+    layer.n_kv_heads //= n_ranks
+    for dealt in (layer.W_q, layer.W_k, layer.W_v):
+        dealt.out_features //= n_ranks
+    layer.W_o.in_features //= n_ranks
 
 
 def sum_whole(layer: MultiHeadAttention, mesh: DeviceMesh) -> None:

@@ -99,18 +99,25 @@ def load_llama(
     # Shapes alone: the numbers come from the file.
     with telling(path), torch.device("meta"):
         model = llama_decoder(weights, path, n_heads, norm, multihead)
+    check_told(path, model, eps, base)
+    fill(model, weights, path)
+    tie(model.head, model.embed)
+    return model.eval()
+
+
+def check_told(
+    path: str | Path, model: Decoder, eps: float, base: float
+) -> None:
+    """Raise if a configuration beside the file tells of another Llama."""
     block: Any = model.blocks[0]
     check_sizes(
         path,
-        num_attention_heads=("n_heads", n_heads),
+        num_attention_heads=("n_heads", block.attention.n_heads),
         num_key_value_heads=("n_kv_heads", block.attention.n_kv_heads),
         rms_norm_eps=("eps", eps),
         rope_theta=("base", base),
         num_hidden_layers=("the number of blocks", len(model.blocks)),
     )
-    fill(model, weights, path)
-    tie(model.head, model.embed)
-    return model.eval()
 
 
 def check_angles(

@@ -96,17 +96,25 @@ def load_t5(
     multihead = partial(MultiHeadAttention, attend=undivided)
     with telling(path), torch.device("meta"):
         model = t5_model(weights, path, multihead, max_distance, tied)
+    check_told(path, model, max_distance, tied)
+    fill(model, weights, path)
+    return model.eval()
+
+
+def check_told(
+    path: str | Path, model: EncoderDecoder, max_distance: int, tied: bool
+) -> None:
+    """Raise if a configuration beside the file tells of another T5."""
+    block: Any = model.blocks[0]
     check_sizes(
         path,
-        num_heads=("n_heads", shape_of(DISTANCES, weights, path)[1]),
+        num_heads=("n_heads", block.attention.n_heads),
         relative_attention_max_distance=("max_distance", max_distance),
-        layer_norm_epsilon=("eps", RMSNorm(1).eps),
+        layer_norm_epsilon=("eps", block.add_norm_1.norm.eps),
         tie_word_embeddings=("tied", tied),
         num_layers=("blocks that read", len(model.encoder.blocks)),
         num_decoder_layers=("blocks that write", len(model.blocks)),
     )
-    fill(model, weights, path)
-    return model.eval()
 
 
 def t5_model(
