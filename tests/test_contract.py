@@ -538,6 +538,51 @@ def test_a_neighbour_that_is_spoilt_takes_no_gradients(attend, causal, dtype):
     assert all(map(torch.equal, *found))
 
 
+ROOMS = {torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+def around(attend, causal, numbers, large, last):
+    """Its output for those who do not see the last token of the one sequence,
+    and what they pass back to all the others, if that token holds this.
+    """
+    q, k, v, g = (x.clone() for x in numbers)
+    unseeing = blind(attend, q.double(), k.double(), v.double(), 39, causal)
+    unseeing[0, 0, 39] = False
+    g[~unseeing] = 0
+    given = {"q": q, "k": k, "v": v}
+    for which in large:
+        given[which][0, 0, 39] = last
+    inputs = [x.requires_grad_() for x in given.values()]
+    output = attend(*inputs, causal=causal)
+    grads = torch.autograd.grad(output, inputs, g)
+    others = torch.ones(2, 1, 40, dtype=torch.bool)
+    others[0, 0, 39] = False
+    return [output[unseeing], *(grad[others] for grad in grads)]
+
+
+@each_causally
+@pytest.mark.parametrize("dtype", ROOMS)
+@pytest.mark.usefixtures("unchecked")
+def test_the_largest_numbers_are_not_felt_where_they_are_not_seen(
+    attend, causal, dtype
+):
+    """Not in the output, nor in any gradient. Of a query whose scores were
+    numbers on the way there, Swin's overflowed on the way back: those who
+    shared its window got NaN. And a ring's sum of values, before it was
+    divided by that of the weights: the query got infinity.
+    """
+    for large in ("v", "k", "q", "qk", "qkv"):
+        for seed in (4, 6):
+            torch.manual_seed(seed)
+            numbers = torch.randn(4, 2, 1, 40, 5).to(dtype)
+            found, wanted = (
+                around(attend, causal, numbers, large, last)
+                for last in (torch.finfo(dtype).max, 1.0)
+            )
+            near = {"atol": ROOMS[dtype], "rtol": ROOMS[dtype]}
+            assert_close(found, wanted, **near, msg=f"{large} {seed}")
+
+
 class Alike(NamedTuple):
     """A mechanism that hides by a mask, and how wide its queries are."""
 

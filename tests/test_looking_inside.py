@@ -159,7 +159,7 @@ def test_a_query_without_keys_has_no_peak():
 
 
 def test_weight_on_by_a_loop():
-    weights = torch.rand(2, 3, 7, 11)
+    weights = torch.rand(2, 3, 7, 11).softmax(dim=-1)
     queries, keys = torch.tensor([2, 5]), torch.tensor([[0, 10], [4, 3]])
     for head, mean in enumerate(weight_on(weights, queries, keys).tolist()):
         every = [

@@ -16,6 +16,7 @@ from selfattn.checks import (
     check_floats,
     check_number,
     check_places,
+    check_tensor,
     is_autocast,
 )
 from selfattn.signatures import shown
@@ -69,6 +70,44 @@ def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
 def check_at_layer(name: str, x: Tensor, weight: Tensor) -> None:
     """Raise unless x is where the layer's weights are."""
     check_places(**{"the layer": weight, name: x})
+
+
+def check_matrices(layer: Any) -> None:
+    """Raise unless the four matrices of a layer fit its heads: somebody may
+    have put another in the place of one.
+
+    What does not say its sizes, as one that is quantised, is not asked.
+    """
+    matrices, d_model = layer._modules, layer.d_model
+    heads, kept = layer.n_heads * layer.d_head, layer.n_kv_heads * layer.d_head
+    k, v = (getattr(matrices.get(n), "in_features", 0) for n in ("W_k", "W_v"))
+    d_context = k if k == v else layer.d_context  # both may be of another
+    for name, takes, makes in (
+        ("W_q", d_model, heads),
+        ("W_k", d_context, kept),
+        ("W_v", d_context, kept),
+        ("W_o", heads, d_model),
+    ):
+        matrix = matrices.get(name)
+        found = getattr(matrix, "in_features", takes)
+        if found == takes and getattr(matrix, "out_features", makes) == makes:
+            continue
+        raise ValueError(
+            f"{name} must be given {takes} features and make {makes}, for "
+            f"n_heads={layer.n_heads}, n_kv_heads={layer.n_kv_heads} and "
+            f"d_head={layer.d_head}, but it is {matrix!r:.200}"
+        )
+
+
+def check_four_axes(name: str, kept: Any) -> None:
+    """Raise unless keys and values are tensors of heads, not of anything."""
+    for part, x in kept._asdict().items():
+        check_tensor(f"{name}.{part}", x)
+        if x.ndim != 4:
+            raise ValueError(
+                f"{name}.{part} must have axes (batch, n_kv_heads, n_k, "
+                f"d_head), but it is {tuple(x.shape)}"
+            )
 
 
 def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:

@@ -113,6 +113,28 @@ def check_not_negative(weights: Tensor) -> None:
         )
 
 
+def check_shares(weights: Tensor, mask: Tensor | None = None) -> None:
+    """Raise unless each query's weights are shares of 1 at most, and none is
+    of what a mask hides, where that can be seen.
+    """
+    check_not_negative(weights)
+    if not (weights.numel() and are_at_hand(weights)):
+        return
+    weights, room = weights.detach(), torch.finfo(weights.dtype).eps ** 0.5
+    if (most := float(weights.sum(dim=-1).amax())) > 1 + room:
+        raise ValueError(
+            "weights must add up to 1 at most for each query, but the most "
+            f"that these do is {most:.4g}; scores become weights by softmax"
+        )
+    if mask is None or not are_at_hand(mask):
+        return
+    if (most := float(weights.masked_fill(mask, 0.0).amax())) > room:
+        raise ValueError(
+            "weights must be 0 where the mask hides a key, but there the "
+            f"largest is {most:.4g}; the mask must be that of the weights"
+        )
+
+
 @checked
 def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
     """The entropy as a share of the largest possible one: between 0 and 1.
@@ -129,6 +151,10 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
         One share a query, (..., n_q): 1 where it looks at all visible keys
         alike. A query that sees one key or none has no choice, and gets 0.
 
+    Raises:
+        ValueError: if weights are negative, add up to more than 1, or are
+            where the mask hides a key.
+
     >>> spread(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0., 1.])
     """
@@ -136,6 +162,7 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
         mask = torch.ones_like(weights, dtype=torch.bool)
     check_tables(mask, None)
     check_broadcasts("mask", mask, tuple(weights.shape))
+    check_shares(weights, mask)
     visible = mask.expand(weights.shape).sum(dim=-1)
     # Counted in whole numbers, as float16 counts to 65,504; their logarithm
     # would be of the default type, which is not that of the weights.
@@ -206,7 +233,8 @@ def weight_on(
         One mean a head, between 0 and 1.
 
     Raises:
-        ValueError: if there is no query, or a position lies outside.
+        ValueError: if there is no query, or a position lies outside; if
+            weights are negative, or add up to more than 1.
 
     >>> weights = torch.tensor([[[[1.0, 0.0], [0.7, 0.3]]]])
     >>> weight_on(weights, torch.tensor([1]), torch.tensor([[0]]))
@@ -223,6 +251,7 @@ def weight_on(
                 f"{name} must be positions from 0 to {n - 1}, at least one, "
                 f"but they are {told}"
             )
+    check_shares(weights)
     asking = weights[:, :, queries.long()]  # of uint8, PyTorch makes a mask
     at = keys.long()[:, None, :, None].expand(-1, weights.shape[1], -1, 1)
     return asking.gather(-1, at).mean(dim=(0, 2, 3))

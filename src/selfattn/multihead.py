@@ -19,7 +19,6 @@ from selfattn.checks import (
     check_divides,
     check_dropout,
     check_places,
-    check_tensor,
     is_autocast,
 )
 from selfattn.dot_product import (
@@ -32,6 +31,8 @@ from selfattn.entering import (
     attended,
     check_axes,
     check_enters,
+    check_four_axes,
+    check_matrices,
     check_unbound,
     check_weights,
     made_alike,
@@ -137,6 +138,7 @@ class MultiHeadAttention(nn.Module):
         check_mechanism(attend, dropout)
         d_kv = d_model // n_heads * n_kv_heads
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+        self.d_model, self.d_context = d_model, d_context
         self.d_head = d_model // n_heads
         self.attend, self.dropout, self.rotate = attend, dropout, rotate
         self.W_q = nn.Linear(d_model, d_model, bias=projection_bias)
@@ -167,6 +169,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: if x or the context has another width than the layer.
         """
         context = x if context is None else context
+        check_matrices(self)
         check_enters("x", x, self.W_q)
         if not isinstance(context, KeysValues):
             context = self.keys_values(context)
@@ -206,8 +209,8 @@ class MultiHeadAttention(nn.Module):
         >>> torch.allclose(new, layer(x, causal=True)[:, 4:], atol=1e-6)
         True
         """
-        name = "the context (without one, x)"
-        check_enters(name, context, self.W_k)
+        check_matrices(self)
+        check_enters("the context (without one, x)", context, self.W_k)
         if past is not None:
             check_kept(self, "past", past, context)
         k = split_heads(projected(self.W_k, context), self.n_kv_heads)
@@ -360,17 +363,6 @@ def weights_of(attend: Any) -> Callable[..., Tensor]:
         )
     known = inspect.signature(weigh).parameters
     return partial(weigh, **{n: x for n, x in options.items() if n in known})
-
-
-def check_four_axes(name: str, kept: KeysValues) -> None:
-    """Raise unless keys and values are tensors of heads, not of anything."""
-    for part, x in kept._asdict().items():
-        check_tensor(f"{name}.{part}", x)
-        if x.ndim != 4:
-            raise ValueError(
-                f"{name}.{part} must have axes (batch, n_kv_heads, n_k, "
-                f"d_head), but it is {tuple(x.shape)}"
-            )
 
 
 def check_kept(

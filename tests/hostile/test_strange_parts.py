@@ -60,7 +60,12 @@ def test_a_part_that_does_not_fit_is_named(make, given, part, by):
     else:
         new = nn.Linear(old.in_features + 2, old.out_features)
     setattr(layer.get_submodule(inside), name, new)
-    kind = "float64" if by == "type" else f"{old.in_features + 2} features"
+    width = old.in_features + 2
+    kind = (
+        "float64"
+        if by == "type"
+        else f"({width} features|in_features={width})"
+    )
     with pytest.raises(ValueError, match=rf"{name} must be given .*{kind}"):
         layer(*given)
 

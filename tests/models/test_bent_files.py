@@ -191,6 +191,7 @@ def test_the_angles_in_a_file_are_those_that_were_asked_for(
             continue  # which it cannot tell from the other
         with pytest.raises(ValueError, match=re.escape("bent.safetensors")):
             loaded(load_llama, weights | both, **told)
+    (tmp_path / "config.json").unlink()
     assert load_llama(path, n_heads=6, base=500.0)  # it says nothing
 
 

@@ -1,13 +1,21 @@
 """What lies beside the weights: models that only their config tells apart."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
 from safetensors.torch import save_file
+from theirs import saved, small_llama, small_t5, small_vit
 from torch.testing import assert_close
 
-from selfattn.models import load_bert, load_gpt2, load_llama
+from selfattn.models import (
+    load_bert,
+    load_gpt2,
+    load_llama,
+    load_t5,
+    load_vit,
+)
 
 D = 8
 LINEAR = {"rope_type": "linear", "factor": 2.0}
@@ -67,9 +75,72 @@ def test_a_config_that_tells_of_ours_changes_nothing(tmp_path):
         (load_bert, {"model_type": "roberta"}),
         (load_bert, {"model_type": "bert", "is_decoder": True}),
         (load_gpt2, {"model_type": "gpt2", "activation_function": "relu"}),
+        (load_t5, {"model_type": "t5", "feed_forward_proj": "gated-gelu"}),
+        (load_t5, {"model_type": "mt5"}),
+        (load_vit, {"model_type": "vit", "hidden_act": "relu"}),
     ],
 )
 def test_others_of_the_same_names_are_refused(tmp_path, load, config):
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match=f"says {list(config)[-1]}="):
         load(tmp_path / "model.safetensors")
+
+
+RIGHT = {
+    "llama": partial(load_llama, n_heads=6, eps=1e-6),
+    "t5": partial(load_t5, max_distance=13),
+    "vit": partial(load_vit, n_heads=3),
+}
+MADE = {"llama": small_llama, "t5": small_t5, "vit": small_vit}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        *(("llama", "num_attention_heads", 3), ("llama", "rope_theta", 5e5)),
+        *(("llama", "rms_norm_eps", 1e-5), ("llama", "num_hidden_layers", 3)),
+        ("llama", "num_key_value_heads", 6),
+        ("llama", "rope_parameters", {"rope_theta": 5e5}),
+        *(
+            ("t5", "relative_attention_max_distance", 128),
+            ("t5", "num_layers", 1),
+        ),
+        *(("t5", "layer_norm_epsilon", 1e-5), ("t5", "num_heads", 6)),
+        *(
+            ("t5", "num_decoder_layers", 2),
+            ("t5", "tie_word_embeddings", False),
+        ),
+        *(("vit", "num_attention_heads", 6), ("vit", "layer_norm_eps", 1e-6)),
+        *(("vit", "image_size", [224, 112]), ("vit", "num_hidden_layers", 1)),
+    ],
+)
+def test_what_a_config_tells_of_sizes_is_compared(
+    tmp_path, kind, field, value
+):
+    """Another base, eps or number of heads gave other logits, and no word."""
+    path = saved(MADE[kind](), tmp_path)
+    config = tmp_path / "config.json"
+    assert RIGHT[kind](path)
+    told = json.loads(config.read_text())
+    config.write_text(json.dumps(told | {field: value}))
+    name = "rope_theta" if isinstance(value, dict) else field
+    with pytest.raises(ValueError, match=rf"says {name}=.*, and [\w ]+="):
+        RIGHT[kind](path)
+    config.unlink()
+    assert RIGHT[kind](path)
+
+
+def test_a_picture_of_two_equal_sides_may_be_told_by_both(tmp_path):
+    path = saved(small_vit(), tmp_path)
+    config = tmp_path / "config.json"
+    told = json.loads(config.read_text())
+    config.write_text(json.dumps(told | {"image_size": [224, 224]}))
+    assert RIGHT["vit"](path)
+
+
+@pytest.mark.parametrize("text", ["{", "\xff\xfe"])
+def test_a_config_that_cannot_be_read_is_no_missing_one(tmp_path, text):
+    """It was taken for none, and nothing was compared."""
+    (tmp_path / "config.json").write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"config\.json .* must be readable"):
+        load_llama(tmp_path / "model.safetensors", n_heads=2)

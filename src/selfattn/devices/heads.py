@@ -40,8 +40,9 @@ def tensor_parallel(
         parameter of the mechanism itself, which every rank has whole.
 
     Raises:
-        ValueError: if the heads do not come out even, key heads included,
-            or if the mesh has more dimensions than one.
+        ValueError: if the heads do not come out even, key heads included, if
+            they are dealt out already, or if the mesh has more dimensions
+            than one.
 
     Reference: Shoeybi et al. (2019), section 3.
     """
@@ -52,16 +53,16 @@ def tensor_parallel(
         raise ValueError(
             f"a mesh of one dimension is needed, but it is {mesh}"
         )
-    n_ranks = mesh.size()
-    n_heads, n_kv_heads = layer.n_heads, layer.n_kv_heads
-    check_divides("the number of ranks", n_ranks, "n_kv_heads", n_kv_heads)
+    check_whole_matrices(layer)
+    n_ranks, n_heads = mesh.size(), layer.n_heads
+    shared = "n_kv_heads", layer.n_kv_heads
+    check_divides("the number of ranks", n_ranks, *shared)
     layer = copy.deepcopy(layer)
     columns, rows = parallel.ColwiseParallel(), parallel.RowwiseParallel()
     plan = {"W_q": columns, "W_k": columns, "W_v": columns, "W_o": rows}
     sum_whole(layer, mesh)
     parallel.parallelize_module(layer, mesh, plan)
-    layer.n_heads //= n_ranks
-    layer.n_kv_heads //= n_ranks
+    tell_sizes(layer, n_ranks)
 
     def deal(_: Any, tokens: tuple, options: dict) -> tuple[tuple, dict]:
         """Hand over the same tokens, and of the tables what is its own."""
@@ -77,6 +78,28 @@ def tensor_parallel(
 
     layer.register_forward_pre_hook(deal, with_kwargs=True)
     return layer
+
+
+def check_whole_matrices(layer: MultiHeadAttention) -> None:
+    """Raise if heads were dealt out before: they would be once more."""
+    from torch.distributed.tensor import DTensor
+
+    for name, parameter in layer.named_parameters():
+        if isinstance(parameter, DTensor):
+            raise ValueError(
+                "layer must have whole matrices, of which heads can be dealt "
+                f"out, but {name} is a DTensor, dealt out already: "
+                f"{tuple(parameter.shape)} as {parameter.placements}"
+            )
+
+
+def tell_sizes(layer: MultiHeadAttention, n_ranks: int) -> None:
+    """Have a layer say what this rank has of it: its heads, and features."""
+    layer.n_heads //= n_ranks
+    layer.n_kv_heads //= n_ranks
+    for dealt in (layer.W_q, layer.W_k, layer.W_v):
+        dealt.out_features //= n_ranks
+    layer.W_o.in_features //= n_ranks
 
 
 def sum_whole(layer: MultiHeadAttention, mesh: DeviceMesh) -> None:

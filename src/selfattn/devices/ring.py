@@ -199,13 +199,15 @@ class Joined(torch.autograd.Function):
                 tables = (ring.columns(x, source) for x in (mask, bias))
                 near = ring.attend(source, q, block, *tables)
                 new_top = torch.maximum(top, near.top)
-                shrink = (top - new_top).exp2()
+                before = total * (top - new_top).exp2()
                 share = (near.top - new_top).exp2() * near.total
-                output = output * shrink[..., None]
-                output += near.output * share[..., None]
-                top, total = new_top, total * shrink + share
+                top, total = new_top, before + share
+                total.masked_fill_(total == 0, 1.0)  # nothing seen so far
+                # Averaged as they come: a sum of what is large overflows.
+                output = output * before.div_(total)[..., None]
+                output += near.output * share.div_(total)[..., None]
         total.masked_fill_(total == 0, 1.0)
-        output = output.div_(total[..., None]).to(q.dtype)
+        output = output.to(q.dtype)
         ctx.save_for_backward(q, keys_values, mask, bias, output, top, total)
         ctx.ring = ring
         return output

@@ -33,7 +33,7 @@ from selfattn.kernels import keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import without_autocast
 from selfattn.signatures import checked
-from selfattn.spoilt import can_look
+from selfattn.spoilt import can_look, is_spoilt
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
 
@@ -97,9 +97,8 @@ def swin_attention(
     check_grid(grid, q, k)
     if relative_bias is not None:
         check_offsets(relative_bias, window, (1, *batch_shape(q, k))[-1])
-    batch = batch_shape(q, k, v)
+    batch, windows = batch_shape(q, k, v), cut(grid, window, shift)
     whole = min(window[0], grid[0]), min(window[1], grid[1])
-    windows = cut(grid, window, shift)
 
     def made(make: Callable[..., Tensor], *qkv: Tensor) -> Tensor:
         q, k, v = (four_axes(x.expand(*batch, -1, -1)) for x in qkv)
@@ -294,8 +293,7 @@ class Windows(NamedTuple):
 
     def put(self, result: Tensor, x: Tensor) -> None:
         """Write a result where they lie in x."""
-        place = self.view(x)
-        place.copy_(result.transpose(1, 2).view(place.shape))
+        (to := self.view(x)).copy_(result.transpose(1, 2).view(to.shape))
 
     def corner(self, table: Tensor) -> Tensor:
         """Of a whole window's table, (..., rows, columns, rows, columns), the
@@ -321,8 +319,8 @@ def cut(grid: Size, window: Size, shift: Size) -> list[Windows]:
         cut = [(0, 1, first), (first, whole, size), (n - rest, 1, rest)]
         return [Span(*span) for span in cut if span[1] and span[2]]
 
-    both = map(spans, grid, window, shift)
-    return [Windows(grid, *spans) for spans in itertools.product(*both)]
+    both = itertools.product(*map(spans, grid, window, shift))
+    return [Windows(grid, *spans) for spans in both]
 
 
 def scores_table(
@@ -402,6 +400,10 @@ def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
         unseen = (added == -math.inf).all(dim=-1, keepdim=True)
         if not can_look(unseen) or unseen.any():
             weights.masked_fill_(unseen, 0.0)
+    if is_spoilt(lost := weights[..., :1]):
+        # A score overflows, which in the order of the way there may have been
+        # a number: NaN, and times the zero that comes back to it as well.
+        weights.masked_fill_(lost.isnan(), 0.0)
     grad_v = weights.mT @ grad
     grad_scores = (grad @ v.mT).mul_(weights)
     grad_scores -= weights.mul_(grad_scores.sum(dim=-1, keepdim=True))

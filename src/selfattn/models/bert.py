@@ -12,7 +12,7 @@ from torch import nn
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, LayerNorm, gelu
-from selfattn.models.config import BERT, check_config
+from selfattn.models.config import BERT, check_config, check_encoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.heads import Pooler, WordHead
@@ -105,7 +105,8 @@ def load_bert(
 
     Raises:
         ValueError: if the file lacks a weight of BERT, or has another; if a
-            ``config.json`` beside it tells of another model.
+            ``config.json`` beside it tells of another model, or of other
+            heads, eps or number of blocks.
 
     Reference: Devlin et al. (2019), section 3.
     """
@@ -117,6 +118,7 @@ def load_bert(
         weights.setdefault("words.words.weight", weights[table])
     with telling(path), torch.device("meta"):
         encoder = bert_encoder(weights, path, n_heads, attend)
+        check_encoder(path, encoder)
         model = Bert(
             encoder,
             pooler=Pooler(d_model) if has("pooler", weights) else None,

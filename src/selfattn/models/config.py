@@ -6,9 +6,12 @@ a ``config.json`` lies beside them, it is asked, and what is not ours refused.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from selfattn.signatures import REAL
 
 # Fields that change how a model reckons, and what they hold where ours does.
 LLAMA = {
@@ -29,16 +32,35 @@ GPT2 = {
     "scale_attn_by_inverse_layer_idx": (None, False),
     "scale_attn_weights": (None, True),
 }
+T5 = {
+    "model_type": ("t5",),
+    "feed_forward_proj": (None, "relu"),
+    "is_gated_act": (None, False),
+    "dense_act_fn": (None, "relu"),
+}
+VIT = {
+    "model_type": ("vit",),
+    "hidden_act": (None, "gelu"),
+}
 PLAIN = (None, "default")
 
 
 def beside(path: str | Path) -> dict[str, Any]:
-    """What the ``config.json`` beside a file says; nothing without one."""
+    """What the ``config.json`` beside a file says; nothing without one.
+
+    Raises:
+        ValueError: if one is there, and cannot be read.
+    """
     found = Path(path).parent / "config.json"
     try:
         told = json.loads(found.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"a config.json beside weights must be readable, but the one "
+            f"beside {path} is not: {error}"
+        ) from error
     return told if isinstance(told, dict) else {}
 
 
@@ -60,6 +82,57 @@ def check_config(
                 f"the model must reckon as ours does, but the config.json "
                 f"beside {path} says {field}={value!r}"
             )
+
+
+def check_sizes(path: str | Path, **ours: tuple[str, Any]) -> None:
+    """Raise if a configuration beside a file tells of other sizes.
+
+    Args:
+        path: the file of the weights.
+        ours: for each field of the configuration, what it is called here, and
+            what it is in the model as it was made.
+
+    Raises:
+        ValueError: naming the field.
+    """
+    told = beside(path)
+    rotation = told.get("rope_parameters")
+    if isinstance(rotation, dict):
+        told = {"rope_theta": rotation.get("rope_theta"), **told}
+    for field, (name, value) in ours.items():
+        theirs = told.get(field)
+        if theirs is not None and not agree(value, theirs):
+            raise ValueError(
+                f"a model must be made as its config.json says, but the one "
+                f"beside {path} says {field}={theirs!r}, and {name}={value!r}"
+            )
+
+
+def check_encoder(path: str | Path, encoder: Any) -> None:
+    """Raise if a configuration tells of other blocks than these.
+
+    Raises:
+        ValueError: naming the field.
+    """
+    first = encoder.blocks[0]
+    check_sizes(
+        path,
+        num_attention_heads=("n_heads", first.attention.n_heads),
+        layer_norm_eps=("eps", first.add_norm_1.norm.eps),
+        num_hidden_layers=("the number of blocks", len(encoder.blocks)),
+    )
+
+
+def agree(value: Any, theirs: Any) -> bool:
+    """Whether two numbers are one, but for how they were rounded; or two
+    sides those that one number may stand for.
+    """
+    if isinstance(value, tuple):
+        return theirs == [*value] or value == (theirs, theirs)
+    both = value, theirs
+    if all(isinstance(x, REAL) and type(x) is not bool for x in both):
+        return math.isclose(value, theirs, rel_tol=1e-6)
+    return value == theirs
 
 
 def stretched(told: Mapping[str, Any]) -> tuple[str, Any]:

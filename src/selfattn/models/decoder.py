@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import owned
+from selfattn.entering import check_four_axes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
     Relative,
@@ -17,7 +18,7 @@ from selfattn.models.encoder import (
     check_relative,
     stacked,
 )
-from selfattn.multihead import KeysValues, check_four_axes
+from selfattn.multihead import KeysValues
 from selfattn.signatures import checked, shown
 
 Cache = list[KeysValues]  # one for each block

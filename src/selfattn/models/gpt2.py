@@ -5,6 +5,7 @@ It needs the package safetensors: ``pip install selfattn[weights]``.
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, LayerNorm
-from selfattn.models.config import GPT2, check_config
+from selfattn.models.config import GPT2, check_config, check_sizes
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.weights import (
@@ -65,7 +66,8 @@ def load_gpt2(
 
     Raises:
         ValueError: if the file lacks a weight of GPT-2, or has another; if a
-            ``config.json`` beside it tells of another model.
+            ``config.json`` beside it tells of another model, or of other
+            heads, eps or number of blocks.
 
     Reference: Radford et al. (2019), section 2.3.
     """
@@ -77,6 +79,13 @@ def load_gpt2(
     # Shapes alone: the numbers come from the file.
     with telling(path), torch.device("meta"):
         model = gpt2_decoder(weights, path, n_heads, attend)
+    block: Any = model.blocks[0]
+    check_sizes(
+        path,
+        n_head=("n_heads", block.attention.n_heads),
+        layer_norm_epsilon=("eps", block.add_norm_1.norm.eps),
+        n_layer=("the number of blocks", len(model.blocks)),
+    )
     fill(model, weights, path)
     tie(model.head, model.embed)
     return model.eval()

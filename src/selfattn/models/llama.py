@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -14,7 +15,7 @@ from torch import nn
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import RMSNorm, SwiGLU
-from selfattn.models.config import LLAMA, check_config
+from selfattn.models.config import LLAMA, check_config, check_sizes
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.weights import (
@@ -75,7 +76,9 @@ def load_llama(
     Raises:
         ValueError: if the file lacks a weight of Llama, or has another; if
             it holds the angles of a rotation by another base or number of
-            heads; if a ``config.json`` beside it tells of another model.
+            heads; if a ``config.json`` beside it tells of another model, of
+            other heads, eps, base or number of blocks, or cannot be read.
+            Without one, only the file itself is asked.
 
     Reference: Touvron et al. (2023), section 2.2.
     """
@@ -96,9 +99,25 @@ def load_llama(
     # Shapes alone: the numbers come from the file.
     with telling(path), torch.device("meta"):
         model = llama_decoder(weights, path, n_heads, norm, multihead)
+    check_told(path, model, eps, base)
     fill(model, weights, path)
     tie(model.head, model.embed)
     return model.eval()
+
+
+def check_told(
+    path: str | Path, model: Decoder, eps: float, base: float
+) -> None:
+    """Raise if a configuration beside the file tells of another Llama."""
+    block: Any = model.blocks[0]
+    check_sizes(
+        path,
+        num_attention_heads=("n_heads", block.attention.n_heads),
+        num_key_value_heads=("n_kv_heads", block.attention.n_kv_heads),
+        rms_norm_eps=("eps", eps),
+        rope_theta=("base", base),
+        num_hidden_layers=("the number of blocks", len(model.blocks)),
+    )
 
 
 def check_angles(

@@ -15,7 +15,8 @@ from selfattn.checks import (
     check_places,
     check_whole,
 )
-from selfattn.multihead import KeysValues, check_four_axes
+from selfattn.entering import check_four_axes
+from selfattn.multihead import KeysValues
 from selfattn.signatures import INTEGERS, is_plain_tensor, shown
 
 MOST = 2**24  # tokens among which PyTorch draws

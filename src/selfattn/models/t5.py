@@ -14,6 +14,7 @@ from torch import nn
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, RMSNorm
+from selfattn.models.config import T5, check_config, check_sizes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.encoder_decoder import EncoderDecoder
@@ -75,10 +76,13 @@ def load_t5(
         The model, in evaluation mode, in the type of the file.
 
     Raises:
-        ValueError: if the file lacks a weight of T5, or has another.
+        ValueError: if the file lacks a weight of T5, or has another; if a
+            ``config.json`` beside it tells of another model, or of another
+            max_distance, eps or number of blocks.
 
     Reference: Raffel et al. (2020), section 2.1.
     """
+    check_config(path, T5)
     weights = read_as(path, T5_NAMES)
     table = "embed.tokens.weight"
     _, d_model = shape_of(table, weights, path)
@@ -92,8 +96,25 @@ def load_t5(
     multihead = partial(MultiHeadAttention, attend=undivided)
     with telling(path), torch.device("meta"):
         model = t5_model(weights, path, multihead, max_distance, tied)
+    check_told(path, model, max_distance, tied)
     fill(model, weights, path)
     return model.eval()
+
+
+def check_told(
+    path: str | Path, model: EncoderDecoder, max_distance: int, tied: bool
+) -> None:
+    """Raise if a configuration beside the file tells of another T5."""
+    block: Any = model.blocks[0]
+    check_sizes(
+        path,
+        num_heads=("n_heads", block.attention.n_heads),
+        relative_attention_max_distance=("max_distance", max_distance),
+        layer_norm_epsilon=("eps", block.add_norm_1.norm.eps),
+        tie_word_embeddings=("tied", tied),
+        num_layers=("blocks that read", len(model.encoder.blocks)),
+        num_decoder_layers=("blocks that write", len(model.blocks)),
+    )
 
 
 def t5_model(

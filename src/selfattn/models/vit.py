@@ -14,6 +14,12 @@ from torch import nn
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, LayerNorm, gelu
+from selfattn.models.config import (
+    VIT,
+    check_config,
+    check_encoder,
+    check_sizes,
+)
 from selfattn.models.vision import PatchEmbedding, VisionTransformer
 from selfattn.models.weights import (
     Weights,
@@ -67,10 +73,13 @@ def load_vit(
         The model, in evaluation mode, in the type of the file.
 
     Raises:
-        ValueError: if the file lacks a weight of ViT, or has another.
+        ValueError: if the file lacks a weight of ViT, or has another; if a
+            ``config.json`` beside it tells of another model, or of another
+            image, other heads, eps or number of blocks.
 
     Reference: Dosovitskiy et al. (2021), section 3.1.
     """
+    check_config(path, VIT)
     weights = read_as(path, VIT_NAMES)
     n_channels, *patch = flattened(weights, path)
     names = [f"{EMBED}.{x}" for x in ("positions.table", "project.weight")]
@@ -88,6 +97,8 @@ def load_vit(
             d_model=len(weights[names[1]]),
         )
         model = vit_model(weights, path, embed, n_heads, multihead)
+        check_encoder(path, model.encoder)
+    check_sizes(path, image_size=("image_size", image_size))
     fill(model, weights, path)
     return model.eval()
 
