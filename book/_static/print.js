@@ -1,7 +1,7 @@
 // On paper a page is light, whatever it is on the screen. What is folded there
 // stays folded but for the answers to predictions, unless the page is printed
-// whole. Where links lead is told in notes after the text; the solutions stand
-// last, each under the name of its exercise; so do a lab's answers.
+// whole. The solutions stand after the text, each under the name of its
+// exercise; so do a lab's answers. Where links lead is told in notes at the end.
 (() => {
   const page = document.documentElement.dataset;
   const FOLDED = "details:not([open], .predicted, .lab-place *)";
@@ -183,8 +183,8 @@
     const steps = [() => { page.theme = theme; }];
     page.theme = "light";
     leave(article, steps);
-    notes(article, steps);
     solutions(article, steps);
+    notes(article, steps);
     heads(article, steps);
     strips(article, steps);
     short(article, steps);

@@ -5,6 +5,7 @@ so that nothing of the package runs when the site is built.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def signature(node: ast.FunctionDef | ast.ClassDef) -> str:
     returns = ""
     if word == "def" and call.returns:
         returns = f" -> {ast.unparse(call.returns)}"
-    return f"{word} {node.name}({given}){returns}"
+    said = f"{word} {node.name}({given}){returns}"
+    return re.sub(r"(\w, ') ", r"\1", said)  # jaxtyping: one axis, ' n'
 
 
 class Api(Directive):

@@ -13,7 +13,9 @@ from docutils import nodes
 BLANK = re.compile(r"\n[ ]*\n")
 HEAD = re.compile(r"[A-Z]\w+:")  # of a section: "Args:"
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): ")  # "name: what it is"
-MARKED = re.compile(r"``(.+?)``|`(.+?)`|(?<![\w*])\*(\w+)\*(?![\w*])")
+MARKED = re.compile(
+    r"``(.+?)``|`(.+?)`|(?<![\w*])\*(\w(?:[^*\n]*\w)?)\*(?![\w*])"
+)
 LISTS = {"Args:", "Attributes:", "Raises:"}
 
 

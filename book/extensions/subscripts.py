@@ -14,7 +14,8 @@ from sphinx.application import Sphinx
 
 KEPT = "title|script|style|svg|math|option|pre|code|textarea"
 PIECES = re.compile(rf"<({KEPT})\b.*?</\1>|<[^>]*>|(ₖ)", re.DOTALL)
-LOWER = '<sub class="letter">k</sub>'
+# It is not parted from the letter before it, though the line goes round it.
+LOWER = '\u2060<sub class="letter">k</sub>'
 
 
 def lowered(page: str) -> str:

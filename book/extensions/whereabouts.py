@@ -21,7 +21,7 @@ FOLDED = " (second reading)"
 LAB = re.compile(r"\blab: (.+)$")
 PAPER = "On paper"
 LISTS = ("Exercises", "Labs", "Famous bugs", "Figures")
-WHOLE = re.compile(r"^.*?(?:[.?!](?=\s|$)|$)", re.DOTALL)
+SENTENCE = re.compile(r"[.?!](?=\s|$)|:$")
 # Of a sentence, or of its part before a colon.
 END = re.compile(r"[.?!](?=\s|$)|:(?=\s|$)")
 # Which list, the words of the link, what is after them, the section's id.
@@ -48,7 +48,7 @@ def things(document: nodes.document) -> Iterator[Found]:
             told = first_words(section) if title == PAPER else []
             yield "Exercises", title, told, where
         if BUG.search(title):
-            told = [nodes.Text(first_sentence(section))]
+            told = first_sentence(section)
             yield "Famous bugs", title, told, where
     for image in document.findall(nodes.image):
         section, words = section_of(image), image.get("alt", "")
@@ -85,7 +85,8 @@ def called_by(words: str) -> str:
     ends = [one.start() for one in re.finditer(r"[.:](?=\s|$)", words)]
     told = [words[:end] for end in ends] or [words]
     long = [one for one in told if len(one.split()) >= ENOUGH]
-    return [*long, told[-1]][0] + "."
+    short = [*long, told[-1]][0].replace("'", "’")
+    return re.sub(r"(?<!\w)-(?=\d)", "−", short) + "."
 
 
 def title_of(section: nodes.section) -> str:
@@ -93,35 +94,34 @@ def title_of(section: nodes.section) -> str:
     return section[0].astext().removesuffix(FOLDED)
 
 
-def first_sentence(section: nodes.section) -> str:
-    """What a section begins with, if its title does not tell all.
-
-    Formulas are drawn where they stand, and here they would be TeX.
-    """
+def first_sentence(section: nodes.section) -> list[nodes.Node]:
+    """What a section begins with, if its title does not tell all."""
     if ":" in title_of(section):
-        return ""
-    for paragraph in section.children:
-        if isinstance(paragraph, nodes.paragraph):
-            found = WHOLE.search(paragraph.astext())[0]
-            formulas = [one.astext() for one in paragraph.findall(nodes.math)]
-            if not any(formula in found for formula in formulas):
-                words = " ".join(found.split()).replace("?.", "?")
-                return ": " + re.sub(":$", " …", words)
-    return ""
+        return []
+    own = (x for x in section.children if isinstance(x, nodes.paragraph))
+    first = next(own, None)
+    return [] if first is None else up_to(SENTENCE, first)
+
+
+def first_words(section: nodes.section) -> list[nodes.Node]:
+    """What a section begins with, up to a colon."""
+    return up_to(END, next(section.findall(nodes.paragraph)))
 
 
 def plain(part: nodes.Node) -> nodes.Node:
     """A piece of a sentence, by itself: it is kept from run to run."""
     if isinstance(part, nodes.Text):
         return nodes.Text(part.astext())
-    return type(part)("", part.astext())
+    if isinstance(part, nodes.math | nodes.literal):
+        return type(part)("", part.astext())
+    return nodes.emphasis("", part.astext())  # a link would lead nowhere
 
 
-def first_words(section: nodes.section) -> list[nodes.Node]:
-    """What a section begins with, up to a colon, with its formulas."""
+def up_to(end_of: re.Pattern[str], said: nodes.paragraph) -> list[nodes.Node]:
+    """The words of a paragraph up to an end, with its formulas and code."""
     told: list[nodes.Node] = [nodes.Text(": ")]
-    for part in next(section.findall(nodes.paragraph)).children:
-        end = END.search(part) if isinstance(part, nodes.Text) else None
+    for part in said.children:
+        end = end_of.search(part) if isinstance(part, nodes.Text) else None
         if end is None:
             told.append(plain(part))
             continue

@@ -21,21 +21,18 @@ here = functools.partial(
 )
 
 
-def older(name):
-    """One of the functions that PyTorch had before its parametrisations."""
-    return pytest.param(
-        getattr(nn.utils, name),
-        id=f"older {name}",
-        marks=pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning"),
-    )
+def older_weight_norm(part):
+    """That function of PyTorch's which its parametrisation replaces."""
+    with pytest.warns(FutureWarning, match="is deprecated in favor of"):
+        return nn.utils.weight_norm(part)
 
 
 WAYS = [
     parametrizations.weight_norm,
     parametrizations.spectral_norm,
     parametrizations.orthogonal,
-    older("weight_norm"),
-    older("spectral_norm"),
+    older_weight_norm,
+    nn.utils.spectral_norm,
 ]
 
 
@@ -59,7 +56,7 @@ class Layer(nn.Module):
         return self.o(heads.reshape(x.shape))
 
 
-@pytest.mark.parametrize("wrap", WAYS)
+@pytest.mark.parametrize("wrap", WAYS, ids=range(len(WAYS)))
 def test_a_layer_is_judged_by_what_its_weights_come_out_as(wrap):
     torch.manual_seed(0)
     layer = Layer(wrap)
@@ -72,7 +69,7 @@ def test_a_layer_is_judged_by_what_its_weights_come_out_as(wrap):
     assert not here(Layer(wrap, merged=(1, 1))).passed
 
 
-@pytest.mark.parametrize("wrap", WAYS)
+@pytest.mark.parametrize("wrap", WAYS, ids=range(len(WAYS)))
 def test_the_copy_computes_the_same(wrap):
     torch.manual_seed(0)
     layer, x = Layer(wrap).eval(), torch.randn(2, 5, 12)

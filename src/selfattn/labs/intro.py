@@ -165,7 +165,7 @@ def draw_named(
     for word, (x, y) in zip(words, points, strict=True):
         ax.plot(x, y, "o", c=colour)
         ax.annotate(
-            word, (x, y), (4, 4), textcoords="offset points", fontsize=8
+            word, (x, y), (4, 4), textcoords="offset points", fontsize=10
         )
     return ax
 

@@ -85,15 +85,15 @@ class LookingInsideLab(Lab):
         now = self.read()
         heat.imshow(now.weights[int(self.head)], cmap="Greys", vmin=0, vmax=1)
         places = range(len(now.read))
-        heat.set_xticks(places, now.read, rotation=90, fontsize=7)
-        heat.set_yticks(places, now.read, fontsize=7)
+        heat.set_xticks(places, now.read, rotation=90, fontsize=9)
+        heat.set_yticks(places, now.read, fontsize=9)
         heat.set(
             title=f"Head {NAMES[int(self.head)]}",
             xlabel="key",
             ylabel="query",
         )
         bars.barh(places[1:], now.nats, color="#6E6E6E")
-        bars.set_yticks(places[1:], now.read[1:], fontsize=7)
+        bars.set_yticks(places[1:], now.read[1:], fontsize=9)
         bars.invert_yaxis()
         bars.set(title="Loss of each word", xlabel="nats")
         return figure

@@ -82,10 +82,9 @@ class ReformerLab(Lab):
             far = 1 + 0.16 * turns[:i].count(turns[i])
             colour = K if now.seen[i] else NEUTRAL
             colour = Q if i == self.token else colour
-            ax.plot(far * x, far * y, "o", color=colour, ms=11)
-            ax.text(
-                far * x, far * y, str(i + 1), ha="center", va="center", size=7
-            )
+            ax.plot(far * x, far * y, "o", color=colour, ms=13)
+            number = ax.text(far * x, far * y, str(i + 1), ha="center")
+            number.set(va="center", size=8, color="white", weight="bold")
         ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
         ax.axis("off")
         return figure

@@ -111,7 +111,10 @@ def turned(
         ax.plot([0, u], [0, v], color=colour, lw=2)
         ax.plot(u, v, "o", color=colour)
         side, ha = (5, "left") if u >= 0 else (-5, "right")  # off the arrow
-        ax.annotate(name, (u, v), (side, 4), textcoords="offset points", ha=ha)
+        up = 4 if v >= 0 else -12
+        ax.annotate(
+            name, (u, v), (side, up), textcoords="offset points", ha=ha
+        )
     ax.axhline(0, color="0.8", lw=0.8, zorder=1)  # under vectors along it
     ax.axvline(0, color="0.8", lw=0.8, zorder=1)
     ax.set(xlim=(-2.8, 2.8), ylim=(-2.8, 2.8), aspect="equal", title=title)

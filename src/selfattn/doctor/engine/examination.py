@@ -136,9 +136,7 @@ def examine_made(
 
     def work(watch: Watch = unseen) -> Report:
         thing = make(watch)
-        if kind.as_used:
-            thing = as_used(thing)
-        thing = with_plain_weights(thing)
+        thing = with_plain_weights(as_used(thing) if kind.as_used else thing)
         if missing := numberless(thing):
             words = f"Nothing can be said: {missing}."
             return nothing_found.with_(trouble=words)

@@ -60,15 +60,16 @@ export class Shades {
     for (let i = 1; i < n_q; i += 1) pen.fillRect(0, i * side, n * side, 1);
     for (let j = 1; j < n; j += 1) pen.fillRect(j * side, 0, 1, n_q * side);
     pen.globalAlpha = 1;
-    // A small table is shown at half its size or less, and −∞ is wide: as high
-    // as others, and a little narrower. Larger, it would be a squeezed blot.
+    // A small table is shown at half its size or less, and −∞ is wide: it is
+    // lower than others. As high, and squeezed, it would be a blot.
     const size = this.textsUpTo > 8 ? 16 : 30;
-    Object.assign(pen, { font: `${size}px system-ui, sans-serif`,
-      textAlign: "center", textBaseline: "middle" });
+    Object.assign(pen, { textAlign: "center", textBaseline: "middle" });
     for (let i = 0; i < n_q; i += 1)
-      for (let j = 0; j < n; j += 1)
-        pen.fillText(text(i, j), (j + 0.5) * side, (i + 0.5) * side,
-          side - 10);
+      for (let j = 0; j < n; j += 1) {
+        const told = text(i, j), high = told === "−∞" ? 0.72 * size : size;
+        pen.font = `${high}px system-ui, sans-serif`;
+        pen.fillText(told, (j + 0.5) * side, (i + 0.5) * side, side - 4);
+      }
   }
 
   // The cell under the pointer.

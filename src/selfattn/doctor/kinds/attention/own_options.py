@@ -1,11 +1,16 @@
 """What is done otherwise with a scale, or with groups, of one's own."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from selfattn.doctor.deviations.design import Deviation, root
+from selfattn.doctor.deviations.design import Deviation, product, root
 from selfattn.doctor.exercise import mistake
 from selfattn.doctor.exercises.dot_product import weights
+from selfattn.doctor.kinds.attention.formula import Formula, bent
 
 GROUP = 2  # query heads to a head of keys, in what is asked of grouped ones
 
@@ -64,6 +69,26 @@ def of_scale(scale: float) -> tuple[Deviation, ...]:
             for other in (1 / (scale or 1.0), 1 / (scale or 1.0) ** 2)
         ),
     )
+
+
+def of_own(formula: Formula) -> tuple[Deviation, ...]:
+    """What was told of a formula, and is left out or turned round."""
+    found = list(of_scale(formula.scale)) if formula.scale is not None else []
+
+    def otherwise(known: Callable[..., object], **told: Any) -> Deviation:
+        changed = replace(formula, **told)
+        return Deviation({"bend": lambda table: bent(table, changed)}, known)
+
+    if formula.cap is not None:
+        found.append(otherwise(own_cap_not_used, cap=None))
+    if (bias := formula.bias) is not None:
+        found.append(otherwise(own_bias_not_added, bias=None))
+        less = otherwise(own_bias_not_added, bias=lambda *n: -bias(*n))
+        found.append(less)
+    if formula.cosine:
+        scale = {} if formula.scale is not None else {"scale": root}
+        found.append(Deviation({"compare": product, **scale}, cosine_not_used))
+    return tuple(found)
 
 
 @mistake

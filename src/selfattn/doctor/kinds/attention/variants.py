@@ -6,7 +6,7 @@ done so; a mistake is such a design with one step more done otherwise.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,32 +15,28 @@ from torch import Tensor
 
 from selfattn.doctor.deviations import hiding, own_masks, scores, transposed
 from selfattn.doctor.deviations.design import (
-    USUAL,
     Design,
     Deviation,
     attend,
     pairs,
-    product,
-    root,
     singles,
     without,
 )
 from selfattn.doctor.exercise import Exercise, Mistake, mistake_as
 from selfattn.doctor.exercises.dot_product.attention import QKV_BATCH
 from selfattn.doctor.kinds.attention import mistakes as bank
+from selfattn.doctor.kinds.attention.formula import (
+    Formula,
+    claimed,
+    design,
+    keeps_a_mask,
+)
 from selfattn.doctor.kinds.attention.layouts import (
     TO,
     laid_back,
     laid_out,
 )
-from selfattn.doctor.kinds.attention.own_options import (
-    GROUP,
-    GROUPS,
-    cosine_not_used,
-    of_scale,
-    own_bias_not_added,
-    own_cap_not_used,
-)
+from selfattn.doctor.kinds.attention.own_options import GROUP, GROUPS, of_own
 from selfattn.doctor.kinds.attention.probes import (
     OPTIONAL,
     PROBES,
@@ -63,22 +59,6 @@ REFERENCE = Exercise(
     conventions=bank.CONVENTIONS,
 )
 LONGEST = 64  # tokens, to find where a window ends
-
-
-@dataclass(frozen=True)
-class Formula:
-    """What is said of a function's formula, and of its layout."""
-
-    layout: str = "any"
-    scale: float | None = None
-    cap: float | None = None
-    cosine: bool = False
-    bias: Callable[[int, int, int], Tensor] | None = None
-    always: bool = False
-    from_first: bool = False
-    window: int | None = None
-    table: Callable[[int, int], Tensor] | None = None
-    grouped: bool | str = False
 
 
 def of(thing: Any, facts: Facts) -> Exercise:
@@ -141,69 +121,6 @@ ALWAYS_CAUSAL = (
     *hiding.TRIANGLES,
     *transposed.ALL,
 )
-
-
-def design(formula: Formula) -> Design:
-    """The steps of a formula."""
-    steps: dict[str, Any] = {}
-    if formula.cosine:
-        steps |= {"compare": scores.cosine, "scale": lambda width: 1.0}
-    if formula.scale is not None:
-        steps["scale"] = lambda width: formula.scale
-    steps["bend"] = lambda table: bent(table, formula)
-    steps["always"] = formula.always or formula.window is not None
-    if keeps_a_mask(formula):
-        steps |= {"past": lambda n, m: claimed(n, m, formula)}
-        steps["always"] = True
-    return replace(USUAL, **steps)
-
-
-def of_own(formula: Formula) -> tuple[Deviation, ...]:
-    """What was told of a formula, and is left out or turned round."""
-    found = list(of_scale(formula.scale)) if formula.scale is not None else []
-
-    def otherwise(known: Callable[..., object], **told: Any) -> Deviation:
-        changed = replace(formula, **told)
-        return Deviation({"bend": lambda table: bent(table, changed)}, known)
-
-    if formula.cap is not None:
-        found.append(otherwise(own_cap_not_used, cap=None))
-    if (bias := formula.bias) is not None:
-        found.append(otherwise(own_bias_not_added, bias=None))
-        less = otherwise(own_bias_not_added, bias=lambda *n: -bias(*n))
-        found.append(less)
-    if formula.cosine:
-        scale = {} if formula.scale is not None else {"scale": root}
-        found.append(Deviation({"compare": product, **scale}, cosine_not_used))
-    return tuple(found)
-
-
-def bent(table: Tensor, formula: Formula) -> Tensor:
-    """Scores, capped and with what is added to them."""
-    if formula.cap is not None:
-        table = formula.cap * torch.tanh(table / formula.cap)
-    if formula.bias is not None:
-        heads = table.shape[-3] if table.ndim > 3 else 1
-        added = formula.bias(heads, *table.shape[-2:]).to(table)
-        table = table + (added if table.ndim > 3 else added.squeeze(0))
-    return table
-
-
-def keeps_a_mask(formula: Formula) -> bool:
-    """Whether it hides keys by itself, and not just all that come later."""
-    hides = formula.window is not None or formula.table is not None
-    return hides or (formula.always and formula.from_first)
-
-
-def claimed(n_q: int, n_k: int, formula: Formula) -> Tensor:
-    """The mask that a function keeps by itself."""
-    start = 0 if formula.from_first else n_k - n_q
-    far = torch.arange(n_q)[:, None] + start - torch.arange(n_k)
-    if formula.table is not None:
-        table = formula.table(n_q, n_k)
-        return table & (far >= 0) if formula.always else table
-    near = far.abs() < (formula.window or n_q + n_k)
-    return near & (far >= 0) if formula.always else near
 
 
 def in_layout(made: Design, layout: str, grouped: bool) -> Callable[..., Any]:

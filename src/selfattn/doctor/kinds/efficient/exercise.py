@@ -14,11 +14,10 @@ from selfattn.doctor.deviations.design import (
     singles,
 )
 from selfattn.doctor.exercise import Exercise, Mistake, mistake
+from selfattn.doctor.kinds.attention.formula import Formula, design
 from selfattn.doctor.kinds.attention.variants import (
     ALWAYS_CAUSAL,
     NEVER_CAUSAL,
-    Formula,
-    design,
     in_layout,
 )
 from selfattn.doctor.kinds.efficient import needs, probes, properties

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds.attention.variants import Formula
+from selfattn.doctor.kinds.attention.formula import Formula
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.kinds.layer.parts import Projections
 from selfattn.doctor.kinds.layer.rotations import turns

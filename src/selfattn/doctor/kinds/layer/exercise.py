@@ -14,12 +14,9 @@ from selfattn.doctor.deviations.design import pairs, singles
 from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake, described
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.attention.variants import (
-    Formula,
-    claimed,
-    conventions,
-    of_own,
-)
+from selfattn.doctor.kinds.attention.formula import Formula, claimed
+from selfattn.doctor.kinds.attention.own_options import of_own
+from selfattn.doctor.kinds.attention.variants import conventions
 from selfattn.doctor.kinds.layer import deviations, probes, properties
 from selfattn.doctor.kinds.layer.affine import Affine
 from selfattn.doctor.kinds.layer.between import Inner
@@ -32,6 +29,7 @@ from selfattn.doctor.kinds.layer.mistakes import (
     TELLING,
     heads,
 )
+from selfattn.doctor.kinds.layer.other_heads import OTHER_HEADS
 from selfattn.doctor.kinds.layer.own import Own, told_of
 from selfattn.doctor.kinds.layer.parts import Projections, projections
 from selfattn.doctor.kinds.layer.reading import check_width, widths
@@ -175,7 +173,7 @@ def by_steps(own: Own, causal: bool, cross: bool) -> dict[str, Any]:
         return partial(layer_by, change(base))
 
     found = {
-        "deviations": singles((*known, *deviations.OTHER_HEADS), answer),
+        "deviations": singles((*known, *OTHER_HEADS), answer),
         "second": lambda: pairs(known, answer, hiding.SAFE),
     }
     if own.formula == Formula() and own.inner is None:

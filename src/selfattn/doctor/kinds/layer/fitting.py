@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.deviations import scores
 from selfattn.doctor.deviations.design import Deviation
-from selfattn.doctor.kinds.attention.variants import Formula, design
+from selfattn.doctor.kinds.attention.formula import Formula, design
 from selfattn.doctor.kinds.layer import calling, deviations, probes
 from selfattn.doctor.kinds.layer.between import Inner, found
 from selfattn.doctor.kinds.layer.parts import Projections

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from selfattn.doctor.kinds.attention.variants import Formula
+from selfattn.doctor.kinds.attention.formula import Formula
 from selfattn.doctor.kinds.layer.between import Inner
 from selfattn.doctor.patient import Facts
 
