@@ -151,3 +151,18 @@ def test_what_a_module_is_about_is_read_as_its_docstrings_are(tmp_path):
     (page,) = built(tmp_path, files, ["a"], extensions=["api"])
     (told,) = [p for p in page.select("p") if "Who" in p.get_text()]
     assert told.em.get_text() == "it" and told.get_text() == "Who it is."
+
+
+def test_several_words_are_emphasised_and_starred_names_are_not():
+    """``*previous-token score*`` stood there with its stars."""
+    (said,) = drawn("Its *previous-token score*, of *all*; *args, **kw, W * x")
+    told = [x.astext() for x in said.findall(nodes.emphasis)]
+    assert told == ["previous-token score", "all"]
+    assert said.astext().endswith("; *args, **kw, W * x")
+
+
+def test_one_axis_has_no_blank_before_its_name():
+    """jaxtyping wants one, which is a reader's puzzle."""
+    text = "def of(x: Float[Tensor, ' n']) -> Int[Tensor, 'n d']:\n  'A word.'"
+    ((call, _),) = api.public(text)
+    assert call == "def of(x: Float[Tensor, 'n']) -> Int[Tensor, 'n d']"

@@ -106,3 +106,12 @@ def test_an_exercise_on_paper_is_told_from_others(site):
     assert len(paper) > 10 and "On paper" not in paper
     assert len({*paper}) == len(paper)
     assert all(len(words.split()) > 4 for words in paper)
+
+
+def test_what_is_told_of_a_bug_keeps_its_code(site):
+    """“began with src = self.norm1(src)”, and “a mask that is True”."""
+    page = site_files.parse(site / "book" / "whereabouts.html")
+    told = page.select("section#famous-bugs li code")
+    words = [" ".join(code.get_text().split()) for code in told]
+    assert "True" in words and "scaled_dot_product_attention" in words
+    assert not page.select("section#famous-bugs li a:not([href])")
