@@ -191,4 +191,5 @@ def draw_table(
             ax.text(j, i, f"{cross}{x:.3f}", ha="center", va="center")
     ax.set_title(title, fontsize=10)
     ax.set(xticks=[], yticks=range(len(numbers)), ylabel="query")
+    ax.set_yticklabels([str(i + 1) for i in range(len(numbers))])
     return ax

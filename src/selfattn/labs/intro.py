@@ -164,8 +164,14 @@ def draw_named(
     """A dot for each word, with its name beside it."""
     for word, (x, y) in zip(words, points, strict=True):
         ax.plot(x, y, "o", c=colour)
+        side, ha = (-4, "right") if x > 2.5 else (4, "left")  # in the frame
         ax.annotate(
-            word, (x, y), (4, 4), textcoords="offset points", fontsize=10
+            word,
+            (x, y),
+            (side, 4),
+            textcoords="offset points",
+            fontsize=10,
+            ha=ha,
         )
     return ax
 
@@ -176,7 +182,7 @@ def draw_lines(ax: Axes, lab: IntroLab) -> Axes:
     weights, asks = lab.steps().weights.tolist(), int(lab.asks)
     ax.set_title("Who listens to whom")
     for j, weight in enumerate(weights[lab.asks]):
-        ax.plot([0, 1], [asks, j], lw=8 * weight, c=colours.Q)
+        ax.plot([0.05, 0.95], [asks, j], lw=8 * weight, c=colours.Q)
     for i, word in enumerate(words):
         bold = "bold" if i == lab.asks else "normal"
         ax.text(-0.05, i, word, ha="right", va="center", weight=bold)

@@ -87,7 +87,9 @@ class PerformerLab(Lab):
             alpha=0.6,
             lw=0,
         )
-        for point, colour in ((now.query, colours.Q), (now.key, colours.K)):
+        named = (("q", now.query, colours.Q), ("k", now.key, colours.K))
+        for name, point, colour in named:
+            ax.annotate(name, point, color=colour, weight="bold")
             ax.plot(*zip((0, 0), point, strict=True), color=colour)
         ax.set(xlim=(-4, 4), ylim=(-4, 4), aspect="equal")
         return figure

@@ -79,7 +79,7 @@ class ReformerLab(Lab):
         ax = figure.subplots()
         turns: list[int] = [*POINTS, self.last]
         for i, (x, y) in enumerate(directions(self.last).tolist()):
-            far = 1 + 0.16 * turns[:i].count(turns[i])
+            far = 1 + 0.21 * turns[:i].count(turns[i])
             colour = K if now.seen[i] else NEUTRAL
             colour = Q if i == self.token else colour
             ax.plot(far * x, far * y, "o", color=colour, ms=13)

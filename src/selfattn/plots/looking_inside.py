@@ -121,9 +121,9 @@ def needs(
 def crowds(points: Sequence[Point]) -> list[list[Point]]:
     """Heads in order of their weights, together where they nearly touch.
 
-    >>> [len(c) for c in crowds([(0.1, 2, "1.1"), (0.2, 2, "1.2")])]
+    >>> [len(c) for c in crowds([(0.1, 2.0, "1.1"), (0.2, 2.0, "1.2")])]
     [1, 1]
-    >>> [len(c) for c in crowds([(0.1, 2, "1.1"), (0.12, 2, "1.2")])]
+    >>> [len(c) for c in crowds([(0.1, 2.0, "1.1"), (0.12, 2.0, "1.2")])]
     [2]
     """
     found: list[list[Point]] = []

@@ -47,7 +47,8 @@ def directions(
     together = [a + b for a, b in zip(query, key, strict=True)]
     ax.plot(*together, "x", ms=9, mew=2, color=NEUTRAL)
     at = (together[0], together[1])
-    ax.annotate("q + k", at, (0, 9), color=NEUTRAL, **ABOVE, **CLEAR)
+    bold: dict[str, Any] = {"weight": "bold", **CLEAR}
+    ax.annotate("q + k", at, (0, 11), color=NEUTRAL, **ABOVE, **bold)
     ax.set(xlim=(-EDGE, EDGE), ylim=(-EDGE, EDGE), aspect="equal")
     ax.set_title(title)
     return ax
