@@ -89,7 +89,8 @@ class PerformerLab(Lab):
         )
         named = (("q", now.query, colours.Q), ("k", now.key, colours.K))
         for name, point, colour in named:
-            ax.annotate(name, point, color=colour, weight="bold")
+            at = (point[0], point[1])
+            ax.annotate(name, at, color=colour, weight="bold")
             ax.plot(*zip((0, 0), point, strict=True), color=colour)
         ax.set(xlim=(-4, 4), ylim=(-4, 4), aspect="equal")
         return figure
