@@ -92,7 +92,7 @@ def test_on_a_wide_screen_there_is_no_bar(site_url, page):
     ("name", "text", "box"),
     [
         ("layers", "FFN one token on another", "pre"),
-        ("looking_inside", "weight of 2.2", ".printed-table"),
+        ("looking_inside", "2.2 has", ".printed-table"),
     ],
 )
 def test_what_is_a_little_too_wide_is_smaller(narrow, name, text, box):
