@@ -83,3 +83,14 @@ def test_the_tasks_import_no_more_than_is_said():
     for start, end in house.arrows(ROOT):
         if start.startswith("src/selfattn/data/"):
             assert allowed.match(end), (start, end)
+
+
+FILES = """CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE LICENSE-TEXT Makefile
+README.md _config.yml _toc.yml pyproject.toml requirements-book.txt
+requirements.txt"""
+
+
+def test_no_file_lies_beside_those_that_belong_there():
+    """Two pictures of a page that somebody had looked at lay there once."""
+    there = {path.name for path in ROOT.iterdir() if path.is_file()}
+    assert {name for name in there if name[0] != "."} == {*FILES.split()}

@@ -1,4 +1,4 @@
-"""What is done otherwise with a scale, or with groups, of one's own."""
+"""What is done otherwise with what is told of a formula, or with groups."""
 
 from collections.abc import Callable
 from dataclasses import replace
