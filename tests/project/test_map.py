@@ -85,8 +85,8 @@ def test_the_tasks_import_no_more_than_is_said():
             assert allowed.match(end), (start, end)
 
 
-FILES = """CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE LICENSE-TEXT Makefile
-README.md _config.yml _toc.yml pyproject.toml requirements-book.txt
+FILES = """CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE LICENSE-TEXT
+Makefile README.md _config.yml _toc.yml pyproject.toml requirements-book.txt
 requirements.txt"""
 
 
