@@ -232,6 +232,17 @@ def test_the_mask_of_a_spread_is_that_of_the_weights(dtype):
     assert spread(torch.full((1, 2), torch.nan)).isnan().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_weights_may_have_been_rounded_in_a_smaller_type(dtype):
+    """A sum of 1 + 1e-7 was refused in float64: "the most is 1"."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(5, 3, 7, 11, generator=generator)
+    weights = scores.to(dtype).softmax(dim=-1).double()
+    assert weights.sum(dim=-1).amax() > 1 + 2e-8
+    shares = spread(weights)
+    assert torch.all((shares > 0) & (shares < 1))
+
+
 # Whole graphs
 
 
