@@ -30,6 +30,7 @@ ELSEWHERE = {
     "selfattn.signatures": "likewise",
     "selfattn.pieces": "what mechanisms are made of",
     "selfattn.hidden": "likewise",
+    "selfattn.spoilt": "likewise",
     "selfattn.infinite": "likewise",
     "selfattn.underflow": "likewise",
     "selfattn.feature_chunks": "likewise",

@@ -22,6 +22,7 @@ from selfattn.efficient.window import sliding_window_attention
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import alibi_bias, alibi_slopes, rope, rope_halves
 from selfattn.positions import sinusoidal as waves
+from selfattn.positions.relative import TransformerXLAttention
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +146,17 @@ def test_autocast_rounds_no_scores_of_the_definition(dtype):
     exact = [y, *torch.autograd.grad(y, exact, passed.double())]
     both = off(attention, exact), off(by_torch, exact)
     assert all(100 * a < b for a, b in zip(*both, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_autocast_leaves_the_distances_of_transformer_xl_as_they_are(dtype):
+    """One of two factors was in half: "the weights must fit each other"."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 2, 3, 7, 4, generator=generator)
+    layer = TransformerXLAttention(3, 4)
+    wanted = layer(q, k, v)
+    with torch.autocast("cpu", dtype=dtype):
+        torch.testing.assert_close(layer(q, k, v), wanted, atol=0, rtol=0)
 
 
 def test_who_compiles_buckets_hears_what_to_do_instead():

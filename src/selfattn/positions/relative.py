@@ -21,7 +21,7 @@ from selfattn.dot_product import (
     with_causal,
 )
 from selfattn.entering import check_at_layer, check_enters, check_width
-from selfattn.hidden import average, match
+from selfattn.hidden import average, match, products
 from selfattn.masks import indices
 from selfattn.positions.absolute import waves
 from selfattn.signatures import Count, Positive, checked
@@ -345,7 +345,7 @@ class TransformerXLAttention(nn.Module):
         # Distances i - j run from -(n_q - 1) to n_k - 1; one row for each.
         n = max(0, n_q + n_k - 1)
         table = waves(n, d, 1 - n_q, q.device).to(q)
-        by_distance = match(q + w, table @ W_r.mT)
+        by_distance = match(q + w, products(table, W_r))
         row = (i - j + n_q - 1).expand(*by_distance.shape[:-1], n_k)
         scores = match(q + u, k) + by_distance.gather(-1, row)
         scaled = scores / math.sqrt(d)
