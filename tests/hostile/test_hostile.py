@@ -160,13 +160,13 @@ def a_world_that_ends():
 
 
 @pytest.mark.usefixtures("a_world_that_ends")
-@pytest.mark.usefixtures("a_world_that_ends")
 def test_whatever_is_public_is_fed():
     """Two functions were public and not tried: a sample had not met them."""
     for target in targets():
         assert case_of(target, Random(1)).call.target is target
 
 
+@pytest.mark.usefixtures("a_world_that_ends")
 def test_what_cannot_be_fed_is_a_failure():
     def mixed(recipe_less: bytes):
         return recipe_less
