@@ -124,7 +124,7 @@ function byteChart(lab) {
     "aria-label": "Bytes against tokens, one line a mechanism",
     style: `aspect-ratio: ${WIDE} / ${HIGH + 14}` });
   for (const gb of Object.values(GPUS)) picture.append(drawn("line", {
-    x1: 0, x2: WIDE, y1: y(gb * 1e9), y2: y(gb * 1e9), class: "lab-grid" }));
+    x1: 0, x2: WIDE, y1: y(gb * 1e9), y2: y(gb * 1e9), class: "lab-axis" }));
   picture.append(drawn("text", { x: 2, y: y(200e9) - 2, class: "lab-tick" },
     "GPUs, 16 to 192 GB"));
   for (const power of [6, 9, 12]) picture.append(drawn("text", {
