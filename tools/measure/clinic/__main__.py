@@ -18,7 +18,10 @@ import json
 import re
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
 from random import Random
 
 import torch
@@ -37,6 +40,7 @@ from tools.measure.provenance import RESULTS, provenance
 
 PATH = RESULTS / "clinic.json"
 EACH = 2  # visits of the ill before one of a sound one
+AHEAD = 4  # visits begun for each process, while others are drawn
 DOCTOR = ROOT / "src" / "selfattn" / "doctor"
 
 
@@ -66,22 +70,41 @@ def planned(chosen: argparse.Namespace) -> Iterator[tuple[Case, str]]:
 
 
 def examined(chosen: argparse.Namespace) -> list[Visit]:
-    """Make all visits, or those for which there is time."""
+    """Make all visits, or those for which there is time, some at once."""
     path = STORE / f"visits-{fingerprint([*DOCTOR.rglob('*.py')])}"
     done = read(path)
     end = time.monotonic() + 60 * chosen.minutes
-    visits = []
-    for case, way in planned(chosen):
-        if len(visits) >= chosen.visits or time.monotonic() > end:
-            break
-        key = f"{case.name} | {way} | {case.mark}"
+    visits: list[Visit] = []
+    waiting: deque[tuple[str, Future[Visit]]] = deque()
+
+    def take() -> None:
+        """The visit that was begun first, when it is over."""
+        key, made = waiting.popleft()
         if key not in done:
-            done[key] = visit(case, way)
+            done[key] = made.result()
             write(path, key, done[key])
         visits.append(done[key])
         if chosen.show and wrong(done[key]):
             print(f"{key}\n    {done[key].outcome}: {done[key].words}\n")
+
+    with ProcessPoolExecutor(chosen.processes, initializer=quiet) as rooms:
+        for case, way in islice(planned(chosen), chosen.visits):
+            if time.monotonic() > end:
+                break
+            key = f"{case.name} | {way} | {case.mark}"
+            known = Future() if key in done else rooms.submit(visit, case, way)
+            waiting.append((key, known))
+            if len(waiting) > AHEAD * chosen.processes:
+                take()
+        while waiting:
+            take()
     return visits
+
+
+def quiet() -> None:
+    """One thread, and nothing but what is asked for."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
 
 
 def read(path) -> dict[str, Visit]:
@@ -121,6 +144,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--visits", type=int, default=2000)
     parser.add_argument("--minutes", type=float, default=600.0)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--twice", type=float, default=0.1)
     parser.add_argument(
@@ -129,8 +153,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", default=())
     parser.add_argument("--show", action="store_true")
     chosen = parser.parse_args()
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
+    quiet()
     if chosen.show and chosen.half != "tune":
         parser.error("only the half to tune on is shown: --half tune --show")
     if chosen.kinds and chosen.half == "measure":
