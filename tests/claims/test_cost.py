@@ -304,6 +304,8 @@ def test_half_precision_has_an_end():
     low = q.bfloat16() @ q.bfloat16().T
     assert low.item() == 102_400  # eight bits: the next is 102,912
     assert torch.finfo(torch.float16).max == 65_504
+    assert torch.tensor(2.9e-8).half() == 0 < torch.tensor(3.1e-8).half()
+    assert torch.tensor(256.0).bfloat16() + 1 == 256
 
 
 # Training

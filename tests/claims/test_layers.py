@@ -78,13 +78,13 @@ def test_gelu_is_not_relu():
     assert gap == pytest.approx(0.17, abs=0.005)
 
 
-def stack_gradients(with_path):
-    """The gradient of each of twelve query matrices, by its norm."""
+def stack_gradients(with_path, blocks=12, normed=True):
+    """The gradient of the query matrix of each block, by its norm."""
     x, up = draw(10, 16), draw(10, 16)
-    matrices = [draw(4, 16, 16) / 4 for _ in range(12)]
+    matrices = [draw(4, 16, 16) / 4 for _ in range(blocks)]
     queries = [W[0].clone().requires_grad_() for W in matrices]
     for W_q, (_, W_k, W_v, W_o) in zip(queries, matrices, strict=True):
-        seen = F.layer_norm(x, (16,)) if with_path else x
+        seen = F.layer_norm(x, (16,)) if with_path and normed else x
         made = attention(seen @ W_q, seen @ W_k, seen @ W_v) @ W_o
         x = x + made if with_path else made
     found = torch.autograd.grad((x * up).sum(), queries)
@@ -132,6 +132,9 @@ def test_a_path_without_a_norm_does_not_keep_query_gradients():
     }
     assert dead.pop(("none", True)) == 10
     assert set(dead.values()) == {0}
+    deeper = [stack_gradients(True, 24, normed=False)[1] for _ in range(5)]
+    assert sum(norms[-1] < 1e-14 for norms in deeper) >= 3
+    assert min(min(stack_gradients(True, 24)[1]) for _ in range(5)) > 0.01
 
 
 @settles("003-057", "holds")
