@@ -6,6 +6,7 @@ lists its layers of attention.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,8 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
         The weights are computed once more for it, so recording takes time.
 
     Raises:
-        ValueError: when a layer runs whose mechanism has no weights.
+        ValueError: when a layer runs whose mechanism has no weights; or if
+            the model is compiled, in which hooks hung later do not run.
 
     >>> layer = MultiHeadAttention(8, 2)
     >>> with record_weights(layer) as weights:
@@ -37,6 +39,7 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     >>> weights[0].shape
     torch.Size([1, 2, 3, 3])
     """
+    check_hooks_run(model)
     weights: list[Tensor] = []
 
     def record(layer, args, kwargs, output):
@@ -78,9 +81,14 @@ def heads_of(model: nn.Module) -> dict[str, tuple[MultiHeadAttention, slice]]:
 def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """Collect what every head brings back, before `W_o` puts it together.
 
+    Of a tensor-parallel layer these are the rank's own heads.
+
     Yields:
         A dictionary that fills as the model runs: (batch, n, d_head) of each
         head by its name. A layer that runs twice leaves what came last.
+
+    Raises:
+        ValueError: if the model is compiled.
 
     >>> layer = MultiHeadAttention(8, 2)
     >>> with record_heads(layer) as heads:
@@ -92,7 +100,8 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
     def record(names):
         def hook(_, given):
-            brought.update({n: given[0][..., s] for n, s in names.items()})
+            x = of_this_rank(given[0])
+            brought.update({n: x[..., s] for n, s in names.items()})
 
         return hook
 
@@ -116,7 +125,8 @@ def change_heads(
 
     Raises:
         TypeError: if what is put there is neither a number nor a tensor.
-        ValueError: if the model has no such head, or if it does not fit.
+        ValueError: if the model has no such head, or if it does not fit; or
+            if the model is compiled.
 
     >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
     >>> with change_heads(layer, {"1.1": 0.0, "1.2": 0.0}):
@@ -128,11 +138,11 @@ def change_heads(
 
     def change(names):
         def hook(_, given):
-            x = given[0].clone()
+            x = of_this_rank(given[0]).clone()
             for name in names.keys() & instead.keys():
                 check_instead(name, instead[name], x[..., names[name]])
                 x[..., names[name]] = instead[name]
-            return (x,)
+            return (as_given(x, given[0]),)
 
         return hook
 
@@ -167,9 +177,35 @@ def check_instead(name: str, value: Tensor | float, x: Tensor) -> None:
         )
 
 
+def check_hooks_run(model: nn.Module) -> None:
+    """Raise if a model is compiled: of hooks hung after that it knows none."""
+    for part in model.modules():
+        call = getattr(part, "_compiled_call_impl", None)
+        if call is not None or hasattr(part, "_orig_mod"):
+            raise ValueError(
+                "model must not be compiled, for hooks that are hung in it "
+                "afterwards do not run: give and run what was compiled"
+            )
+
+
+def of_this_rank(x: Any) -> Tensor:
+    """The features that are here, of what several ranks share out."""
+    return x.to_local() if hasattr(x, "to_local") else x
+
+
+def as_given(x: Tensor, given: Any) -> Tensor:
+    """Features of this rank's heads, as they were handed over."""
+    if not hasattr(given, "to_local"):
+        return x
+    from torch.distributed.tensor import DTensor
+
+    return DTensor.from_local(x, given.device_mesh, given.placements)
+
+
 @contextmanager
 def before_w_o(model: nn.Module, make) -> Iterator[None]:
     """Hang a hook before each `W_o`, made of its heads' names and slices."""
+    check_hooks_run(model)
     layers: dict[MultiHeadAttention, dict[str, slice]] = {}
     for name, (layer, own) in heads_of(model).items():
         layers.setdefault(layer, {})[name] = own

@@ -7,7 +7,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_call, check_divides, check_types
+from selfattn.checks import (
+    batch_shape,
+    check_call,
+    check_divides,
+    check_fits,
+    check_types,
+)
 from selfattn.devices.heads import of_heads
 from selfattn.devices.ranks import Group, answers, place, shapes_of_all
 from selfattn.dot_product import (
@@ -77,6 +83,9 @@ def ulysses_attention(
         refuse_rows(mask, bias)
     shapes = shapes_of_all("ulysses_attention", group, q, k, v, causal=causal)
     lengths = [[of_all[i][-2] for of_all in shapes] for i in range(3)]
+    size = (*k.shape[:-2], sum(lengths[1]), k.shape[-1])
+    for name, table in (("mask", mask), ("bias", bias)):
+        check_fits(name, table, q, k.new_empty(size, device="meta"))
     batch = batch_shape(q, k, v)
     n_heads = batch[-1] if batch else 1
     check_divides("the number of ranks", ranks, "the number of heads", n_heads)

@@ -108,11 +108,20 @@ def be_a_rank(
         join(rank, n_ranks, timedelta(seconds=timeout), store)
         # Not as multiprocessing sends tensors: that needs the sender to live.
         told = pickle.dumps((True, work(rank, n_ranks)))
-        dist.barrier()  # nobody leaves while another still needs it
+        if dist.is_initialized():  # work may have left the group by itself
+            dist.barrier()  # nobody leaves while another still needs it
     except Exception as error:
-        told = pickle.dumps((False, f"{type(error).__name__}: {error}"))
+        told = pickle.dumps((False, words_of(error)))
     report.send_bytes(told)
     os._exit(0)
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, if it can say it."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def join(rank: int, n_ranks: int, timeout: timedelta, path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from selfattn.signatures import REAL
+from selfattn.signatures import REAL, shown
 
 # Fields that change how a model reckons, and what they hold where ours does.
 LLAMA = {
@@ -53,15 +53,19 @@ def beside(path: str | Path) -> dict[str, Any]:
     """
     found = Path(path).parent / "config.json"
     try:
+        if not found.exists():
+            return {}
+        if not found.is_file():  # a pipe would be waited for
+            raise ValueError("it is no file")
         told = json.loads(found.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except (OSError, ValueError) as error:
+        if not isinstance(told, dict):
+            raise ValueError(f"it holds no fields, but {shown(told)}")
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
             f"a config.json beside weights must be readable, but the one "
             f"beside {path} is not: {error}"
         ) from error
-    return told if isinstance(told, dict) else {}
+    return told
 
 
 def check_config(
@@ -131,7 +135,10 @@ def agree(value: Any, theirs: Any) -> bool:
         return theirs == [*value] or value == (theirs, theirs)
     both = value, theirs
     if all(isinstance(x, REAL) and type(x) is not bool for x in both):
-        return math.isclose(value, theirs, rel_tol=1e-6)
+        try:
+            return math.isclose(value, theirs, rel_tol=1e-6)
+        except OverflowError:  # no float is so large
+            return False
     return value == theirs
 
 

@@ -68,7 +68,8 @@ def load_llama(
             value heads follow from the shapes.
         eps: of the norms; 1e-5 since Llama 2, 1e-6 before.
         base: of the rotation: ``rope_theta`` in its configuration.
-        attend: how its heads attend.
+        attend: how its heads attend. A window, as the first Mistral has
+            one, is bound to it: ``partial(sliding_window_attention, ...)``.
 
     Returns:
         The model, in evaluation mode, in the type of the file.
@@ -77,7 +78,8 @@ def load_llama(
         ValueError: if the file lacks a weight of Llama, or has another; if
             it holds the angles of a rotation by another base or number of
             heads; if a ``config.json`` beside it tells of another model, of
-            other heads, eps, base or number of blocks, or cannot be read.
+            other heads, eps, base, window or number of blocks, or cannot be
+            read.
             Without one, only the file itself is asked.
 
     Reference: Touvron et al. (2023), section 2.2.
@@ -110,6 +112,11 @@ def check_told(
 ) -> None:
     """Raise if a configuration beside the file tells of another Llama."""
     block: Any = model.blocks[0]
+    attend = block.attention.attend
+    bound = attend.keywords if isinstance(attend, partial) else {}
+    if "window" in bound or attend is fused_attention:
+        window = ("the window that attend binds", bound.get("window"))
+        check_sizes(path, sliding_window=window)
     check_sizes(
         path,
         num_attention_heads=("n_heads", block.attention.n_heads),

@@ -14,7 +14,7 @@ from torch import nn
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, RMSNorm
-from selfattn.models.config import T5, check_config, check_sizes
+from selfattn.models.config import T5, beside, check_config, check_sizes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.encoder_decoder import EncoderDecoder
@@ -64,7 +64,8 @@ def load_t5(
 
     Its heads and buckets are told by its tables of distances. The published
     model divides its last vectors by √d_model when the scores are made with
-    the embedding's table: here the gain of the last norm does so.
+    the embedding's table, unless its configuration says otherwise: here the
+    gain of the last norm does so.
 
     Args:
         path: the file, as published beside T5 small to large. Later ones
@@ -89,7 +90,8 @@ def load_t5(
     for name in ("encoder.embed.tokens.weight", "head.weight"):
         weights.setdefault(name, weights[table])
     tied = same(weights["head.weight"], weights[table])
-    if tied and "norm.gain" in weights:
+    scaled = beside(path).get("scale_decoder_outputs", tied)
+    if scaled and "norm.gain" in weights:
         weights["norm.gain"] = weights["norm.gain"] * d_model**-0.5
     undivided: Any = attend  # not every mechanism takes a scale
     undivided = partial(undivided, scale=1.0)
