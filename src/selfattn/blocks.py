@@ -16,7 +16,7 @@ from functools import partial
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.entering import made_by
+from selfattn.entering import made_by, takes
 from selfattn.layers import AddNorm, FeedForward, LayerNorm
 from selfattn.multihead import KeysValues, MultiHeadAttention
 from selfattn.signatures import Positive, Share, checked, shown
@@ -78,7 +78,7 @@ class EncoderBlock(nn.Module):
         """Make the two sublayers and the paths around them."""
         super().__init__()
         path = partial(AddNorm, d_model, pre=pre, dropout=dropout, norm=norm)
-        self.attention = made_by("multihead", multihead, d_model, n_heads)
+        self.attention = made_attention(multihead, d_model, n_heads)
         self.add_norm_1 = path()
         self.feed_forward = made_by(
             "feed_forward", feed_forward, d_model, d_ff
@@ -168,9 +168,9 @@ class DecoderBlock(nn.Module):
         """Make the three sublayers and the paths around them."""
         super().__init__()
         path = partial(AddNorm, d_model, pre=pre, dropout=dropout, norm=norm)
-        self.attention = made_by("multihead", multihead, d_model, n_heads)
+        self.attention = made_attention(multihead, d_model, n_heads)
         self.add_norm_1 = path()
-        self.cross = made_by("multihead", multihead, d_model, n_heads)
+        self.cross = made_attention(multihead, d_model, n_heads)
         if self.cross is self.attention:
             raise ValueError(
                 "multihead must make a new layer each time, as only the "
@@ -230,9 +230,31 @@ class DecoderBlock(nn.Module):
         return look_back(self.attention, self.add_norm_1, x, past)
 
 
+def made_attention(
+    multihead: Callable[[int, int], nn.Module], d_model: int, n_heads: int
+) -> nn.Module:
+    """A layer of attention, as ``multihead`` makes it.
+
+    Raises:
+        ValueError: if it cannot be called as `MultiHeadAttention` is.
+    """
+    made = made_by("multihead", multihead, d_model, n_heads)
+    if not takes(made.forward, "context", "mask", "bias", "causal"):
+        raise ValueError(
+            "multihead must make a layer that takes context, mask, bias and "
+            f"causal, as `MultiHeadAttention` does, but it made {shown(made)}"
+        )
+    return made
+
+
 def look_back(
     attention: nn.Module, path: AddNorm, x: Tensor, past: KeysValues | None
 ) -> KeysValues:
     """Keys and values of x as attention sees it: a pre-norm comes first."""
+    if not hasattr(attention, "keys_values"):
+        raise ValueError(
+            "a layer must have keys_values, as `MultiHeadAttention` has, to "
+            f"remember tokens, but it is {shown(attention)}"
+        )
     seen = path.norm(x) if path.pre else x
     return attention.keys_values(seen, past)

@@ -382,19 +382,3 @@ def average(weights: Tensor, v: Tensor) -> Tensor:
 def weigh_any(weights: Tensor, v: Tensor, keys: Tensor) -> Tensor:
     """Which queries weigh any of some keys, which are (..., n_k, 1)."""
     return (weights != 0).to(v) @ keys.to(v) != 0
-
-
-def projected(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """What a layer makes of tokens, the keys-to-be; one that is spoilt passes
-    nothing back to its weights, which would take 0 · NaN for their gradient.
-
-    >>> layer = torch.nn.Linear(1, 1, bias=False)
-    >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
-    >>> torch.autograd.grad(made[0, 0], layer.weight)
-    (tensor([[2.]]),)
-    """
-    made = layer(x)
-    if not (made.requires_grad and is_spoilt(made)):
-        return made
-    spoilt = ~x.isfinite().all(dim=-1, keepdim=True)
-    return torch.where(spoilt, made.detach(), layer(x.masked_fill(spoilt, 0)))

@@ -25,7 +25,7 @@ from selfattn.entering import (
     made_by,
 )
 from selfattn.signatures import Positive, Share, checked
-from selfattn.spoilt import is_spoilt
+from selfattn.spoilt import is_spoilt, of_sound_tokens, projected
 
 TINY = torch.finfo(torch.float32).tiny
 Tokens = Float[Tensor, "*batch d"]
@@ -82,7 +82,10 @@ class LayerNorm(nn.Module):
             return self.forward(x.double()).to(x.dtype)
         normal = centred / (variance + self.eps).sqrt()
         # Gain and shift at once: two steps would take longer.
-        return torch.addcmul(self.shift, normal, gain).to(x.dtype)
+        made = torch.addcmul(self.shift, normal, gain).to(x.dtype)
+        if made.requires_grad and is_double(wide) and is_spoilt(variance):
+            return of_sound_tokens(self.forward, x, made, variance)
+        return made
 
 
 class RMSNorm(nn.Module):
@@ -123,7 +126,10 @@ class RMSNorm(nn.Module):
         square = wide.square().mean(dim=-1, keepdim=True)
         if lacks_range(square, self.eps):
             return self.forward(x.double()).to(x.dtype)
-        return (wide / (square + self.eps).sqrt() * gain).to(x.dtype)
+        made = (wide / (square + self.eps).sqrt() * gain).to(x.dtype)
+        if made.requires_grad and is_double(wide) and is_spoilt(square):
+            return of_sound_tokens(self.forward, x, made, square)
+        return made
 
 
 def lacks_range(squares: Tensor, eps: float) -> bool:
@@ -135,9 +141,14 @@ def lacks_range(squares: Tensor, eps: float) -> bool:
     >>> lacks_range(torch.tensor([1.0]), 1e-5)
     False
     """
-    if squares.dtype == torch.float64:
+    if is_double(squares):
         return False
     return eps < TINY or is_spoilt(squares)
+
+
+def is_double(x: Tensor) -> bool:
+    """Whether there is no wider type to compute in."""
+    return x.dtype == torch.float64
 
 
 class AddNorm(nn.Module):
@@ -262,6 +273,10 @@ class FeedForward(nn.Module):
     def forward(self, x: Tokens) -> Tokens:
         """Widen, bend, narrow: (..., d_model) -> (..., d_model)."""
         check_enters("x", x, self.W_in)
+        return projected(self.network, x)
+
+    def network(self, x: Tokens) -> Tokens:
+        """The two maps, and what is between them."""
         between = made_alike("activation", self.activation, self.W_in(x))
         return self.W_out(self.dropout(between))
 
@@ -297,4 +312,8 @@ class SwiGLU(nn.Module):
     def forward(self, x: Tokens) -> Tokens:
         """Widen twice, gate, narrow: (..., d_model) -> (..., d_model)."""
         check_enters("x", x, self.W_in)
+        return projected(self.network, x)
+
+    def network(self, x: Tokens) -> Tokens:
+        """The three maps."""
         return self.W_out(swish(self.W_gate(x)) * self.W_in(x))

@@ -36,9 +36,10 @@ from selfattn.entering import (
     check_unbound,
     check_weights,
     made_alike,
+    takes,
 )
-from selfattn.hidden import projected
 from selfattn.signatures import Positive, checked
+from selfattn.spoilt import projected
 from selfattn.torch_layer import pair_up, torch_layer_like, without_numbers
 
 
@@ -333,11 +334,12 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
     """Raise unless the layer can call it, and drop its weights if it is to."""
     check_dropout(dropout, "dropout")
     check_unbound(attend, *AT_EACH_CALL)
-    try:
-        options = [*inspect.signature(attend).parameters]
-    except ValueError:  # a function that is not written in Python
-        options = []
-    if dropout and "dropout_p" not in options:
+    if not takes(attend, "mask", "bias", "causal"):
+        raise ValueError(
+            "a mechanism must take mask, bias and causal by name, as "
+            f"`fused_attention` does, but attend={attend}"
+        )
+    if dropout and not takes(attend, "dropout_p"):
         raise ValueError(
             "dropout of weights needs a mechanism that takes dropout_p, "
             f"but dropout={dropout} and attend={attend}"

@@ -5,6 +5,7 @@ for the answer, and while PyTorch traces or transforms there is none.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -48,3 +49,32 @@ def is_spoilt(x: Tensor) -> bool:
     half = x.element_size() < 4
     total = x.sum(dtype=torch.float32) if half else x.sum()
     return not math.isfinite(total.item())
+
+
+def projected(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """What a layer makes of tokens, the keys-to-be; one that is spoilt passes
+    nothing back to its weights, which would take 0 · NaN for their gradient.
+
+    >>> layer = torch.nn.Linear(1, 1, bias=False)
+    >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
+    >>> torch.autograd.grad(made[0, 0], layer.weight)
+    (tensor([[2.]]),)
+    """
+    made = layer(x)
+    if not (made.requires_grad and is_spoilt(made)):
+        return made
+    return of_sound_tokens(layer, x, made, made)
+
+
+def of_sound_tokens(
+    layer: Callable[[Tensor], Tensor], x: Tensor, made: Tensor, told: Tensor
+) -> Tensor:
+    """What a layer made of tokens, x; on the way back those are not felt that
+    are spoilt themselves, or in what is told of each.
+    """
+    both = (x, told)
+    sound, fits = (y.isfinite().all(dim=-1, keepdim=True) for y in both)
+    sound = sound & fits
+    if sound.all():
+        return made
+    return torch.where(sound, layer(x.masked_fill(~sound, 0)), made.detach())

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 from theirs import saved, small_llama, small_t5, small_vit
 from torch.testing import assert_close
 
+from selfattn.efficient.window import sliding_window_attention
 from selfattn.models import (
     load_bert,
     load_gpt2,
@@ -99,7 +100,7 @@ MADE = {"llama": small_llama, "t5": small_t5, "vit": small_vit}
     [
         *(("llama", "num_attention_heads", 3), ("llama", "rope_theta", 5e5)),
         *(("llama", "rms_norm_eps", 1e-5), ("llama", "num_hidden_layers", 3)),
-        ("llama", "num_key_value_heads", 6),
+        *(("llama", "num_key_value_heads", 6), ("llama", "sliding_window", 3)),
         ("llama", "rope_parameters", {"rope_theta": 5e5}),
         *(
             ("t5", "relative_attention_max_distance", 128),
@@ -144,3 +145,28 @@ def test_a_config_that_cannot_be_read_is_no_missing_one(tmp_path, text):
     (tmp_path / "config.json").write_text(text, encoding="latin-1")
     with pytest.raises(ValueError, match=r"config\.json .* must be readable"):
         load_llama(tmp_path / "model.safetensors", n_heads=2)
+
+
+def test_a_window_is_bound_to_the_mechanism(tmp_path):
+    """It was not asked: from the fourth token on the logits were others."""
+    path = saved(small_llama(), tmp_path)
+    config = tmp_path / "config.json"
+    told = json.loads(config.read_text()) | {"sliding_window": 3}
+    config.write_text(json.dumps(told))
+    window = partial(sliding_window_attention, window=4)
+    with pytest.raises(ValueError, match="sliding_window=3, and .*=4"):
+        RIGHT["llama"](path, attend=window)
+    assert RIGHT["llama"](path, attend=partial(window, window=3))
+
+
+def test_a_t5_whose_scores_are_not_scaled_is_loaded_so(tmp_path):
+    """Its tables are equal, so they were: logits were off by 4."""
+    path = saved(small_t5(), tmp_path)
+    config = tmp_path / "config.json"
+    scaled = RIGHT["t5"](path)
+    told = json.loads(config.read_text()) | {"scale_decoder_outputs": False}
+    config.write_text(json.dumps(told))
+    source, target = torch.arange(10).view(2, 1, 5)
+    found = RIGHT["t5"](path)(source, target)
+    root = scaled.embed.tokens.weight.shape[1] ** 0.5
+    assert_close(found, root * scaled(source, target))

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import torch.distributed as dist
 from torch import Tensor
 
+from selfattn.checks import check_fits
+
 Group = dist.ProcessGroup | None
 Shapes = list[tuple[int, ...]]  # of q, k and v
 
@@ -31,6 +33,15 @@ def place(group: Group) -> tuple[int, int]:
     if rank < 0:
         raise ValueError("a rank must be in the group, but this one is not")
     return rank, dist.get_world_size(group)
+
+
+def check_tables_fit(
+    mask: Tensor | None, bias: Tensor | None, q: Tensor, k: Tensor, n_k: int
+) -> None:
+    """Raise unless tables broadcast to the scores of all ranks' keys, n_k."""
+    keys = k.new_empty((*k.shape[:-2], n_k, k.shape[-1]), device="meta")
+    for name, table in (("mask", mask), ("bias", bias)):
+        check_fits(name, table, q, keys)
 
 
 @contextmanager

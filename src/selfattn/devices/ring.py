@@ -10,11 +10,16 @@ from torch import Tensor
 from selfattn.checks import (
     batch_shape,
     check_call,
-    check_fits,
     check_once,
     check_types,
 )
-from selfattn.devices.ranks import Group, answers, place, shapes_of_all
+from selfattn.devices.ranks import (
+    Group,
+    answers,
+    check_tables_fit,
+    place,
+    shapes_of_all,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -74,9 +79,7 @@ def ring_attention(
     shapes = shapes_of_all("ring_attention", group, q, k, v, causal=causal)
     n_q = [of_q[-2] for of_q, _, _ in shapes]
     n_k = [of_k[-2] for _, of_k, _ in shapes]
-    size = (*k.shape[:-2], sum(n_k), k.shape[-1])
-    for name, table in (("mask", mask), ("bias", bias)):
-        check_fits(name, table, q, k.new_empty(size, device="meta"))
+    check_tables_fit(mask, bias, q, k, sum(n_k))
     batch = batch_shape(q, k, v)
     q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
     keys_values = torch.cat((k, v), dim=-1)  # to travel together

@@ -11,11 +11,16 @@ from selfattn.checks import (
     batch_shape,
     check_call,
     check_divides,
-    check_fits,
     check_types,
 )
 from selfattn.devices.heads import of_heads
-from selfattn.devices.ranks import Group, answers, place, shapes_of_all
+from selfattn.devices.ranks import (
+    Group,
+    answers,
+    check_tables_fit,
+    place,
+    shapes_of_all,
+)
 from selfattn.dot_product import (
     Attend,
     Bias,
@@ -83,14 +88,11 @@ def ulysses_attention(
         refuse_rows(mask, bias)
     shapes = shapes_of_all("ulysses_attention", group, q, k, v, causal=causal)
     lengths = [[of_all[i][-2] for of_all in shapes] for i in range(3)]
-    size = (*k.shape[:-2], sum(lengths[1]), k.shape[-1])
-    for name, table in (("mask", mask), ("bias", bias)):
-        check_fits(name, table, q, k.new_empty(size, device="meta"))
+    check_tables_fit(mask, bias, q, k, sum(lengths[1]))
     batch = batch_shape(q, k, v)
     n_heads = batch[-1] if batch else 1
     check_divides("the number of ranks", ranks, "the number of heads", n_heads)
-    part = n_heads // ranks
-    own = slice(rank * part, (rank + 1) * part)
+    own = slice(*(n_heads * i // ranks for i in (rank, rank + 1)))
     tokens = (x.expand(*(batch or (1,)), -1, -1) for x in (q, k, v))
     heads = [*map(ToHeads.apply, tokens, lengths, [group] * 3)]
     tables = {"mask": of_heads(mask, own), "bias": of_heads(bias, own)}

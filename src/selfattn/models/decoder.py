@@ -5,7 +5,9 @@ This is GPT's kind, with nothing to translate from. Its blocks are
 """
 
 from collections.abc import Iterable
+from typing import Any
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -25,7 +27,36 @@ Cache = list[KeysValues]  # one for each block
 Ids = Int[Tensor, "batch n"]
 
 
-class Decoder(nn.Module):
+class Writer(nn.Module):
+    """What scores tokens with a ``head``, which may be the table of ``embed``.
+
+    PyTorch makes two of a parameter that is in two places when a model goes
+    to another device by way of "meta", and when numbers are assigned to it.
+    """
+
+    embed: Embedding
+    head: nn.Linear
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "Writer":
+        """Move or cast all numbers; what was one table is one afterwards."""
+        one = self.head.weight is self.embed.tokens.weight
+        super()._apply(fn, recurse)
+        if one:
+            self.head.weight = self.embed.tokens.weight
+        return self
+
+    def load_state_dict(
+        self, state: Any, strict: bool = True, assign: bool = False
+    ) -> Any:
+        """Load numbers, as every module does; likewise, if they are one."""
+        one = self.head.weight is self.embed.tokens.weight
+        told = super().load_state_dict(state, strict, assign)
+        if one and torch.equal(self.head.weight, self.embed.tokens.weight):
+            self.head.weight = self.embed.tokens.weight
+        return told
+
+
+class Decoder(Writer):
     """An embedding, causal blocks, a last norm, and a score for each token.
 
     Args:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from selfattn.bound import owned
 from selfattn.models.decoder import (
     Cache,
+    Writer,
     check_list,
     check_new,
     head_of,
@@ -59,7 +60,7 @@ def for_each(memory: Memory, n_rows: int) -> Memory:
     return Memory(kept, mask)
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Writer):
     """An encoder, and blocks that write while looking at what it made.
 
     Args:

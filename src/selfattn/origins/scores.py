@@ -18,8 +18,9 @@ from selfattn.dot_product import (
     with_causal,
 )
 from selfattn.entering import check_enters, check_meets
-from selfattn.hidden import average, match, projected
+from selfattn.hidden import average, match
 from selfattn.signatures import Positive, checked
+from selfattn.spoilt import projected
 
 Queries = Float[Tensor, "*#batch n_q d_q"]
 Keys = Float[Tensor, "*#batch n_k d_k"]
