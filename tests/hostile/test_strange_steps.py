@@ -116,3 +116,88 @@ def test_autocast_leaves_random_features_as_they_are(dtype):
     with torch.autocast("cpu", dtype=dtype):
         found = performer_weights(q, k), log_features(q, k)
     assert_close(found, wanted, atol=1e-6, rtol=1e-6)
+
+
+# What callers' functions answer
+
+
+def of_two_types():
+    """A feature map of float64 at first, and of float32 then."""
+    types = iter([torch.float64, torch.float32])
+    return lambda x: x.exp().to(next(types))
+
+
+NO_FEATURES = {
+    "at least 1, but": lambda: lambda x: x[..., :0],
+    "must be where q is, on cpu, but it is on meta": (
+        lambda: lambda x: x.to("meta")
+    ),
+    "of one type of q and k, but it made torch.float64 and": of_two_types,
+}
+
+
+@pytest.mark.parametrize("told", NO_FEATURES)
+def test_a_feature_map_makes_features_where_the_tokens_are(told):
+    """Of none zeros were made, of those on meta nothing at all, and PyTorch
+    spoke of batch1 and batch2.
+    """
+    q = torch.randn(5, 4)
+    for call in (
+        partial(linear_attention, q, q, q),
+        partial(linear_weights, q, q),
+        partial(linear_attention_step, q, q, q),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call(feature_map=NO_FEATURES[told]())
+
+
+@pytest.mark.parametrize(
+    ("project", "told"),
+    [
+        (lambda x: x[..., :0, :], "m at least 1, but"),
+        (lambda x: x.to("meta"), "must be where x is, on cpu, but it is on"),
+    ],
+)
+def test_a_projection_makes_mixtures_where_the_tokens_are(project, told):
+    """Of none, every query got zeros."""
+    q = torch.randn(5, 4)
+    for name, call in {
+        "project": LinformerAttention(project),
+        "project_values": LinformerAttention(MeanPooling(2), project),
+    }.items():
+        with pytest.raises(ValueError, match=f"{name} .*{told}"):
+            call(q, q, q)
+    with pytest.raises(ValueError, match=f"project .*{told}"):
+        linformer_weights(q, q, project)
+
+
+def test_of_no_tokens_there_are_no_mixtures():
+    q, none = torch.randn(5, 4), torch.zeros(0, 4)
+    assert linformer_weights(q, none, MeanPooling(2)).shape == (5, 0)
+    assert not LinformerAttention(MeanPooling(2))(q, none, none).any()
+
+
+@pytest.mark.parametrize("pre", [True, False])
+def test_a_sublayer_does_not_change_the_type_of_the_path(pre):
+    """All layers behind one that made float64 got that."""
+    x = torch.randn(2, 3, 4)
+    path = AddNorm(4, pre=pre)
+    told = "sublayer must return .*float32, but it returned torch.float64"
+    with pytest.raises(ValueError, match=told):
+        path(x, torch.Tensor.double)
+    with pytest.raises(ValueError, match="sublayer makes must be where x is"):
+        path(x, lambda x: x.to("meta"))
+    assert path(x, torch.Tensor.bfloat16).dtype == torch.float32
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert path(x, nn.Linear(4, 4)).dtype == torch.float32
+        assert path(x.bfloat16(), torch.Tensor.float).shape == x.shape
+
+
+def test_nor_does_the_norm_of_an_encoder():
+    """What it made was handed on as the last layer's tokens."""
+    norm = nn.Identity()
+    norm.forward = torch.Tensor.double
+    block = EncoderBlock(4, 2, 8, pre=True)
+    encoder = Encoder(nn.Identity(), [block], norm=norm)
+    with pytest.raises(ValueError, match=r"norm must return .*float64"):
+        encoder(torch.randn(2, 3, 4))
