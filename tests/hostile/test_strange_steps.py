@@ -201,3 +201,18 @@ def test_nor_does_the_norm_of_an_encoder():
     encoder = Encoder(nn.Identity(), [block], norm=norm)
     with pytest.raises(ValueError, match=r"norm must return .*float64"):
         encoder(torch.randn(2, 3, 4))
+
+
+# Derivatives
+
+
+def test_a_linformer_says_how_often_it_is_differentiated():
+    """PyTorch's kernel told it, in words of its own."""
+    assert "once, not twice" in " ".join(
+        LinformerAttention.forward.__doc__.split()
+    )
+    x = torch.randn(3, 4, requires_grad=True)
+    output = LinformerAttention(MeanPooling(2))(x, x, x)
+    (grad,) = torch.autograd.grad(output.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="derivative for"):
+        torch.autograd.grad(grad.sum(), x)
