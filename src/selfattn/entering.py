@@ -256,13 +256,15 @@ def mixed(name: str, project: Callable[[Tensor], Any], x: Tensor) -> Tensor:
     """
     made = project(x)
     check_floats(f"what {name} makes", made)
-    others = *x.shape[:-2], x.shape[-1]
-    if made.ndim != x.ndim or (*made.shape[:-2], made.shape[-1]) != others:
+    others, found = ((*y.shape[:-2], y.shape[-1]) for y in (x, made))
+    none = 0 in made.shape[-2:-1] and x.shape[-2] > 0
+    if made.ndim != x.ndim or found != others or none:
         raise ValueError(
-            f"{name} must make (..., n, d) into (..., m, d), but it made "
-            f"{tuple(x.shape)} into {tuple(made.shape)}"
+            f"{name} must make (..., n, d) into (..., m, d), m at least 1, "
+            f"but it made {tuple(x.shape)} into {tuple(made.shape)}"
         )
     check_type(name, made, x)
+    check_places(**{"x": x, f"what {name} makes": made})
     return made
 
 
@@ -306,6 +308,10 @@ def check_same_shape(name: str, made: Any, x: Tensor) -> None:
             f"a {name} must return the shape it is given, but x is "
             f"{tuple(x.shape)} and it made {tuple(made.shape)}"
         )
+    check_places(**{"x": x, f"what {name} makes": made})
+    # What has fewer digits can be added, and x stays what it is.
+    if torch.promote_types(made.dtype, x.dtype) != x.dtype:
+        check_type(f"a {name}", made, x)
 
 
 def features(
@@ -321,9 +327,17 @@ def features(
     made = feature_map(q.clone()), feature_map(k.clone())
     for name, x, of in zip("qk", (q, k), made, strict=True):
         check_floats(f"what feature_map makes of {name}", of)
-        if of.shape[:-1] != x.shape[:-1] or of.shape[-1] != made[0].shape[-1]:
+        width = max(1, made[0].shape[-1])
+        if of.shape[:-1] != x.shape[:-1] or of.shape[-1] != width:
             raise ValueError(
-                "feature_map must make (..., n, d) into (..., n, any number),"
-                f" but it made {tuple(x.shape)} into {tuple(of.shape)}"
+                "feature_map must make (..., n, d) into (..., n, any number), "
+                f"at least 1, but it made {tuple(x.shape)} into "
+                f"{tuple(of.shape)}"
             )
+        check_places(**{name: x, f"what feature_map makes of {name}": of})
+    if made[0].dtype != made[1].dtype:
+        raise ValueError(
+            "feature_map must make features of one type of q and k, but it "
+            f"made {made[0].dtype} and {made[1].dtype}"
+        )
     return made

@@ -1,4 +1,6 @@
-"""Features of tokens, where attention has no scores: read chunk by chunk."""
+"""Features of tokens, where attention has no scores: read chunk by chunk, or
+token by token.
+"""
 
 from typing import Any
 
@@ -6,7 +8,8 @@ import torch
 from torch import Tensor
 
 from selfattn.dot_product import widen
-from selfattn.pieces import LOG2_E, chunks
+from selfattn.pieces import LOG2_E, chunks, divisor, without_autocast
+from selfattn.signatures import shown
 
 
 class Reader:
@@ -59,3 +62,26 @@ class Reader:
         summed = torch.bmm(f_q, memory.pairs, out=self.sums[:, :n])
         weighed = torch.mul(f_q, memory.total, out=self.spare[:, :n])
         return summed, weighed.sum(dim=-1, keepdim=True)
+
+
+@without_autocast
+def recalled(
+    asked: Tensor, pairs: Tensor, total: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What one query finds in a memory, φ(q) S / φ(q) Z; and the divisor."""
+    asked = asked[..., None, :]
+    weight = divisor((asked * total).sum(dim=-1, keepdim=True))
+    return (asked @ pairs / weight).squeeze(-2), weight
+
+
+def check_alike(memory: Any, token: Any) -> None:
+    """Raise unless what is remembered can be added to what a token brings."""
+    for kept, new in zip(memory, token, strict=True):
+        together = torch.promote_types(kept.dtype, new.dtype)
+        no_wider = kept.is_floating_point() and together == new.dtype
+        if kept.shape != new.shape or not no_wider:
+            raise ValueError(
+                "memory must be of tokens like these, "
+                f"{' and '.join(map(shown, token))}, but it is "
+                f"{' and '.join(map(shown, memory))}"
+            )

@@ -14,6 +14,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
 from selfattn.checks import check_whole, is_transformed
+from selfattn.pieces import without_autocast
 from selfattn.signatures import Seed, checked
 
 
@@ -81,6 +82,7 @@ def normal(*shape: int, generator: torch.Generator) -> Tensor:
     return torch.ops.aten.lift_fresh_copy(drawn)
 
 
+@without_autocast
 def log_features(
     x: Float[Tensor, "... d"], omega: Float[Tensor, "n_features d"]
 ) -> Float[Tensor, "... n_features"]:

@@ -130,9 +130,7 @@ class Forgetful(nn.Module):
 
 
 def test_a_layer_that_cannot_remember_says_so():
-    block = EncoderBlock(
-        8, 2, 16, pre=True, multihead=lambda *_: Forgetful()
-    )
+    block = EncoderBlock(8, 2, 16, pre=True, multihead=lambda *_: Forgetful())
     with pytest.raises(ValueError, match="must have keys_values"):
         block.remember(block(torch.randn(1, 3, 8)))
 
@@ -233,7 +231,7 @@ def test_tables_for_other_heads_are_refused_on_every_rank(ranks):
     assert str(raised.value).count("mask must broadcast") == ranks
 
 
-class Speechless(Exception):
+class SpeechlessError(Exception):
     def __str__(self):
         raise RuntimeError
 
@@ -244,13 +242,13 @@ def ends_by_itself(rank, n_ranks):
 
 
 def says_nothing(rank, n_ranks):
-    raise Speechless
+    raise SpeechlessError
 
 
 def test_work_may_leave_the_group_and_an_error_may_be_without_words():
     """One was called a failure, of the other it was said that it ended."""
     assert on_ranks(ends_by_itself, 2) == [0, 1]
-    with pytest.raises(RuntimeError, match="rank 0: Speechless"):
+    with pytest.raises(RuntimeError, match="rank 0: SpeechlessError"):
         on_ranks(says_nothing, 2)
 
 

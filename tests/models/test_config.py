@@ -154,7 +154,7 @@ def test_a_window_is_bound_to_the_mechanism(tmp_path):
     told = json.loads(config.read_text()) | {"sliding_window": 3}
     config.write_text(json.dumps(told))
     window = partial(sliding_window_attention, window=4)
-    with pytest.raises(ValueError, match="sliding_window=3, and .*=4"):
+    with pytest.raises(ValueError, match=r"sliding_window=3, and .*=4"):
         RIGHT["llama"](path, attend=window)
     assert RIGHT["llama"](path, attend=partial(window, window=3))
 

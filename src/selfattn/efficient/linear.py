@@ -32,7 +32,7 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.entering import features
-from selfattn.feature_chunks import Reader
+from selfattn.feature_chunks import Reader, check_alike, recalled
 from selfattn.hidden import unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
@@ -42,7 +42,7 @@ from selfattn.pieces import (
     on_any_axes,
     without_autocast,
 )
-from selfattn.signatures import checked, shown
+from selfattn.signatures import checked
 from selfattn.spoilt import is_spoilt
 from selfattn.underflow import is_coarse
 
@@ -208,6 +208,12 @@ def linear_attention_step(
         precision a sum of thousands no longer takes up the next. The memory
         that was passed in is unchanged.
 
+        Weights that are too small or too large for float32 are computed in
+        float64 (not on a GPU). But the memory holds features, and their
+        products with values, from 1e-38 to 3e38 only: those of a key below
+        -87 are lost, while `linear_attention` has them. Gradients are lost
+        where values over features are larger.
+
     Reference: Katharopoulos et al. (2020), section 3.4, equations 16 to 20.
 
     >>> q, k, v = torch.randn(3, 5, 8)
@@ -231,22 +237,13 @@ def linear_attention_step(
     if memory is not None:
         check_alike(memory, Memory(pairs, total))
         pairs, total = memory.pairs + pairs, memory.total + total
-    weight = (asked[..., None, :] * total).sum(dim=-1, keepdim=True)
-    output = asked[..., None, :] @ pairs / divisor(weight)
-    return output.squeeze(-2).to(dtype), Memory(pairs, total)
-
-
-def check_alike(memory: Memory, token: Memory) -> None:
-    """Raise unless what is remembered can be added to what a token brings."""
-    for kept, new in zip(memory, token, strict=True):
-        together = torch.promote_types(kept.dtype, new.dtype)
-        no_wider = kept.is_floating_point() and together == new.dtype
-        if kept.shape != new.shape or not no_wider:
-            raise ValueError(
-                "memory must be of tokens like these, "
-                f"{' and '.join(map(shown, token))}, but it is "
-                f"{' and '.join(map(shown, memory))}"
-            )
+    output, weight = recalled(asked, pairs, total)
+    if is_spoilt(output) or is_spoilt(weight):  # which is infinite for none
+        if feature_map is elu_plus_one:
+            asked = feature_map(q.double())
+        wide = (x.double() for x in (asked, pairs, total))
+        output, _ = recalled(*wide)
+    return output.to(dtype), Memory(pairs, total)
 
 
 class LinearAttention(torch.autograd.Function):

@@ -121,13 +121,15 @@ class LinformerAttention(nn.Module):
             causal: refused: a mixture holds keys of the future, too.
 
         Returns:
-            The output, (..., n_q, d_v); zeros if there is no key.
+            The output, (..., n_q, d_v); zeros if there is no key. It can be
+            differentiated once, not twice, on most of the kernels that
+            `fused_attention` takes.
 
         Raises:
             ValueError: if shapes do not fit together, there are more keys
                 than a learned projection knows, keys and values are not
-                mixed into equally many, or a mask, a bias or ``causal`` is
-                given.
+                mixed into equally many, or into none, or a mask, a bias or
+                ``causal`` is given.
         """
         check_shapes(q, k, v)
         why = "each key it looks at is a mixture of many"

@@ -94,6 +94,7 @@ def performer_weights(
     return weights.to(widen(q)[0].dtype)
 
 
+@without_autocast
 def estimates(q: Tensor, k: Tensor, omega: Tensor, causal: bool) -> Tensor:
     """The weights, computed in the type of q or, if that is half, float32."""
     d = q.shape[-1]
