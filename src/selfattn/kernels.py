@@ -219,10 +219,13 @@ def loses_count(
     if not (q.numel() and k.numel()):
         return False
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else abs(scale)
-    reach = largest(q) * largest(k) * q.shape[-1] * scale
+    far = largest(q), largest(k)
+    if not all(map(math.isfinite, far)):
+        return False
+    reach = math.prod(far) * q.shape[-1] * scale  # infinity, of float64
     if table is not None and table.is_floating_point():
         # Of each query's largest: what is far below them has no weight.
         most = table.detach().amax(dim=-1).abs()
         reach += largest(most.masked_fill(most == math.inf, 0.0))
     wide = torch.promote_types(q.dtype, torch.float32)
-    return ROOM / torch.finfo(wide).eps < reach < math.inf
+    return ROOM / torch.finfo(wide).eps < reach

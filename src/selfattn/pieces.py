@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from selfattn.checks import batch_shape
+from selfattn.spoilt import is_spoilt
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -113,6 +114,31 @@ def chunks(
     yield from ((rows, nothing) for rows in blocks(0, extra_q, size))
     for rows in blocks(max(0, extra_q), n_q, size):  # none if not causal
         yield rows, slice(rows.start + extra_k, rows.stop + extra_k)
+
+
+def softmax_again(scores: Tensor, added: Tensor) -> Tensor:
+    """Softmax on the way back, where minus infinity was added to hide.
+
+    To a score of infinity: that is NaN, and so is the whole row, though on
+    the way there, multiplied in another order, it may have been a number.
+    Here it is hidden all the same. A query that sees one has weights of zero,
+    and passes nothing back.
+
+    Args:
+        scores: with what was added to them, (..., n_q, n_k).
+        added: -inf where a query may not look, else 0; (n_q, n_k).
+
+    >>> added = torch.tensor([[0.0, -torch.inf], [0.0, 0.0]])
+    >>> softmax_again(torch.tensor([0.0, torch.inf]) + added, added)
+    tensor([[1., 0.],
+            [0., 0.]])
+    """
+    weights = scores.softmax(dim=-1)
+    if not is_spoilt(weights[..., :1]):  # NaN is all of its row
+        return weights
+    scores = scores.masked_fill(added == -math.inf, -math.inf)
+    weights = scores.softmax(dim=-1)
+    return weights.masked_fill_(weights[..., :1].isnan(), 0.0)
 
 
 def averaged(

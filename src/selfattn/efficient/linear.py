@@ -7,6 +7,7 @@ Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -32,8 +33,13 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.entering import features
+<<<<<<< HEAD
 from selfattn.feature_chunks import Reader, check_alike, recalled
 from selfattn.hidden import unfelt_sums
+=======
+from selfattn.feature_chunks import Reader
+from selfattn.hidden import match, projected, unfelt_sums
+>>>>>>> m2x
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
     LOG2_E,
@@ -98,22 +104,35 @@ def linear_weights(
     tensor([[0.2500, 0.7500]])
     """
     check_shapes(q, k, k)
-    f_q, f_k = features(feature_map, *widen(q, k))
+    apart = partial(projected, feature_map)
+    f_q, f_k = features(apart, *widen(q, k))
     weights = shares(f_q, f_k, causal)
     if not is_coarse(weights, causal, q, k):
         return weights
     if feature_map is elu_plus_one:
-        f_q, f_k = features(feature_map, q.double(), k.double())
+        f_q, f_k = features(apart, q.double(), k.double())
     return shares(f_q.double(), f_k.double(), causal).to(weights.dtype)
 
 
 def shares(f_q: Tensor, f_k: Tensor, causal: bool) -> Tensor:
     """What share of the products of a query's features each key's has."""
-    [similarity] = widen(f_q @ f_k.mT)  # which autocast makes in half
+    [similarity] = widen(match(f_q, f_k, in_type))
     if causal:
         past = causal_mask(*similarity.shape[-2:], device=f_q.device)
         similarity = similarity.masked_fill(~past, 0.0)
-    return similarity / divisor(similarity.sum(dim=-1, keepdim=True))
+    weights = similarity / divisor(similarity.sum(dim=-1, keepdim=True))
+    if not (weights.requires_grad and is_spoilt(weights)):
+        return weights
+    # A row that is infinite would be NaN on the way back of others, too.
+    lost = ~weights.isfinite().all(dim=-1, keepdim=True)
+    known = similarity.masked_fill(lost, 0.0)
+    clean = known / divisor(known.sum(dim=-1, keepdim=True))
+    return torch.where(lost, weights.detach(), clean)
+
+
+def in_type(f_q: Tensor, f_k: Tensor) -> Tensor:
+    """The products of features, which autocast makes in half precision."""
+    return f_q @ f_k.mT
 
 
 def linear_attention(

@@ -35,7 +35,13 @@ from selfattn.dot_product import (
 from selfattn.hidden import unfelt
 from selfattn.kernels import Kernel, keeping_nan
 from selfattn.masks import indices, window_mask
-from selfattn.pieces import averaged, blocks, on_any_axes, without_autocast
+from selfattn.pieces import (
+    averaged,
+    blocks,
+    on_any_axes,
+    softmax_again,
+    without_autocast,
+)
 from selfattn.signatures import checked
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
@@ -244,12 +250,11 @@ class Longformer(torch.autograd.Function):
                 grad_output[:, rows],
             )
             # Scaled after the product: alike keys must have alike scores.
-            scores = torch.baddbmm(
-                unless(seen, queries), queries, near.mT, alpha=scale
-            )
             # A row of -inf is NaN to softmax; and it must pass nothing back.
             empty = ~seen.any(dim=-1, keepdim=True)
-            weights = scores.softmax(dim=-1).masked_fill_(empty, 0.0)
+            added = unless(seen | empty, queries)
+            scores = torch.baddbmm(added, queries, near.mT, alpha=scale)
+            weights = softmax_again(scores, added).masked_fill_(empty, 0.0)
             add_global(grad_v, at, keys, weights.mT @ grad)
             grad_weights = grad @ values.mT
             dots = averaged(grad_weights, weights, grad, output[:, rows])

@@ -7,6 +7,7 @@ Reference: Choromanski et al. (2021), sections 2.3 and 2.4
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -27,7 +28,7 @@ from selfattn.dot_product import (
     widen,
     with_causal,
 )
-from selfattn.hidden import unfelt_sums
+from selfattn.hidden import match, projected, unfelt_sums
 from selfattn.pieces import chunks, one_batch_axis, without_autocast
 from selfattn.random_features import log_features, random_directions
 from selfattn.signatures import Seed, checked
@@ -99,16 +100,26 @@ def estimates(q: Tensor, k: Tensor, omega: Tensor, causal: bool) -> Tensor:
     """The weights, computed in the type of q or, if that is half, float32."""
     d = q.shape[-1]
     q, k, omega = widen(q, k, omega.to(q.device))
+    logs = partial(log_features, omega=omega)
     # Divided by d^¼ each, the product of q and k is q·k/√d.
-    log_q = log_features(q / d**0.25, omega)
-    log_k = log_features(k / d**0.25, omega)
-    # Each token's features are divided by their largest, lest exp overflow.
+    log_q = projected(logs, q / d**0.25)
+    log_k = projected(logs, k / d**0.25)
+    scores = match(log_q, log_k, log_products)
+    return masked_softmax(scores, with_causal(None, causal, q, k))
+
+
+def log_products(log_q: Tensor, log_k: Tensor) -> Tensor:
+    """Logarithms of the products of features, up to a number for each query,
+    whose row is divided by its sum.
+    """
+    # Each token's features are divided by their largest, lest exp overflow;
+    # that is undone where it matters.
     top_q, top_k = log_q.amax(-1, True), log_k.amax(-1, True)
     products = (log_q - top_q).exp() @ (log_k - top_k).exp().mT
-    # That is undone where it matters: not for queries, whose row is divided
-    # by its sum.
-    log_estimates = products.log() + top_k.mT
-    return masked_softmax(log_estimates, with_causal(None, causal, q, k))
+    # The slope of a logarithm at 0 is infinite; times a weight of 0, NaN.
+    none = products < torch.finfo(products.dtype).tiny
+    logs = products.masked_fill(none, 1.0).log() + top_k.mT
+    return logs.masked_fill(none, -math.inf)
 
 
 def performer_attention(

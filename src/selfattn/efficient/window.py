@@ -32,6 +32,7 @@ from selfattn.pieces import (
     add_product,
     averaged,
     on_any_axes,
+    softmax_again,
     without_autocast,
 )
 
@@ -167,7 +168,7 @@ class SlidingWindow(torch.autograd.Function):
             scores = torch.baddbmm(
                 hidden.to(queries), queries, near.mT, alpha=scale
             )
-            weights = scores.softmax(dim=-1)
+            weights = softmax_again(scores, hidden)
             add_product(grad_v[:, keys], weights.mT, grad)
             grad_weights = grad @ values.mT
             dots = averaged(grad_weights, weights, grad, output[:, rows])

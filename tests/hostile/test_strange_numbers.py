@@ -1,0 +1,116 @@
+"""What a stranger's numbers did from where nobody may see them."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+
+from selfattn.dot_product import attention, fused_attention
+from selfattn.efficient.linear import linear_weights
+from selfattn.efficient.longformer import longformer_attention
+from selfattn.efficient.performer import performer_weights
+from selfattn.efficient.window import sliding_window_attention
+from selfattn.masks import window_mask
+
+
+@pytest.fixture(autouse=True)
+def by_a_stranger(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+BANDS = [
+    partial(sliding_window_attention, window=2, causal=True),
+    partial(longformer_attention, window=2, causal=True, global_at=()),
+]
+
+
+def passed_back(attend, inputs, g):
+    """What a call passes back to its inputs."""
+    inputs = [x.clone().requires_grad_() for x in inputs]
+    return torch.autograd.grad(attend(*inputs), inputs, g)
+
+
+@pytest.mark.parametrize("attend", BANDS)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_band_does_not_feel_the_largest_key(attend, seed):
+    """Minus infinity was added to its score, which was infinite on the way
+    back: their sum is NaN, and so was every gradient.
+    """
+    torch.manual_seed(seed)
+    q, k, v = torch.randn(3, 8, 3)
+    k[-1] = torch.finfo(torch.float32).max
+    g = torch.ones(8, 3)
+    g[-1] = 0  # of the one query that sees it
+    found = passed_back(attend, (q, k, v), g)
+    mask = window_mask(8, 8, 2)
+    exact = partial(attention, mask=mask, causal=True)
+    torch.testing.assert_close(found, passed_back(exact, (q, k, v), g))
+
+
+@pytest.mark.parametrize("attend", BANDS)
+def test_a_band_does_not_feel_a_query_that_overflows(attend):
+    """Its score was a number on the way there, and none on the way back."""
+    for seed in range(100):
+        torch.manual_seed(seed)
+        q, k, v, g = torch.randn(4, 4, 16)
+        q[-1] = torch.finfo(torch.float32).max / 2
+        g[-1] = 0
+        for grad in passed_back(attend, (q, k, v), g):
+            assert grad.isfinite().all()
+
+
+def features_like(x):
+    """Features of one's own."""
+    return x.clamp(-10, 10).exp()
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 2e200])
+@pytest.mark.parametrize(
+    "weigh",
+    [
+        linear_weights,
+        partial(linear_weights, feature_map=features_like),
+        performer_weights,
+    ],
+)
+def test_weights_of_the_past_do_not_feel_the_future(weigh, number):
+    """They were right, and their gradients NaN: the key's own weight was,
+    and times zero it still is.
+    """
+    torch.manual_seed(0)
+    q, k = torch.randn(2, 4, 8, dtype=torch.float64)
+    g = torch.randn(4, 4, dtype=torch.float64)
+    g[3], g[:, 3] = 0, 0
+    past = partial(weigh, causal=True)
+    wanted = passed_back(past, (q, k), g)
+    k[3] = number
+    torch.testing.assert_close(passed_back(past, (q, k), g), wanted)
+
+
+@pytest.mark.parametrize("size", [10, 20, 30])
+def test_long_queries_pass_back_numbers(size):
+    """The logarithm of a product that rounds to zero has no finite slope."""
+    for seed in range(50):
+        torch.manual_seed(seed)
+        q, k = size * torch.randn(2, 6, 8)
+        g = torch.randn(6, 6)
+        for grad in passed_back(performer_weights, (q, k), g):
+            assert grad.isfinite().all()
+
+
+def test_a_kernel_does_not_feel_the_largest_key_of_float64():
+    """How far its scores reach is infinite there, which was taken for a key
+    that is no number, and so no reason to go step by step.
+    """
+    for seed in range(100):
+        torch.manual_seed(seed)
+        q, k, v = torch.randn(3, 1, 1, 16, 3, dtype=torch.float64)
+        k[..., 8:, :] = 2.0**1023
+        g = torch.ones_like(v)
+        g[..., 8:, :] = 0
+        both = [
+            passed_back(partial(attend, causal=True), (q, k, v), g)
+            for attend in (fused_attention, attention)
+        ]
+        torch.testing.assert_close(*both)
