@@ -20,7 +20,13 @@ from selfattn.doctor.exercise import Exercise, check_docstrings
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
-from selfattn.doctor.patient import Facts, as_used, numberless, unseen
+from selfattn.doctor.patient import (
+    Facts,
+    as_used,
+    made_of_nothing,
+    numberless,
+    unseen,
+)
 from selfattn.doctor.plain_weights import with_plain_weights
 from selfattn.doctor.report import Report
 from selfattn.doctor.report.output import any_encoding
@@ -136,7 +142,8 @@ def examine_made(
 
     def work(watch: Watch = unseen) -> Report:
         thing = make(watch)
-        thing = with_plain_weights(as_used(thing) if kind.as_used else thing)
+        thing = as_used(thing) if kind.as_used else made_of_nothing(thing)
+        thing = with_plain_weights(thing)
         if missing := numberless(thing):
             words = f"Nothing can be said: {missing}."
             return nothing_found.with_(trouble=words)
