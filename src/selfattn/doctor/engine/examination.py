@@ -14,6 +14,7 @@ from selfattn.doctor.engine.isolation import (
     place,
 )
 from selfattn.doctor.engine.modes import no_modes
+from selfattn.doctor.engine.originals import known, replaced
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
 from selfattn.doctor.exercise import Exercise, check_docstrings
@@ -141,15 +142,19 @@ def examine_made(
     check_limits(time=time_limit, memory=memory_limit)
 
     def work(watch: Watch = unseen) -> Report:
+        originals = known()
         thing = make(watch)
         thing = as_used(thing) if kind.as_used else made_of_nothing(thing)
         thing = with_plain_weights(thing)
-        if missing := numberless(thing):
-            words = f"Nothing can be said: {missing}."
+        missing = numberless(thing)
+        words = f"Nothing can be said: {missing}." if missing else ""
+        if words := words or replaced(originals):
             return nothing_found.with_(trouble=words)
         with no_modes():
             found = examine_here(thing, kind, facts, watch)
-            return looked_into(found, thing, kind, facts)
+            found = looked_into(found, thing, kind, facts)
+        words = replaced(originals)  # it may do so as it is called, too
+        return nothing_found.with_(trouble=words) if words else found
 
     nothing_found = Report(kind.name, 0, patient=name)
     if time_limit is not None and can_fork():
