@@ -143,12 +143,8 @@ def examine_made(
 
     def work(watch: Watch = unseen) -> Report:
         originals = known()
-        thing = make(watch)
-        thing = as_used(thing) if kind.as_used else made_of_nothing(thing)
-        thing = with_plain_weights(thing)
-        missing = numberless(thing)
-        words = f"Nothing can be said: {missing}." if missing else ""
-        if words := words or replaced(originals):
+        thing = as_examined(make(watch), kind)
+        if words := unfit(thing) or replaced(originals):
             return nothing_found.with_(trouble=words)
         with no_modes():
             found = examine_here(thing, kind, facts, watch)
@@ -166,6 +162,18 @@ def examine_made(
         raise
     except (Exception, SystemExit) as error:  # in making it
         return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
+
+
+def as_examined(thing: Any, kind: Kind) -> Any:
+    """A thing as one of its kind is used; of a class, perhaps one of it."""
+    thing = as_used(thing) if kind.as_used else made_of_nothing(thing)
+    return with_plain_weights(thing)
+
+
+def unfit(thing: Any) -> str:
+    """Why nothing can be said of a thing that has no numbers."""
+    missing = numberless(thing)
+    return f"Nothing can be said: {missing}." if missing else ""
 
 
 def check_limits(**limits: float | None) -> None:
