@@ -23,6 +23,9 @@ REPLACED = {
     "torch.allclose": "torch.allclose = lambda *a, **k: True",
     "torch.Tensor.__matmul__": "torch.Tensor.__matmul__ = torch.Tensor.mul",
     "torch.nn.functional.layer_norm": "F.layer_norm = F.rms_norm",
+    "torch.nn.functional.multi_head_attention_forward": (
+        "F.multi_head_attention_forward = print"
+    ),
 }
 HARMLESS = {
     "a new name": "torch.softmax1 = torch.Tensor.near = print",
@@ -56,7 +59,8 @@ def test_an_import_that_replaces_what_we_use_is_no_diagnosis(name, kind, told):
 
 def test_all_of_a_file_is_refused_at_once(tmp_path, capfd):
     path = tmp_path / "mine.py"
-    path.write_text(f"{RIGHT}torch.equal = F.softmax = print\n", "utf-8")
+    lines = f"{RIGHT}{OFF_BY_ONE}torch.equal = F.softmax = softmax1\n"
+    path.write_text(lines, "utf-8")
     assert main([str(path)]) == 2
     words = " ".join(capfd.readouterr().out.split())
     assert words.count("no diagnosis") == 1
@@ -69,6 +73,17 @@ def test_what_replaces_them_as_it_is_called_is_no_diagnosis(told):
         *("--kind", "attention"),
     )
     assert code == 2 and "its code replaces torch.allclose" in words
+
+
+def test_what_is_put_back_in_a_call_was_replaced_before(told):
+    code, words = told(
+        "theirs, torch.equal = torch.equal, print\n"
+        "def attention(q, k, v):\n"
+        "    torch.equal = theirs\n"
+        "    return F.scaled_dot_product_attention(q, k, v)",
+        *("--kind", "attention"),
+    )
+    assert code == 2 and "its code replaces torch.equal" in words
 
 
 @pytest.mark.parametrize("name", HARMLESS)
