@@ -99,8 +99,33 @@ def numberless(thing: Any) -> str:
     return ""
 
 
+def is_class_of_callables(thing: Any) -> bool:
+    """Whether it is a class, and what it makes is called.
+
+    >>> is_class_of_callables(nn.Linear), is_class_of_callables(int)
+    (True, False)
+    """
+    if not isinstance(thing, type) or issubclass(thing, type):
+        return False
+    return any("__call__" in vars(one) for one in thing.__mro__)
+
+
+def made_of_nothing(thing: Any) -> Any:
+    """One of a class, if what it makes is called and it asks for nothing.
+
+    What is made of a class of modules, their kinds know.
+    """
+    if not is_class_of_callables(thing) or issubclass(thing, nn.Module):
+        return thing
+    try:
+        inspect.signature(thing).bind()
+    except (TypeError, ValueError):
+        return thing
+    return thing()
+
+
 def as_used(thing: Any) -> Any:
-    """A module as it is once it is trained; of a class of them, one.
+    """A module as it is once it is trained; of a class, one that is called.
 
     >>> as_used(nn.Dropout).training
     False
@@ -109,7 +134,7 @@ def as_used(thing: Any) -> Any:
         Exception: whatever the constructor of a class raises, such as for an
             argument without which none can be made.
     """
-    if isinstance(thing, type) and issubclass(thing, nn.Module):
+    if is_class_of_callables(thing):
         thing = thing()
     if not (isinstance(thing, nn.Module) and thing.training):
         return thing

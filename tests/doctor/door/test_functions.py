@@ -6,6 +6,7 @@ from torch.nn.functional import elu, layer_norm
 from selfattn import attention
 from selfattn.doctor.door import functions
 from selfattn.doctor.door.functions import BY_NAME, kinds_of
+from selfattn.doctor.door.guessing import guess
 from selfattn.masks import causal_mask, padding_mask
 from selfattn.positions import rope, sinusoidal
 
@@ -89,6 +90,38 @@ def test_a_rotation_may_be_handed_its_cosines():
         return x * cos + torch.cat((-b, a), dim=-1) * sin
 
     assert first(turned) == "rope"
+
+
+def test_a_rotation_of_a_query_and_a_key_is_no_norm():
+    """Called with a gain, a shift and an eps, it gave tokens another size."""
+
+    def turned(x, cos, sin):
+        a, b = x.chunk(2, dim=-1)
+        return x * cos + torch.cat((-b, a), dim=-1) * sin
+
+    def both(q, k, cos, sin):
+        return turned(q, cos, sin), turned(k, cos, sin)
+
+    def spread(q, k, cos, sin, unsqueeze_dim=1):
+        cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+        return both(q, k, cos, sin)
+
+    why = "it turns tokens by tables that it is handed"
+    for f in (both, spread, turned):
+        assert kinds_of(f, "apply_rotary_pos_emb")[0] == ("rope", why)
+        assert kinds_of(f, "f") == [("rope", why)]
+
+
+def test_who_asks_for_more_than_a_kind_is_called_with_is_none_of_it():
+    def rms_norm_backward(dy, x, gain, eps):
+        return dy * gain / (dy.square().mean(-1, keepdim=True) + eps).sqrt()
+
+    def softmax_positions(x, one, two, three, four, five):
+        return x
+
+    for f in (rms_norm_backward, softmax_positions):
+        assert kinds_of(f, f.__name__) == []
+        assert not guess(f, f.__name__).kind
 
 
 def test_a_norm_is_known_by_what_it_does_whatever_its_gain():

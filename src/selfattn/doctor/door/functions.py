@@ -105,12 +105,15 @@ def of_a_rotation(f: Function, name: str) -> str:
     x = drawn(2, 1, 1, D).expand(2, 4, 4, D)
     angles = torch.arange(4)[:, None] * torch.tensor([1.0, 0.3, 0.1, 0.03])
     tables = [(x, t.cos(), t.sin()) for t in (angles.repeat(1, 2), angles)]
-    calls = ((x,), (x, 0), (x, torch.arange(4)), *tables)
+    both = [(x, *given) for given in tables]  # of a query and a key
+    calls = ((x,), (x, 0), (x, torch.arange(4)), *tables, *both)
     made = first_tensor(f, calls)
     if not alike(made, x):
         return ""
     kept = close(made.norm(dim=-1), x.norm(dim=-1))
     if kept and not close(made, made[:, :1, :1].expand_as(made)):
+        if len(needed(f)) > 2:
+            return "it turns tokens by tables that it is handed"
         return "it turns tokens by their place, and keeps their lengths"
     return BY_NAME if says(name, "rope") else ""
 
@@ -183,6 +186,12 @@ LOOKS = {
     "rope": of_a_rotation,
     "positions": of_addition,
 }
+# So much may be asked for where one of a kind is called; who asks for more
+# is of another.
+MOST = {
+    **{"causal-mask": 3, "padding-mask": 3, "sinusoidal": 3, "softmax": 3},
+    **{"rope": 5, "positions": 2, "rms-norm": 3, "layer-norm": 4},
+}
 
 
 def kinds_of(f: Function, name: str) -> list[tuple[str, str]]:
@@ -194,7 +203,11 @@ def kinds_of(f: Function, name: str) -> list[tuple[str, str]]:
             both.reverse()
         return [(kind, why) for kind in both]
     found = [(kind, look(f, name)) for kind, look in LOOKS.items()]
-    found = [one for one in (*found, of_a_norm(f, name)) if one[1]]
+    found = [
+        (kind, why)
+        for kind, why in (*found, of_a_norm(f, name))
+        if why and len(needed(f)) <= MOST[kind]
+    ]
     return sorted(
         found, key=lambda one: (one[1] == BY_NAME, not says(name, one[0]))
     )

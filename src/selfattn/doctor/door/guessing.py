@@ -7,6 +7,7 @@ from torch import nn
 from selfattn.doctor.door import functions, modules, wholes
 from selfattn.doctor.door.making import made
 from selfattn.doctor.door.names import PLAIN, says
+from selfattn.doctor.door.trying import needed
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.patient import numberless
 
@@ -47,7 +48,9 @@ def guess(thing: Any, name: str) -> Guess:
     found = found or (modules if is_module else functions).kinds_of(one, names)
     if not found:
         why = "of its name, though it does not do what such a thing does"
-        found = [(kind, why) for kind in PLAIN if says(names, kind)][:1]
+        most = functions.MOST
+        plain = [k for k in PLAIN if len(needed(one)) <= most[k]]
+        found = [(kind, why) for kind in plain if says(names, kind)][:1]
     if not found:
         return Guess(name, "", "it looks like nothing that I examine")
     (kind, why), *others = found

@@ -9,6 +9,7 @@ from selfattn.doctor.door.guessing import Guess, guess
 from selfattn.doctor.door.things import things_in
 from selfattn.doctor.engine.isolation import Stage, Watch, can_fork, in_a_child
 from selfattn.doctor.engine.modes import no_modes
+from selfattn.doctor.engine.originals import known, replaced
 from selfattn.doctor.engine.outcome import in_words
 
 
@@ -44,7 +45,10 @@ def survey(
     """
 
     def work(watch: Watch) -> Survey:
+        originals = known()
         found = make(watch)
+        if words := replaced(originals):
+            return Survey(trouble=words)
         watch(Stage("while its kind was guessed"))
         with no_modes():
             return Survey(tuple(guesses_of(found, name)))

@@ -14,13 +14,20 @@ from selfattn.doctor.engine.isolation import (
     place,
 )
 from selfattn.doctor.engine.modes import no_modes
+from selfattn.doctor.engine.originals import known, replaced
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.engine.readings import examine_here, title
 from selfattn.doctor.exercise import Exercise, check_docstrings
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import find_kind
-from selfattn.doctor.patient import Facts, as_used, numberless, unseen
+from selfattn.doctor.patient import (
+    Facts,
+    as_used,
+    made_of_nothing,
+    numberless,
+    unseen,
+)
 from selfattn.doctor.plain_weights import with_plain_weights
 from selfattn.doctor.report import Report
 from selfattn.doctor.report.output import any_encoding
@@ -135,14 +142,15 @@ def examine_made(
     check_limits(time=time_limit, memory=memory_limit)
 
     def work(watch: Watch = unseen) -> Report:
-        thing = make(watch)
-        thing = with_plain_weights(as_used(thing) if kind.as_used else thing)
-        if missing := numberless(thing):
-            words = f"Nothing can be said: {missing}."
+        originals = known()
+        thing = as_examined(make(watch), kind)
+        if words := unfit(thing) or replaced(originals):
             return nothing_found.with_(trouble=words)
         with no_modes():
             found = examine_here(thing, kind, facts, watch)
-            return looked_into(found, thing, kind, facts)
+            found = looked_into(found, thing, kind, facts)
+        words = replaced(originals)  # it may do so as it is called, too
+        return nothing_found.with_(trouble=words) if words else found
 
     nothing_found = Report(kind.name, 0, patient=name)
     if time_limit is not None and can_fork():
@@ -154,6 +162,18 @@ def examine_made(
         raise
     except (Exception, SystemExit) as error:  # in making it
         return nothing_found.with_(trouble=f"It raises {in_words(error)}.")
+
+
+def as_examined(thing: Any, kind: Kind) -> Any:
+    """A thing as one of its kind is used; of a class, perhaps one of it."""
+    thing = as_used(thing) if kind.as_used else made_of_nothing(thing)
+    return with_plain_weights(thing)
+
+
+def unfit(thing: Any) -> str:
+    """Why nothing can be said of a thing that has no numbers."""
+    missing = numberless(thing)
+    return f"Nothing can be said: {missing}." if missing else ""
 
 
 def check_limits(**limits: float | None) -> None:

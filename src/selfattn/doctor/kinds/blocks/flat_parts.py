@@ -121,10 +121,10 @@ def network(
     wide = {one.out_features for one in ups}
     if len(ups) not in (1, 2) or [*wide] != [x.in_features for x in downs]:
         return None
-    read = read_off(block) if len(ups) == 1 else None
+    found = activations.seen(ups, downs[0], call, width, n)
+    read = read_off(block) if found is None and len(ups) == 1 else None
     if read is not None:
         return Network(ups[0], bent(block, read), downs[0])
-    found = activations.seen(ups, downs[0], call, width, n)
     if found is None:
         raise UnclearError(
             "I cannot tell what bends its network. Say flat_feed_forward="

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kind import UnclearError
@@ -137,14 +136,9 @@ def network(
     """
     if facts.get("feed_forward"):
         return part(block, facts["feed_forward"])
-    children = dict(block.named_children())
-    for name, child in children.items():
-        if name.lower() in NETWORKS:
-            return child
-    if {"linear1", "linear2"} <= children.keys():
-        bend = getattr(block, "activation", torch.relu)
-        first, last = children["linear1"], children["linear2"]
-        return lambda x: last(bend(first(x)))
+    called_so = None if facts.get("flat_feed_forward") else by_name(block)
+    if called_so is not None:
+        return called_so
     lying = flat_parts.network(block, facts, d_model, call, n)
     if lying is not None:
         return lying
@@ -155,6 +149,23 @@ def network(
         "I cannot find the feed-forward network. Say feed_forward=…, its "
         "name in the block, or flat_feed_forward=(first, bend, last)."
     )
+
+
+def by_name(block: nn.Module) -> Callable[[Tensor], Tensor] | None:
+    """The network, if it is called so; or two maps named as PyTorch's are.
+
+    These count with the bend that PyTorch's layers hold beside them: without
+    it, nothing in their names says how they are bent.
+    """
+    children = dict(block.named_children())
+    for name, child in children.items():
+        if name.lower() in NETWORKS:
+            return child
+    bend = getattr(block, "activation", None)
+    if callable(bend) and {"linear1", "linear2"} <= children.keys():
+        first, last = children["linear1"], children["linear2"]
+        return lambda x: last(bend(first(x)))
+    return None
 
 
 def attentions(block: nn.Module) -> dict[str, nn.Module]:

@@ -29,4 +29,5 @@ KIND = Kind(
     facts=FACTS,
     read=read,
     adapt=adapt,
+    as_used=True,
 )
