@@ -33,13 +33,8 @@ from selfattn.dot_product import (
     widen,
 )
 from selfattn.entering import features
-<<<<<<< HEAD
 from selfattn.feature_chunks import Reader, check_alike, recalled
-from selfattn.hidden import unfelt_sums
-=======
-from selfattn.feature_chunks import Reader
-from selfattn.hidden import match, projected, unfelt_sums
->>>>>>> m2x
+from selfattn.hidden import match, unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
     LOG2_E,
@@ -49,7 +44,7 @@ from selfattn.pieces import (
     without_autocast,
 )
 from selfattn.signatures import checked
-from selfattn.spoilt import is_spoilt
+from selfattn.spoilt import is_spoilt, projected
 from selfattn.underflow import is_coarse
 
 CHUNK = 64  # tokens at a time: about d, where both ways cost the same

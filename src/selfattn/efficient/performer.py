@@ -28,11 +28,11 @@ from selfattn.dot_product import (
     widen,
     with_causal,
 )
-from selfattn.hidden import match, projected, unfelt_sums
+from selfattn.hidden import match, unfelt_sums
 from selfattn.pieces import chunks, one_batch_axis, without_autocast
 from selfattn.random_features import log_features, random_directions
 from selfattn.signatures import Seed, checked
-from selfattn.spoilt import can_look, largest
+from selfattn.spoilt import can_look, largest, projected
 from selfattn.underflow import loses_a_row
 
 CHUNK = 64  # tokens at a time: the features of so many are held at once
