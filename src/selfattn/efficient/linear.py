@@ -7,7 +7,6 @@ Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -34,7 +33,7 @@ from selfattn.dot_product import (
 )
 from selfattn.entering import features
 from selfattn.feature_chunks import Reader
-from selfattn.hidden import match, projected, unfelt_sums
+from selfattn.hidden import match, unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
     LOG2_E,
@@ -99,13 +98,12 @@ def linear_weights(
     tensor([[0.2500, 0.7500]])
     """
     check_shapes(q, k, k)
-    apart = partial(projected, feature_map)
-    f_q, f_k = features(apart, *widen(q, k))
+    f_q, f_k = features(feature_map, *widen(q, k))
     weights = shares(f_q, f_k, causal)
     if not is_coarse(weights, causal, q, k):
         return weights
     if feature_map is elu_plus_one:
-        f_q, f_k = features(apart, q.double(), k.double())
+        f_q, f_k = features(feature_map, q.double(), k.double())
     return shares(f_q.double(), f_k.double(), causal).to(weights.dtype)
 
 
