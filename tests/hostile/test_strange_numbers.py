@@ -32,15 +32,15 @@ def passed_back(attend, inputs, g):
 
 
 @pytest.mark.parametrize("attend", BANDS)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(40))
 def test_a_band_does_not_feel_the_largest_key(attend, seed):
     """Minus infinity was added to its score, which was infinite on the way
     back: their sum is NaN, and so was every gradient.
     """
     torch.manual_seed(seed)
-    q, k, v = torch.randn(3, 8, 3)
-    k[-1] = torch.finfo(torch.float32).max
-    g = torch.ones(8, 3)
+    q, k, v = torch.randn(8, 3), torch.randn(8, 3), torch.randn(8, 1)
+    k[-1] = torch.finfo(torch.float32).max / 2
+    g = torch.ones(8, 1)
     g[-1] = 0  # of the one query that sees it
     found = passed_back(attend, (q, k, v), g)
     mask = window_mask(8, 8, 2)
@@ -51,9 +51,10 @@ def test_a_band_does_not_feel_the_largest_key(attend, seed):
 @pytest.mark.parametrize("attend", BANDS)
 def test_a_band_does_not_feel_a_query_that_overflows(attend):
     """Its score was a number on the way there, and none on the way back."""
-    for seed in range(100):
+    for seed in range(40):
         torch.manual_seed(seed)
-        q, k, v, g = torch.randn(4, 4, 16)
+        q, k = torch.randn(2, 8, 3)
+        v, g = torch.randn(2, 8, 1)
         q[-1] = torch.finfo(torch.float32).max / 2
         g[-1] = 0
         for grad in passed_back(attend, (q, k, v), g):
@@ -85,7 +86,9 @@ def test_weights_of_the_past_do_not_feel_the_future(weigh, number):
     past = partial(weigh, causal=True)
     wanted = passed_back(past, (q, k), g)
     k[3] = number
-    torch.testing.assert_close(passed_back(past, (q, k), g), wanted)
+    found = passed_back(past, (q, k), g)
+    for ours, exact in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours[:3], exact[:3])
 
 
 @pytest.mark.parametrize("size", [10, 20, 30])

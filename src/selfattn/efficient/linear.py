@@ -7,7 +7,6 @@ Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -99,13 +98,12 @@ def linear_weights(
     tensor([[0.2500, 0.7500]])
     """
     check_shapes(q, k, k)
-    apart = partial(projected, feature_map)
-    f_q, f_k = features(apart, *widen(q, k))
+    f_q, f_k = features(feature_map, *widen(q, k))
     weights = shares(f_q, f_k, causal)
     if not is_coarse(weights, causal, q, k):
         return weights
     if feature_map is elu_plus_one:
-        f_q, f_k = features(apart, q.double(), k.double())
+        f_q, f_k = features(feature_map, q.double(), k.double())
     return shares(f_q.double(), f_k.double(), causal).to(weights.dtype)
 
 
@@ -115,14 +113,13 @@ def shares(f_q: Tensor, f_k: Tensor, causal: bool) -> Tensor:
     if causal:
         past = causal_mask(*similarity.shape[-2:], device=f_q.device)
         similarity = similarity.masked_fill(~past, 0.0)
-    weights = similarity / divisor(similarity.sum(dim=-1, keepdim=True))
-    if not (weights.requires_grad and is_spoilt(weights)):
-        return weights
     # A row that is infinite would be NaN on the way back of others, too.
-    lost = ~weights.isfinite().all(dim=-1, keepdim=True)
-    known = similarity.masked_fill(lost, 0.0)
-    clean = known / divisor(known.sum(dim=-1, keepdim=True))
-    return torch.where(lost, weights.detach(), clean)
+    return projected(of_each_row, similarity)
+
+
+def of_each_row(similarity: Tensor) -> Tensor:
+    """Its numbers as shares of their sum."""
+    return similarity / divisor(similarity.sum(dim=-1, keepdim=True))
 
 
 def in_type(f_q: Tensor, f_k: Tensor) -> Tensor:
