@@ -59,6 +59,8 @@ def test_who_tells_what_bends_is_heard():
     told = {"flat_feed_forward": ("linear1", "sinc", "linear2")}
     assert examined(Block(torch.sinc), **told).passed
     assert not examined(Block(F.gelu), **told).passed
+    own = nn.TransformerEncoderLayer(8, 2, 12, batch_first=True)
+    assert not examined(own, **told).passed
 
 
 def test_a_name_for_a_bend_is_none():
