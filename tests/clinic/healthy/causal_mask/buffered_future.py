@@ -1,4 +1,4 @@
-"""A decoder's way: a mask of minus infinity that is kept while it is long enough."""
+"""A decoder's way: a mask of minus infinity, kept as long as it suffices."""
 
 import torch
 
