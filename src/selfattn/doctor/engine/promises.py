@@ -22,9 +22,14 @@ from selfattn.doctor.report.record import NUMERIC
 TYPES = set(NAMES)
 AXES = {"batches", "heads"}  # which one may add by a loop
 FINE = {"finite"}  # who hides with -inf need not add before he scales
-EDGES = {"odd", "long"}  # sizes that hardly anybody ever asks for
+EDGES = {"odd", "long", "early", "empty"}  # sizes that few ever ask for
 # What is a mistake only if there is a flag, by which one could ask.
 BY_FLAG = {name_of(hiding.causal_without_being_asked): "causal"}
+
+UNCALLED = (
+    "However I call it, it raises, so that I know nothing of it. Say how it "
+    "is to be called: --list has the facts that tell."
+)
 
 # Who has a formula of his own may have this in it.
 MAY_BE_ITS_OWN = {
@@ -77,9 +82,13 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
     name alone.
     """
     mistake = report.mistake
+    edges = set() if said.get("takes") is not None else EDGES
     types = TYPES - set(report.promised)
-    if unpromised := promised_by_nobody(report, types):
+    sizes = edges - set(report.promised)
+    if unpromised := promised_by_nobody(report, types | sizes):
         return unpromised
+    if miscalled(report):
+        return UNCALLED
     if mistake is not None:
         if report.facts.get("formula", said.get("formula")) == "own":
             meant = kind.meant.get(mistake.name, OF_A_FORMULA)
@@ -89,7 +98,7 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
         open_ = flag in report.lacking and flag not in said
         open_ |= may_be_meant(mistake.name, kind, {**report.facts, **said})
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
-    free = types | (set() if said.get("takes") is not None else EDGES)
+    free = types | edges
     if "layout" in kind.facts and "layout" not in said:
         free |= AXES
     free -= set(report.promised)
@@ -123,10 +132,7 @@ def different(report: Report, kind: Kind) -> str:
     if said or mistake is not None:
         return said
     if never_called(report):
-        return (
-            "However I call it, it raises, so that I know nothing of it. Say "
-            "how it is to be called: --list has the facts that tell."
-        )
+        return UNCALLED
     designs = kind.meant.keys() - kind.promised_by.keys()
     return of_no_formula(report, free) if designs else ""
 
@@ -161,6 +167,15 @@ def never_called(report: Report) -> bool:
     found = report.findings
     raised = all(one.difference.sort == "raises" for one in found)
     return raised and len(found) == report.probes > 1
+
+
+def miscalled(report: Report) -> bool:
+    """Whether it was never called, as its arguments are others."""
+    return never_called(report) and all(
+        "TypeError" in one.difference.sentence
+        and "argument" in one.difference.sentence
+        for one in report.findings
+    )
 
 
 def of_no_formula(report: Report, free: set[str]) -> str:
