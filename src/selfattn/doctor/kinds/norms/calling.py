@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
+from selfattn.doctor.kinds import axes_taken
 from selfattn.doctor.kinds.norms.epsilon import (
     EPS,
     eps_in,
@@ -19,6 +20,7 @@ from selfattn.doctor.kinds.norms.epsilon import (
     own_eps,
     set_eps,
 )
+from selfattn.doctor.kinds.norms.order import code, in_usual_order
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, parameters
 
@@ -68,7 +70,7 @@ def read(thing: Any, told: Facts) -> Reading:
                 facts["learns"] = len(held)
         return Reading(facts, from_zero(made))
     if not isinstance(thing, nn.Module):
-        return of_function(thing)
+        return with_its_axes(of_function(in_usual_order(thing)), thing)
     held = [p.numel() for p in thing.parameters()]
     widths = {*held}
     if not held:
@@ -83,7 +85,30 @@ def read(thing: Any, told: Facts) -> Reading:
     facts["learns"] = len(held)
     facts |= {**own_eps(thing, width, told), **from_one(thing)}
     lacks = {"any width": "its width is fixed"}
-    return Reading(facts, from_zero(thing), lacks)
+    made = Reading(facts, from_zero(thing), lacks)
+    return with_its_axes(made, thing)
+
+
+def with_its_axes(reading: Reading, thing: Any) -> Reading:
+    """A reading, with the number of axes that it wants, if not any."""
+    facts = reading.facts
+    learnt = [torch.ones(7), torch.zeros(7)]
+    many = facts.get("learns", len(learnt))
+    norm = in_usual_order(thing)
+
+    def call(x: Tensor) -> Any:
+        if isinstance(thing, nn.Module):
+            return copy.deepcopy(thing)(x)
+        names = [n for n in parameters(norm)[1:] if n not in EPS][:many]
+        eps = [1e-5] * bool({*parameters(norm)} & {*EPS})
+        return norm(x, *learnt[: len(names)], *eps)
+
+    axes = axes_taken.wanted(call, facts.get("width", 7), least=1)
+    if axes == 1:
+        return reading
+    lacks = {**reading.lacks, "single": "it takes no token alone"}
+    more = reading.with_facts(axes=axes)
+    return dataclasses.replace(more, lacks=lacks)
 
 
 def of_function(function: Any) -> Reading:
@@ -181,10 +206,20 @@ def at_its_size(
 
 
 def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
+    """A function of x, gain, shift (or none) and eps, of any axes."""
+    norm = prepared(thing, facts)
+    if "axes" not in facts:
+        return norm
+    lifted = axes_taken.lifted(norm, facts["axes"])
+    return functools.wraps(norm)(lifted)
+
+
+def prepared(thing: Any, facts: Facts) -> Callable[..., object]:
     """A function of x, gain, shift (or none) and eps."""
     if facts["form"] == "function":
-        function: Callable[..., object] = thing
-        return of_its_eps(function, facts) if "fixed eps" in facts else thing
+        function: Callable[..., object] = in_usual_order(thing)
+        fixed = "fixed eps" in facts
+        return of_its_eps(function, facts) if fixed else function
 
     def bare(x: Tensor, *parameters_and_eps: Any) -> object:
         eps = parameters_and_eps[-1]
@@ -251,6 +286,7 @@ def kind_of_norm(
         read=read,
         prepare=prepare,
         adapt=adapt,
+        code=code,
         meant={one_plus: "gain='one plus'"},
         promised_by={one_plus: "gain"},
     )

@@ -21,7 +21,7 @@ from selfattn.doctor.kinds.positions.rotary.ways_of_calling import (
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
-TOKENS = {"BHND": -2, "BNHD": 1}  # which axis, where there are four
+TOKENS = {"BHND": -2, "BNHD": 1, "NBHD": 0}  # which axis, where there are four
 AXES = {"batch": 3, "heads": 4, "single": 2}
 SIZES = {"b": 2, "h": 3, "n": 5}
 WIDTHS = (6, 8, 4, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
@@ -81,7 +81,8 @@ def tried(
                 output = facts["call"](thing, given, offset)
             else:
                 pairs = facts.get("tables for", PAIRS[0])
-                output = called(thing, way, given, offset, axis, pairs)
+                base = facts.get("base")
+                output = called(thing, way, given, offset, axis, pairs, base)
     except Exception:
         return None
     if not isinstance(output, Tensor):
@@ -97,7 +98,7 @@ def find_out(thing: Any, told: Facts) -> Found:
         UnclearError: if it raises, or gives something else, however it is
             called.
     """
-    layouts = [told["layout"]] if told.get("layout") else ["BHND", "BNHD"]
+    layouts = [told["layout"]] if told.get("layout") else [*TOKENS]
     every = [Way()]
     if not told.get("call"):
         listed = ways(thing, told.get("told"), told.get("name"))
@@ -153,7 +154,7 @@ def working(
     """The way that works, for each layout and number of axes."""
     found: dict[tuple[str, int], Way] = {}
     for layout in layouts:
-        for axes in (4, 3, 2):
+        for axes in (4,) if layout == "NBHD" else (4, 3, 2):
             x = sample(layout, axes, d)
             facts = {**told, "layout": layout}
             way = best(thing, facts, every, x)
