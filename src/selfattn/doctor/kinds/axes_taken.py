@@ -18,12 +18,15 @@ SIZES = (2, 3, 4, 5)  # of which an input has the last few
 
 def wanted(call: Callable[[Tensor], Any], width: int, least: int = 2) -> int:
     """The fewest axes that it takes, ``least`` if it takes none."""
-    for axes in range(least, len(SIZES) + 1):
-        x = numbers(*SIZES[-axes:-1], width)
-        made = trial_calls.outcome(call, x)
-        if isinstance(made, Tensor) and made.shape == x.shape:
-            return axes
-    return least
+    every = range(least, len(SIZES) + 1)
+    return next((axes for axes in every if takes(call, width, axes)), least)
+
+
+def takes(call: Callable[[Tensor], Any], width: int, axes: int) -> bool:
+    """Whether of so many axes it makes as many."""
+    x = numbers(*SIZES[-axes:-1], width)
+    made = trial_calls.outcome(call, x)
+    return isinstance(made, Tensor) and made.shape == x.shape
 
 
 def with_axes(x: Tensor, axes: int) -> Tensor:
