@@ -79,8 +79,8 @@ def role(name: str) -> str:
     for one, parts in PARTS.items():
         if any(part in lower for part in parts):
             return one
-    words = {*lower.split("_")}
-    return next((one for one in CROSSED if words & {*NAMES[one]}), "size")
+    of_it = {*lower.split("_")}
+    return next((one for one in CROSSED if of_it & {*NAMES[one]}), "size")
 
 
 def listed(thing: Any) -> list[inspect.Parameter]:

@@ -70,7 +70,7 @@ def read(thing: Any, told: Facts) -> Reading:
                 facts["learns"] = len(held)
         return Reading(facts, from_zero(made))
     if not isinstance(thing, nn.Module):
-        return with_its_axes(of_function(in_usual_order(thing)), thing)
+        return with_its_axes(of_function(in_usual_order(thing), told), thing)
     held = [p.numel() for p in thing.parameters()]
     widths = {*held}
     if not held:
@@ -111,11 +111,12 @@ def with_its_axes(reading: Reading, thing: Any) -> Reading:
     return dataclasses.replace(more, lacks=lacks)
 
 
-def of_function(function: Any) -> Reading:
+def of_function(function: Any, told: Facts) -> Reading:
     """What is known of a function: of what it is one."""
     listed = parameters(function)
     if fixed := eps_in(function, listed):
-        return Reading({"form": "function", "fixed eps": fixed})
+        own = told.get("eps") or fixed
+        return Reading({"form": "function", "fixed eps": own})
     if len(listed) > 2:
         return Reading({"form": "function"})
     if len(listed) == 1 or {*listed[1:]} & {*EPS}:

@@ -61,14 +61,14 @@ def read(thing: Any, told: Facts) -> Reading:
         seen["mask"] = "lengths"
     seen["masked"] = masked
     seen["asked"] = is_asked_for(called, masked)
-    if seen["asked"] and needs_it(thing, seen, masked):
+    if seen["asked"] and needs_it(thing, seen):
         seen["always"] = True
+        seen |= meant_so(thing, {**seen, **told})
+        return Reading(seen, has=("mask",))
     lacks = with_its_axes(thing, seen)
     if is_by_text(thing, seen):
         seen["by text"] = True
         lacks["rows"] = "it takes one row of a mask for each text"
-    if seen.get("always"):
-        seen |= meant_so(thing, {**seen, **told})
     return Reading(seen, lacks=lacks, has=("mask",))
 
 
@@ -150,11 +150,11 @@ def is_asked_for(called: Any, masked: str) -> bool:
     return masked in listed and listed[masked].default is nothing
 
 
-def needs_it(thing: Any, seen: Facts, masked: str) -> bool:
+def needs_it(thing: Any, seen: Facts) -> bool:
     """Whether it cannot be called with None for a mask."""
-    axis = {seen["axis"]: -1} if seen["axis"] else {}
-    scores, none = torch.zeros(2, 3, 4), {masked: None}
-    return trial_calls.outcome(handed, thing, scores, **axis, **none) is None
+    call = adapt(thing, {**seen, "mask": "keep"})
+    every = (torch.zeros(2, 3, 4), torch.zeros(2, 1, 3, 4))
+    return all(trial_calls.outcome(call, scores) is None for scores in every)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -194,15 +194,11 @@ def of_axes(softmax: Callable[..., Any], axes: int) -> Callable[..., object]:
         if axes == 1:
             rows = scores.reshape(-1, scores.shape[-1])
             return torch.stack([softmax(row) for row in rows]).view_as(scores)
-        if mask is None:
-            mask_too = ()
-        else:
-            mask_too = (mask[:, None] if axes > mask.ndim else mask,)
-            if axes > scores.ndim:
-                made = softmax(scores[:, None], *mask_too)
-                whole = isinstance(made, Tensor) and made.ndim == axes
-                return made[:, 0] if whole else made
-        return axes_taken.lifted(softmax, axes)(scores, *mask_too)
+        if mask is None or axes <= scores.ndim:
+            return axes_taken.lifted(softmax, axes)(scores, mask)
+        made = softmax(scores[:, None], mask[:, None])
+        whole = isinstance(made, Tensor) and made.ndim == axes
+        return made[:, 0] if whole else made
 
     return called
 

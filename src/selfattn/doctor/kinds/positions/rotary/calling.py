@@ -1,6 +1,5 @@
 """How functions that rotate are called, and which features make a pair."""
 
-import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,6 +7,7 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
+from selfattn.doctor.kinds.masks.sizes import listed
 from selfattn.doctor.kinds.positions.rotary.arguments import BASE, called
 from selfattn.doctor.kinds.positions.rotary.part import (
     is_half_turned,
@@ -101,13 +101,8 @@ def base_of(thing: Any) -> dict[str, float]:
     Long texts want one; below 10000 there is rather a slip than a design.
     """
     held = [getattr(thing, name, None) for name in WORDS["base"]]
-    try:
-        called = getattr(thing, "forward", thing)
-        listed = inspect.signature(called).parameters.values()
-    except (TypeError, ValueError):
-        listed = []
     names = (*WORDS["base"], "theta")
-    held += [p.default for p in listed if p.name in names]
+    held += [p.default for p in listed(thing) if p.name in names]
     larger = [x for x in held if isinstance(x, int | float) and x > BASE]
     return {"base": float(larger[0])} if larger else {}
 
