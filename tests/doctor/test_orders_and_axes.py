@@ -90,6 +90,25 @@ def test_the_eps_of_a_function_is_the_one_that_was_told():
     assert norm(by_another).findings
 
 
+def test_the_eps_that_was_told_is_the_one_by_default():
+    def by_default(x, weight, bias, eps=1e-3):
+        return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
+
+    assert here(by_default, kind="layer-norm").passed
+    assert here(by_default, kind="layer-norm", eps=1e-3).passed
+    assert norm(by_default).mistake.name == "another eps"
+
+
+def test_a_length_is_divided_by_the_root_of_the_width():
+    def by_the_width(x, weight, bias, eps=1e-5):
+        centred = x - x.mean(-1, keepdim=True)
+        length = centred.norm(dim=-1, keepdim=True) / x.shape[-1]
+        return centred / (length**2 + eps).sqrt() * weight + bias
+
+    report = here(by_the_width, kind="layer-norm")
+    assert report.mistake.name == "width without its root", report
+
+
 def a_mask_first(mask, scores):
     return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 

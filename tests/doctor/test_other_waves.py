@@ -167,6 +167,25 @@ def test_what_is_wrong_with_such_a_table_is_found():
     assert asked.findings
 
 
+def test_of_two_mistakes_the_surer_comes_first():
+    """That the exponents end at 1 may be meant, unlike what is beside it."""
+
+    def to_the_end_from_one(n, d_model):
+        p = torch.arange(1, n + 1).double()[:, None]
+        f = torch.arange(d_model) // 2 * 2
+        angle = p * 10_000.0 ** (-f.double() / max(d_model - 2, 1))
+        even = torch.arange(d_model) % 2 == 0
+        return torch.where(even, angle.sin(), angle.cos()).float()
+
+    table = functools.partial(here, to_the_end_from_one, kind="sinusoidal")
+    report = table()
+    assert report.mistake.name == "counted from one", report
+    assert report.mistake.also.name == "reaching the base"
+    told = table(ends="at 1")
+    assert told.mistake.name == "counted from one", told
+    assert told.mistake.also is None
+
+
 def test_sizes_that_few_ask_for_are_asked_after_by_name():
     """Far out, float32 is off in the fourth digit; nobody promised more."""
 

@@ -9,6 +9,8 @@ he left open. And a number type is promised by its name alone, whatever else
 is told: nearly all code runs in one or two of the four.
 """
 
+from dataclasses import replace
+
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
@@ -46,9 +48,20 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
         return report.with_(untried=untried(report, kind, said))
     if not report.findings:
         return report
+    report = report.with_(mistake=surest_first(report.mistake, kind))
     if said:
         return report.with_(different=beyond_what_was_told(report, kind, said))
     return report.with_(different=different(report, kind))
+
+
+def surest_first(mistake: Mistake | None, kind: Kind) -> Mistake | None:
+    """Of two mistakes the one first that nobody makes on purpose."""
+    if mistake is None or mistake.also is None:
+        return mistake
+    if mistake.name in kind.meant and mistake.also.name not in kind.meant:
+        first = replace(mistake, also=None)
+        return replace(mistake.also, answer=mistake.answer, also=first)
+    return mistake
 
 
 def untried(report: Report, kind: Kind, said: Facts) -> str:

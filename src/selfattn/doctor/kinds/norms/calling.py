@@ -15,6 +15,7 @@ from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import axes_taken
 from selfattn.doctor.kinds.norms.epsilon import (
     EPS,
+    eps_by_default,
     eps_in,
     fill,
     own_eps,
@@ -117,6 +118,9 @@ def of_function(function: Any, told: Facts) -> Reading:
     if fixed := eps_in(function, listed):
         own = told.get("eps") or fixed
         return Reading({"form": "function", "fixed eps": own})
+    if told.get("eps") and (by := eps_by_default(function)):
+        facts = {"form": "function", "fixed eps": told["eps"], "eps by": by}
+        return Reading(facts)
     if len(listed) > 2:
         return Reading({"form": "function"})
     if len(listed) == 1 or {*listed[1:]} & {*EPS}:
@@ -251,13 +255,18 @@ def prepared(thing: Any, facts: Facts) -> Callable[..., object]:
 def of_its_eps(
     function: Callable[..., object], facts: Facts
 ) -> Callable[..., object]:
-    """A function that takes no eps, as one that takes its own alone."""
+    """A function that takes no eps, as one that takes its own alone.
+
+    One that takes it, and need not be told, is not told its own.
+    """
 
     def norm(x: Tensor, *learnt_and_eps: Any) -> object:
         *learnt, eps = learnt_and_eps
-        if eps != facts["fixed eps"]:
+        if eps == facts["fixed eps"]:
+            return function(x, *learnt)
+        if not facts.get("eps by"):
             raise ValueError("its eps cannot be set")
-        return function(x, *learnt)
+        return function(x, *learnt, **{facts["eps by"]: eps})
 
     norm.__name__ = getattr(function, "__name__", "norm")
     return norm

@@ -12,6 +12,7 @@ from selfattn.doctor.exercises.positions.sinusoidal import (
 )
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.positions import waves
+from selfattn.doctor.kinds.positions.sinusoidal import steps
 from selfattn.doctor.kinds.positions.sinusoidal.calling import (
     FACTS,
     adapt,
@@ -20,10 +21,6 @@ from selfattn.doctor.kinds.positions.sinusoidal.calling import (
 from selfattn.doctor.kinds.positions.sinusoidal.mistakes import (
     DEVIATIONS,
     MISTAKES,
-)
-from selfattn.doctor.kinds.positions.sinusoidal.steps import SINGLES, second
-from selfattn.doctor.kinds.positions.sinusoidal.steps import (
-    of_base as of_a_base,
 )
 from selfattn.doctor.patient import Facts
 from selfattn.positions import sinusoidal
@@ -34,8 +31,8 @@ REFERENCE = Exercise(
     solution=lambda n, d_model: sinusoidal(n, d_model),
     probes=PROBES,
     mistakes=MISTAKES,
-    deviations=(*DEVIATIONS, *SINGLES),
-    second=second,
+    deviations=(*DEVIATIONS, *steps.SINGLES),
+    second=steps.second,
     optional={
         "odd": "an odd number of features",
         "single": "a single feature",
@@ -43,13 +40,13 @@ REFERENCE = Exercise(
     },
 )
 
-# What is wrong with one that ends elsewhere has no name here.
+# Of one that ends elsewhere, or has another base, only steps are known.
 TO_THE_END = dataclasses.replace(
     REFERENCE,
     solution=reaching_the_base,
     mistakes=(),
-    deviations=(),
-    second=tuple,
+    deviations=steps.beside(steps.TO_THE_END),
+    second=lambda: steps.second(steps.TO_THE_END),
 )
 FLOAT64 = name_of(float64_returned)
 ANOTHER_BASE = name_of(waves.another_base)
@@ -58,13 +55,13 @@ REACHING = name_of(reaching_the_base)
 
 @functools.cache
 def of_base(base: float) -> Exercise:
-    """The exercise of a table with another base; only steps are known."""
+    """The exercise of a table with another base."""
     return dataclasses.replace(
         REFERENCE,
         solution=lambda n, d_model: sinusoidal(n, d_model, base=base),
         mistakes=(),
-        deviations=of_a_base(base),
-        second=lambda: second(base),
+        deviations=steps.beside(steps.of_base(base)),
+        second=lambda: steps.second(steps.of_base(base)),
     )
 
 

@@ -123,25 +123,31 @@ KNOWN = (
 )
 
 
-def by(base: float) -> Callable[[Callable[[Table], Table]], Any]:
+def by(usual: Table) -> Callable[[Callable[[Table], Table]], Any]:
     """What makes a wrong table, of what is done otherwise."""
 
     def answer(change: Callable[[Table], Table]) -> Callable[..., Tensor]:
-        steps = change(replace(USUAL, base=base))
+        steps = change(usual)
         return lambda n, d_model: made(steps, n, d_model)
 
     return answer
 
 
-def second(base: float = waves.BASE) -> Any:
+def second(usual: Table = USUAL) -> Any:
     """Two at once."""
-    return pairs(KNOWN, by(base), waves.HARMLESS, every=True)
+    return pairs(KNOWN, by(usual), waves.HARMLESS, every=True)
 
 
-def of_base(base: float) -> tuple[Mistake, ...]:
-    """Each thing that is done otherwise, where the base is another."""
-    usual = Deviation({"base": waves.BASE}, waves.another_base)
-    return singles((*KNOWN, usual), by(base))
+def beside(usual: Table) -> tuple[Mistake, ...]:
+    """Each thing that is done otherwise than in another usual table."""
+    base = Deviation({"base": waves.BASE}, waves.another_base)
+    return singles((*KNOWN, base), by(usual))
 
 
-SINGLES = singles(KNOWN, by(waves.BASE))
+def of_base(base: float) -> Table:
+    """The usual table with another base."""
+    return replace(USUAL, base=base)
+
+
+TO_THE_END = replace(USUAL, exponent=lambda f, d: f / max(d - 2, 1))
+SINGLES = singles(KNOWN, by(USUAL))
