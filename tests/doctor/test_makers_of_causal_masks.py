@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from selfattn.doctor import examine
-from selfattn.doctor.kinds.masks import sizes
+from selfattn.doctor.kinds.masks import arguments
 
 here = functools.partial(
     examine, kind="causal-mask", time_limit=None, alignment="last"
@@ -197,4 +197,4 @@ def test_names_tell_what_an_argument_is():
         "bsz": "batch",
         "num_heads": "heads",
     }
-    assert {name: sizes.role(name) for name in told} == told
+    assert {name: arguments.role(name) for name in told} == told

@@ -27,9 +27,9 @@ from selfattn.doctor.engine.matching import (
     agrees,
     mistake_made,
     observe_known,
-    unlike,
 )
 from selfattn.doctor.engine.outcome import Outcome, differentiable, observe
+from selfattn.doctor.engine.two_at_once import weightier_first
 from selfattn.doctor.exercise import Exercise, Mistake, name_of
 from selfattn.doctor.exercises.dot_product import attention
 from selfattn.doctor.probes import Inputs, Probe
@@ -206,36 +206,6 @@ def two(
             exercise, pair, values
         ):
             yield weightier_first(exercise, pair, values)
-
-
-def weightier_first(
-    exercise: Exercise, pair: Mistake, values: Sequence[Seen]
-) -> Mistake:
-    """Two mistakes, the first of them one that shows in these values.
-
-    What fails in half precision alone, say, does not show in them.
-    """
-    if pair.also is None or shows(exercise, pair.name, values):
-        return pair
-    if not shows(exercise, pair.also.name, values):
-        return pair
-    return replace(
-        pair.also, answer=pair.answer, also=replace(pair, also=None)
-    )
-
-
-def shows(exercise: Exercise, name: str, values: Sequence[Seen]) -> bool:
-    """Whether a mistake of this name, alone, is wrong on some values."""
-    known = (*exercise.mistakes, *exercise.deviations)
-    return any(
-        unlike(
-            exercise, None, one.probe, observe_known(exercise, m, one.probe)
-        )
-        for m in known
-        if m.name == name
-        for one in values
-        if not one.probe.convention
-    )
 
 
 def near(

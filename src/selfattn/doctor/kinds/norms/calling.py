@@ -13,6 +13,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import axes_taken
+from selfattn.doctor.kinds.norms.axes import with_its_axes
 from selfattn.doctor.kinds.norms.epsilon import (
     EPS,
     eps_by_default,
@@ -88,28 +89,6 @@ def read(thing: Any, told: Facts) -> Reading:
     lacks = {"any width": "its width is fixed"}
     made = Reading(facts, from_zero(thing), lacks)
     return with_its_axes(made, thing)
-
-
-def with_its_axes(reading: Reading, thing: Any) -> Reading:
-    """A reading, with the number of axes that it wants, if not any."""
-    facts = reading.facts
-    learnt = [torch.ones(7), torch.zeros(7)]
-    many = facts.get("learns", len(learnt))
-    norm = in_usual_order(thing)
-
-    def call(x: Tensor) -> Any:
-        if isinstance(thing, nn.Module):
-            return copy.deepcopy(thing)(x)
-        names = [n for n in parameters(norm)[1:] if n not in EPS][:many]
-        eps = [1e-5] * bool({*parameters(norm)} & {*EPS})
-        return norm(x, *learnt[: len(names)], *eps)
-
-    axes = axes_taken.wanted(call, facts.get("width", 7), least=1)
-    if axes == 1:
-        return reading
-    lacks = {**reading.lacks, "single": "it takes no token alone"}
-    more = reading.with_facts(axes=axes)
-    return dataclasses.replace(more, lacks=lacks)
 
 
 def of_function(function: Any, told: Facts) -> Reading:

@@ -8,8 +8,8 @@ from torch import Tensor
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
-from selfattn.doctor.kinds.masks import sizes
-from selfattn.doctor.kinds.masks.sizes import Form
+from selfattn.doctor.kinds.masks import arguments
+from selfattn.doctor.kinds.masks.arguments import Form
 from selfattn.doctor.patient import Facts
 
 BY_PLACE = Form((("n_q", "queries"), ("n_k", "keys")))
@@ -37,7 +37,7 @@ def read(thing: Any, told: Facts) -> Reading:
     has none for queries that come before every key, and who builds it of
     lists has none without a row; and hardly anybody ever asks for one.
     """
-    form = sizes.form_of(thing, told.get("arguments"))
+    form = arguments.form_of(thing, told.get("arguments"))
     many = form.sizes if form else told.get("arguments", 0)
     seen: dict[str, Any] = {"arguments": many} if many else {}
     if form:
@@ -58,7 +58,7 @@ def makes_no(thing: Any, form: Form | None, n_q: int, n_k: int) -> bool:
     form = form or BY_PLACE
     if form.past and n_q > n_k:
         return True
-    made = sizes.as_tensor(sizes.tried(thing, form, n_q, n_k))
+    made = arguments.as_tensor(arguments.tried(thing, form, n_q, n_k))
     return made is None or (
         isinstance(made, Tensor) and made.shape[-2:] != (n_q, n_k)
     )
@@ -70,10 +70,10 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 
     def causal(n_q: int, n_k: int) -> object:
         if form:
-            made = sizes.called(thing, form, n_q, n_k)
+            made = arguments.called(thing, form, n_q, n_k)
         else:
             made = thing(*(n_q, n_k)[: facts.get("arguments", 2)])
-        made = sizes.as_tensor(made)
+        made = arguments.as_tensor(made)
         return as_ours(of_one_text(made, form or BY_PLACE), facts["mask"])
 
     return causal

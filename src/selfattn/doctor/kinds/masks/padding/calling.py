@@ -10,7 +10,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
-from selfattn.doctor.kinds.masks import sizes
+from selfattn.doctor.kinds.masks import arguments
 from selfattn.doctor.patient import Facts, parameters
 
 PAD = 0
@@ -80,7 +80,7 @@ def read(thing: Any, told: Facts) -> Reading:
 def roles_of(thing: Any, told: Facts) -> dict[str, str]:
     """What each of its arguments is; of those left out, only what is ours."""
     found = {}
-    for p in sizes.listed(thing):
+    for p in arguments.listed(thing):
         what = role(p.name)
         if p.default is p.empty or what in ("width", "pad"):
             found[p.name] = what
@@ -97,8 +97,8 @@ def role(name: str) -> str:
     words = {*lower.split("_")}
     if "pad" in lower:
         return "ones" if "mask" in lower else "pad"
-    if sizes.role(name) in ("device", "dtype"):
-        return sizes.role(name)
+    if arguments.role(name) in ("device", "dtype"):
+        return arguments.role(name)
     if words & WIDTHS or lower in ("maxlen", "seqlen"):
         return "width"
     if "len" in lower or words & LENGTHS:
@@ -112,7 +112,7 @@ def role(name: str) -> str:
 
 def default_pad(thing: Any) -> int | None:
     """The number of padding that it has by default, if it is another."""
-    for p in sizes.listed(thing):
+    for p in arguments.listed(thing):
         if role(p.name) == "pad" and type(p.default) is int and p.default:
             return int(p.default)
     return None
@@ -123,7 +123,7 @@ def shown_pad(thing: Any, roles: Mapping[str, str]) -> int | None:
     if len(roles) != 1 or "lengths" in roles.values():
         return None
     numbers = torch.arange(8)[None]
-    made = sizes.as_tensor(trial_calls.outcome(thing, numbers))
+    made = arguments.as_tensor(trial_calls.outcome(thing, numbers))
     if not isinstance(made, Tensor) or made.shape[-1:] != (8,):
         return None
     row = made.reshape(-1, 8)[0]
@@ -136,7 +136,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     side = facts.get("side") or "right"
 
     def padding(lengths: Tensor, n: int) -> object:
-        mask = sizes.as_tensor(handed(thing, facts, lengths, n))
+        mask = arguments.as_tensor(handed(thing, facts, lengths, n))
         if isinstance(mask, Tensor):
             mask = in_our_axes(mask, facts["axes"])
             mask = mask.flip(-1) if side == "left" and mask.ndim else mask

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds.masks.sizes import listed
+from selfattn.doctor.kinds.masks.arguments import listed
 from selfattn.doctor.kinds.positions.rotary.arguments import BASE, called
 from selfattn.doctor.kinds.positions.rotary.part import (
     is_half_turned,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds.masks.sizes import as_tensor, listed
+from selfattn.doctor.kinds.masks.arguments import as_tensor, listed
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, parameters
 
