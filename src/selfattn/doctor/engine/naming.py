@@ -29,7 +29,7 @@ from selfattn.doctor.engine.matching import (
     observe_known,
 )
 from selfattn.doctor.engine.outcome import Outcome, differentiable, observe
-from selfattn.doctor.engine.two_at_once import weightier_first
+from selfattn.doctor.engine.two_at_once import first_of, weightier_first
 from selfattn.doctor.exercise import Exercise, Mistake, name_of
 from selfattn.doctor.exercises.dot_product import attention
 from selfattn.doctor.probes import Inputs, Probe
@@ -176,13 +176,6 @@ def alike(exercise: Exercise, values: Sequence[Seen]) -> list[Mistake]:
 def size_of(value: Any) -> int:
     """How many numbers a value has."""
     return int(value.numel())
-
-
-def first_of(found: Iterator[Mistake]) -> Iterator[Mistake]:
-    """At most the first of them."""
-    for one in found:
-        yield one
-        return
 
 
 def two(

@@ -1,10 +1,17 @@
 """Of two mistakes at once, the one that is to be told first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from selfattn.doctor.engine.matching import Seen, observe_known, unlike
 from selfattn.doctor.exercise import Exercise, Mistake
+
+
+def first_of(found: Iterator[Mistake]) -> Iterator[Mistake]:
+    """At most the first of them."""
+    for one in found:
+        yield one
+        return
 
 
 def weightier_first(
