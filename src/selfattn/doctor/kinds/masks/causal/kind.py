@@ -10,7 +10,11 @@ from selfattn.doctor.exercises.masks.causal import (
 )
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.masks.causal.calling import FACTS, adapt, read
-from selfattn.doctor.kinds.masks.causal.mistakes import CONVENTIONS, MISTAKES
+from selfattn.doctor.kinds.masks.causal.mistakes import (
+    CONVENTIONS,
+    DEVIATIONS,
+    MISTAKES,
+)
 from selfattn.doctor.patient import Facts
 
 FROM_THE_OTHER_SIDE = name_of(from_the_other_side)
@@ -18,6 +22,7 @@ REFERENCE = dataclasses.replace(
     CAUSAL,
     name="causal-mask",
     mistakes=MISTAKES,
+    deviations=DEVIATIONS,
     optional={
         "length": "another number of keys than of queries",
         "early": "more queries than keys",

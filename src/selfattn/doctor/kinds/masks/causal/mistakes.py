@@ -47,6 +47,8 @@ MISTAKES = (
     *CAUSAL.mistakes,
     everything_allowed,
     itself_alone,
+)
+DEVIATIONS = (
     all_but_the_next,
     the_past_of_a_cache_and_what_comes_after,
 )
