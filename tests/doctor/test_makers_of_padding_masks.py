@@ -117,5 +117,6 @@ def test_texts_may_be_padded_on_the_left():
     told = functools.partial(here, on_the_left, mask="keep", axes="BN")
     assert told(side="left").passed
     assert "side='left'" in told().different
+    assert here(padded_by_one, side="left", pad=1).passed
     right = here(width_first, mask="keep", axes="BN", side="left")
     assert right.findings

@@ -34,6 +34,17 @@ def in_a_tensor(x, offset):
     return rope(x, offset=int(offset.item()))
 
 
+def places_called_offset(x, offset):
+    """It wants the positions of all tokens, whatever it calls them."""
+    assert isinstance(offset, torch.Tensor)
+    rates = 10_000.0 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    angle = offset[..., None].double() * rates.double()
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    a, b = x[..., 0::2], x[..., 1::2]
+    pairs = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1)
+    return pairs.flatten(-2)
+
+
 def after_its_length(seq_len, x):
     assert x.shape[-2] == seq_len
     return rope(x)
@@ -53,6 +64,7 @@ def tokens_first(x, start=0):
         (by_its_default, {}),
         (of_a_width, {}),
         (in_a_tensor, {}),
+        (places_called_offset, {"dtypes": ["float32"]}),
         (after_its_length, {}),
         (tokens_first, {"layout": "NBHD"}),
         (tokens_first, {}),

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.positions.rotary.arguments import called, fresh
 from selfattn.doctor.kinds.positions.rotary.ways_of_calling import (
+    IN_A_TENSOR,
     PLACED,
     Way,
     role,
@@ -172,7 +173,7 @@ def best(thing: Any, facts: Facts, every: list[Way], x: Tensor) -> Way | None:
     first = None
     for way in every:
         here = tried(fresh(thing), way, facts, x, 0)
-        if here is None:
+        if here is None or not tells_apart(thing, way, facts, x):
             continue
         if way.given:
             if rotates(thing, way, facts, x):
@@ -186,6 +187,22 @@ def best(thing: Any, facts: Facts, every: list[Way], x: Tensor) -> Way | None:
             return first if first and named_for_it(first) else way
         first = first or way
     return first
+
+
+def tells_apart(thing: Any, way: Way, facts: Facts, x: Tensor) -> bool:
+    """Whether tokens that are alike are turned apart, by one offset for all.
+
+    Who wants the positions of all may take a tensor with one, and give each
+    token the same.
+    """
+    if not any(form in IN_A_TENSOR for _, form in way.forms):
+        return True
+    axis = axis_of(facts["layout"], x.ndim)
+    alike = x.narrow(axis, 0, 1).expand_as(x)
+    there = tried(fresh(thing), way, facts, alike, 0)
+    if there is None:
+        return False
+    return not torch.equal(there.select(axis, 0), there.select(axis, -1))
 
 
 def named_for_it(way: Way) -> bool:

@@ -65,13 +65,8 @@ FORMS = {
 }
 UNKNOWN = ("offset", "positions", "table", "key")
 STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-PLACED = {
-    "offset",
-    "offset in a tensor",
-    "offset of texts",
-    "positions",
-    "positions of texts",
-}
+IN_A_TENSOR = {"offset in a tensor", "offset of texts"}
+PLACED = {"offset", "positions", "positions of texts", *IN_A_TENSOR}
 LEFT_OUT = ("", "key", "base", "width", "axis")  # what has its own default
 TURNED = ("x", "q", "xq", "qk", "query", "queries", "hidden_states")
 ANGLES = ("cos", "sin", "table")  # roles of tensors alone
