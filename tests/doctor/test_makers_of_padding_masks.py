@@ -92,7 +92,13 @@ def test_what_is_wrong_is_found_in_any_form():
     def rows_for_columns(lengths, n):
         return a_row_a_query(lengths, n).mT
 
+    def but_for_the_first_row(lengths, n):
+        seen = a_row_a_query(lengths, n).clone()
+        seen[:, 1:] = True
+        return seen
+
     said = {"mask": "keep", "of": "lengths"}
+    assert here(but_for_the_first_row, axes="BNN", **said).findings
     found = here(one_on, axes="BN", **said)
     assert found.mistake.name == "one too many", found
     found = here(by_the_first, axes="BN", **said)

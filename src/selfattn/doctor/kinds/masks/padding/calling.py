@@ -66,8 +66,7 @@ def read(thing: Any, told: Facts) -> Reading:
     of = {*roles.values()} & {*MADE_OF}
     if len(of) == 1:
         seen["of"] = of.pop()
-    pad = default_pad(thing)
-    pad = shown_pad(thing, roles) if pad is None else pad
+    pad = shown_pad(thing, roles)
     if pad is not None and told.get("pad") is None:
         seen["pad"] = pad
     rest = {*roles.values()} - {"lengths", "device", "dtype"}
@@ -108,14 +107,6 @@ def role(name: str) -> str:
     if any(lower.startswith(word) for word in TOKENS):
         return "tokens"
     return "x" if lower in ("x", "xs", "inputs", "hidden") else ""
-
-
-def default_pad(thing: Any) -> int | None:
-    """The number of padding that it has by default, if it is another."""
-    for p in arguments.listed(thing):
-        if role(p.name) == "pad" and type(p.default) is int and p.default:
-            return int(p.default)
-    return None
 
 
 def shown_pad(thing: Any, roles: Mapping[str, str]) -> int | None:
