@@ -96,7 +96,13 @@ def test_the_eps_that_was_told_is_the_one_by_default():
 
     assert here(by_default, kind="layer-norm").passed
     assert here(by_default, kind="layer-norm", eps=1e-3).passed
+
+    def learnt_first(weight, bias, x, *, epsilon=1e-3):
+        return by_default(x, weight, bias, epsilon)
+
     assert norm(by_default).findings
+    assert here(learnt_first, kind="layer-norm", eps=1e-3).passed
+    assert norm(learnt_first).findings
 
 
 def test_a_length_is_divided_by_the_root_of_the_width():

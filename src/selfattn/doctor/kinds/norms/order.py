@@ -50,14 +50,20 @@ def in_usual_order(function: Any) -> Any:
         return function
     shape = [n for n, role in roles.items() if role == "shape"]
 
-    def norm(x: Tensor, *others: Any) -> Any:
-        given = dict(zip(usual, (x, *others), strict=False))
+    def norm(x: Tensor, *others: Any, **named: Any) -> Any:
+        given = dict(zip(usual, (x, *others), strict=False)) | named
         return function(**given, **dict.fromkeys(shape, x.shape[-1:]))
 
+    had = inspect.signature(function).parameters
     place = inspect.Parameter.POSITIONAL_OR_KEYWORD
     norm.__name__ = getattr(function, "__name__", "norm")
     norm.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(n, place) for n in usual]
+        [
+            inspect.Parameter(n, place, default=had[n].default)
+            if roles[n] == "eps"
+            else inspect.Parameter(n, place)
+            for n in usual
+        ]
     )
     return norm
 
