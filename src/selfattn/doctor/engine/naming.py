@@ -29,6 +29,7 @@ from selfattn.doctor.engine.matching import (
     observe_known,
 )
 from selfattn.doctor.engine.outcome import Outcome, differentiable, observe
+from selfattn.doctor.engine.two_at_once import first_of, weightier_first
 from selfattn.doctor.exercise import Exercise, Mistake, name_of
 from selfattn.doctor.exercises.dot_product import attention
 from selfattn.doctor.probes import Inputs, Probe
@@ -177,13 +178,6 @@ def size_of(value: Any) -> int:
     return int(value.numel())
 
 
-def first_of(found: Iterator[Mistake]) -> Iterator[Mistake]:
-    """At most the first of them."""
-    for one in found:
-        yield one
-        return
-
-
 def two(
     exercise: Exercise, values: Sequence[Seen], names: Collection[str] = ()
 ) -> Iterator[Mistake]:
@@ -204,7 +198,7 @@ def two(
         if near(exercise, pair, first, inputs) and does(
             exercise, pair, values
         ):
-            yield pair
+            yield weightier_first(exercise, pair, values)
 
 
 def near(

@@ -9,6 +9,8 @@ he left open. And a number type is promised by its name alone, whatever else
 is told: nearly all code runs in one or two of the four.
 """
 
+from dataclasses import replace
+
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
@@ -22,9 +24,14 @@ from selfattn.doctor.report.record import NUMERIC
 TYPES = set(NAMES)
 AXES = {"batches", "heads"}  # which one may add by a loop
 FINE = {"finite"}  # who hides with -inf need not add before he scales
-EDGES = {"odd", "long"}  # sizes that hardly anybody ever asks for
+EDGES = {"odd", "long", "early", "empty"}  # sizes that few ever ask for
 # What is a mistake only if there is a flag, by which one could ask.
 BY_FLAG = {name_of(hiding.causal_without_being_asked): "causal"}
+
+UNCALLED = (
+    "However I call it, it raises, so that I know nothing of it. Say how it "
+    "is to be called: --list has the facts that tell."
+)
 
 # Who has a formula of his own may have this in it.
 MAY_BE_ITS_OWN = {
@@ -41,9 +48,20 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
         return report.with_(untried=untried(report, kind, said))
     if not report.findings:
         return report
+    report = report.with_(mistake=surest_first(report.mistake, kind))
     if said:
         return report.with_(different=beyond_what_was_told(report, kind, said))
     return report.with_(different=different(report, kind))
+
+
+def surest_first(mistake: Mistake | None, kind: Kind) -> Mistake | None:
+    """Of two mistakes the one first that nobody makes on purpose."""
+    if mistake is None or mistake.also is None:
+        return mistake
+    if mistake.name in kind.meant and mistake.also.name not in kind.meant:
+        first = replace(mistake, also=None)
+        return replace(mistake.also, answer=mistake.answer, also=first)
+    return mistake
 
 
 def untried(report: Report, kind: Kind, said: Facts) -> str:
@@ -77,9 +95,13 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
     name alone.
     """
     mistake = report.mistake
+    edges = set() if said.get("takes") is not None else EDGES
     types = TYPES - set(report.promised)
-    if unpromised := promised_by_nobody(report, types):
+    sizes = edges - set(report.promised)
+    if unpromised := promised_by_nobody(report, types | sizes):
         return unpromised
+    if miscalled(report):
+        return UNCALLED
     if mistake is not None:
         if report.facts.get("formula", said.get("formula")) == "own":
             meant = kind.meant.get(mistake.name, OF_A_FORMULA)
@@ -89,7 +111,7 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
         open_ = flag in report.lacking and flag not in said
         open_ |= may_be_meant(mistake.name, kind, {**report.facts, **said})
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
-    free = types | (set() if said.get("takes") is not None else EDGES)
+    free = types | edges
     if "layout" in kind.facts and "layout" not in said:
         free |= AXES
     free -= set(report.promised)
@@ -123,10 +145,7 @@ def different(report: Report, kind: Kind) -> str:
     if said or mistake is not None:
         return said
     if never_called(report):
-        return (
-            "However I call it, it raises, so that I know nothing of it. Say "
-            "how it is to be called: --list has the facts that tell."
-        )
+        return UNCALLED
     designs = kind.meant.keys() - kind.promised_by.keys()
     return of_no_formula(report, free) if designs else ""
 
@@ -161,6 +180,15 @@ def never_called(report: Report) -> bool:
     found = report.findings
     raised = all(one.difference.sort == "raises" for one in found)
     return raised and len(found) == report.probes > 1
+
+
+def miscalled(report: Report) -> bool:
+    """Whether it was never called, as its arguments are others."""
+    return never_called(report) and all(
+        "TypeError" in one.difference.sentence
+        and "argument" in one.difference.sentence
+        for one in report.findings
+    )
 
 
 def of_no_formula(report: Report, free: set[str]) -> str:

@@ -1,5 +1,6 @@
 """Code to copy and run: the smallest input on which an answer fails."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 
@@ -11,6 +12,7 @@ from selfattn.doctor.probes import Inputs
 from selfattn.doctor.report.record import Difference
 
 WIDTH = 78
+PLAIN = (Tensor, bool, int, float, str, torch.dtype, torch.Size)
 MAX_SHOWN, MAX_LINES = 60, 60  # numbers; a snippet with more is no help
 
 
@@ -63,9 +65,7 @@ def named(call: Call, plain: Sequence[str]) -> dict[str, object]:
 
 def is_kept(x: object) -> bool:
     """Whether it is no plain input, but a cache that a call gave back."""
-    return x is not None and not isinstance(
-        x, Tensor | bool | int | float | str
-    )
+    return x is not None and not isinstance(x, PLAIN)
 
 
 def result(found: Difference) -> list[str]:
@@ -97,7 +97,11 @@ def as_code(x: object) -> str | None:
 
     >>> as_code(torch.tensor([[1.0, 0.5]]))
     'torch.tensor([[1.0, 0.5]])'
+    >>> as_code(float("-inf"))
+    "float('-inf')"
     """
+    if isinstance(x, float) and not math.isfinite(x):
+        return f"float('{x}')"
     if not isinstance(x, Tensor):
         return repr(x)
     if x.numel() > MAX_SHOWN:

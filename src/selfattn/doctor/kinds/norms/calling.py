@@ -12,13 +12,17 @@ from torch import Tensor, nn
 from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
+from selfattn.doctor.kinds import axes_taken
+from selfattn.doctor.kinds.norms.axes import with_its_axes
 from selfattn.doctor.kinds.norms.epsilon import (
     EPS,
+    eps_by_default,
     eps_in,
     fill,
     own_eps,
     set_eps,
 )
+from selfattn.doctor.kinds.norms.order import code, in_usual_order
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, parameters
 
@@ -68,7 +72,7 @@ def read(thing: Any, told: Facts) -> Reading:
                 facts["learns"] = len(held)
         return Reading(facts, from_zero(made))
     if not isinstance(thing, nn.Module):
-        return of_function(thing)
+        return with_its_axes(of_function(in_usual_order(thing), told), thing)
     held = [p.numel() for p in thing.parameters()]
     widths = {*held}
     if not held:
@@ -83,14 +87,19 @@ def read(thing: Any, told: Facts) -> Reading:
     facts["learns"] = len(held)
     facts |= {**own_eps(thing, width, told), **from_one(thing)}
     lacks = {"any width": "its width is fixed"}
-    return Reading(facts, from_zero(thing), lacks)
+    made = Reading(facts, from_zero(thing), lacks)
+    return with_its_axes(made, thing)
 
 
-def of_function(function: Any) -> Reading:
+def of_function(function: Any, told: Facts) -> Reading:
     """What is known of a function: of what it is one."""
     listed = parameters(function)
     if fixed := eps_in(function, listed):
-        return Reading({"form": "function", "fixed eps": fixed})
+        own = told.get("eps") or fixed
+        return Reading({"form": "function", "fixed eps": own})
+    if told.get("eps") and (by := eps_by_default(function)):
+        facts = {"form": "function", "fixed eps": told["eps"], "eps by": by}
+        return Reading(facts)
     if len(listed) > 2:
         return Reading({"form": "function"})
     if len(listed) == 1 or {*listed[1:]} & {*EPS}:
@@ -181,10 +190,20 @@ def at_its_size(
 
 
 def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
+    """A function of x, gain, shift (or none) and eps, of any axes."""
+    norm = prepared(thing, facts)
+    if "axes" not in facts:
+        return norm
+    lifted = axes_taken.lifted(norm, facts["axes"])
+    return functools.wraps(norm)(lifted)
+
+
+def prepared(thing: Any, facts: Facts) -> Callable[..., object]:
     """A function of x, gain, shift (or none) and eps."""
     if facts["form"] == "function":
-        function: Callable[..., object] = thing
-        return of_its_eps(function, facts) if "fixed eps" in facts else thing
+        function: Callable[..., object] = in_usual_order(thing)
+        fixed = "fixed eps" in facts
+        return of_its_eps(function, facts) if fixed else function
 
     def bare(x: Tensor, *parameters_and_eps: Any) -> object:
         eps = parameters_and_eps[-1]
@@ -215,13 +234,18 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
 def of_its_eps(
     function: Callable[..., object], facts: Facts
 ) -> Callable[..., object]:
-    """A function that takes no eps, as one that takes its own alone."""
+    """A function that takes no eps, as one that takes its own alone.
+
+    One that takes it, and need not be told, is not told its own.
+    """
 
     def norm(x: Tensor, *learnt_and_eps: Any) -> object:
         *learnt, eps = learnt_and_eps
-        if eps != facts["fixed eps"]:
+        if eps == facts["fixed eps"]:
+            return function(x, *learnt)
+        if not facts.get("eps by"):
             raise ValueError("its eps cannot be set")
-        return function(x, *learnt)
+        return function(x, *learnt, **{facts["eps by"]: eps})
 
     norm.__name__ = getattr(function, "__name__", "norm")
     return norm
@@ -251,6 +275,7 @@ def kind_of_norm(
         read=read,
         prepare=prepare,
         adapt=adapt,
+        code=code,
         meant={one_plus: "gain='one plus'"},
         promised_by={one_plus: "gain"},
     )

@@ -1,6 +1,7 @@
 """A norm's eps: set, told or seen in what it does; and what it has learnt."""
 
 import copy
+import inspect
 import math
 from typing import Any
 
@@ -28,6 +29,16 @@ def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
     fill(quiet, [torch.ones(width).double(), torch.zeros(width).double()])
     seen = seen_eps(quiet, width)
     return {"fixed eps": seen} if seen else {}
+
+
+def eps_by_default(function: Any) -> str:
+    """The name of an eps that may be left out; "" if there is none."""
+    try:
+        listed = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    left = (p.name for p in listed if p.default is not p.empty)
+    return next((name for name in left if name in EPS), "")
 
 
 def eps_in(function: Any, listed: list[str]) -> float | None:

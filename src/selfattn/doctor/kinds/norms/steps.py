@@ -95,6 +95,17 @@ def another_eps():
 
 
 @mistake
+def width_without_its_root():
+    """Your numbers are too large, by the root of the number of features.
+
+    Cause: A length is divided by the number of features, and not by its
+        root; or a sum of squares is divided by it twice.
+    Cure: The mean of the squares, once.
+    Chapter: layers
+    """
+
+
+@mistake
 def mean_left_in_the_variance():
     """Tokens far from zero come out too small.
 
@@ -112,6 +123,13 @@ def far(*dims: int) -> Callable[[Tensor], Dims]:
 def sample(x: Tensor, dims: Dims) -> Tensor:
     """The variance of a sample, divided by one less."""
     return x.var(dims, keepdim=True)
+
+
+def shared_twice(
+    of: Callable[[Tensor, Dims], Tensor],
+) -> Callable[..., Tensor]:
+    """A mean that is divided once more by the number of features."""
+    return lambda x, dims: of(x, dims) / x.shape[-1]
 
 
 def less_one(of: Callable[[Tensor, Dims], Tensor]) -> Callable[..., Tensor]:
@@ -245,10 +263,14 @@ def spreads(norm: Norm, names: Names) -> list[Deviation]:
         ("variance", variance),
         ("variance", sample),
     )
+    twice = {"spread": shared_twice(usual)}
     return [
-        Deviation({"spread": one}, names[key])
-        for key, one in listed
-        if key in names
+        *(
+            Deviation({"spread": one}, names[key])
+            for key, one in listed
+            if key in names
+        ),
+        Deviation(twice, width_without_its_root),
     ]
 
 
@@ -290,7 +312,10 @@ EPS = (
     *(fixed(10.0**-n) for n in (2, 3, 5, 6, 8, 12)),
     *(scaled(times) for times in (1e3, 1e-3, 10.0, 0.1)),
 )
-OTHER_EPS = [Deviation({"eps": one}, another_eps) for one in EPS]
+OTHER_EPS = [
+    Deviation({"eps": one}, another_eps)
+    for one in (*EPS, lambda eps: eps**2, lambda eps: eps**0.5)
+]
 
 
 def taken_apart(

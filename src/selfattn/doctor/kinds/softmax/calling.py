@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds import axes_taken, trial_calls
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
-from selfattn.doctor.kinds.softmax.masked import as_lengths
+from selfattn.doctor.kinds.softmax.masked import as_lengths, of_texts
 from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.doctor.probes import numbers
 
@@ -19,6 +19,7 @@ AXES = ("dim", "axis")
 
 
 MASKS = ("mask", "attn_mask", "lengths", "length", "seq_len", "lens")
+LIKE_MASKS = {"where", "visible", "valid", "allowed", "keep", "seen"}
 FACTS = {
     "mask": Fact(
         "what its mask says, if it takes one",
@@ -48,23 +49,80 @@ def read(thing: Any, told: Facts) -> Reading:
     """The name of its axis, if it must be told one."""
     called = thing.forward if isinstance(thing, nn.Module) else thing
     names = [name for name in AXES if name in parameters(called)]
-    listed = parameters(called)
-    masks = [name for name in MASKS if name in listed]
-    masks += [x for x in listed[1:] if "mask" in x or "len" in x]
-    of_mask = dict(told.get("names") or {}).get("mask")
-    masked = of_mask or (masks[0] if masks else None)
+    masked = mask_of(called, told)
     seen: dict[str, Any] = {"axis": names[0] if names else None}
+    if of_scores := scores_of(called, masked):
+        seen["scores"] = of_scores
     if masked is None:
         why = "it has no argument for it"
-        return Reading({**seen, "mask": "keep"}, lacks={"mask": why})
+        lacks = {"mask": why, **with_its_axes(thing, seen)}
+        return Reading({**seen, "mask": "keep"}, lacks=lacks)
     if "len" in masked and "mask" not in told:
         seen["mask"] = "lengths"
     seen["masked"] = masked
     seen["asked"] = is_asked_for(called, masked)
-    if seen["asked"] and needs_it(thing, seen, masked):
+    if seen["asked"] and needs_it(thing, seen):
         seen["always"] = True
         seen |= meant_so(thing, {**seen, **told})
-    return Reading(seen, has=("mask",))
+        return Reading(seen, has=("mask",))
+    lacks = with_its_axes(thing, seen)
+    if is_by_text(thing, seen):
+        seen["by text"] = True
+        lacks["rows"] = "it takes one row of a mask for each text"
+    return Reading(seen, lacks=lacks, has=("mask",))
+
+
+def mask_of(called: Any, told: Facts) -> str | None:
+    """The name of its mask: told, or known, or of all others the only one."""
+    listed = parameters(called)
+    if of_mask := dict(told.get("names") or {}).get("mask"):
+        return str(of_mask)
+    masks = [name for name in MASKS if name in listed]
+    masks += [x for x in listed if "mask" in x or "len" in x]
+    masks += [x for x in listed if LIKE_MASKS & {*x.lower().split("_")}]
+    if masks:
+        return masks[0]
+    others = [x for x in listed[1:] if x not in AXES]
+    return others[0] if told.get("mask") and len(others) == 1 else None
+
+
+def scores_of(called: Any, masked: str | None) -> str:
+    """The name of the scores, where something else is taken before them."""
+    listed = parameters(called)
+    free = [x for x in listed if x not in (*AXES, masked)]
+    return free[0] if free and free[0] != listed[0] else ""
+
+
+def with_its_axes(thing: Any, seen: dict[str, Any]) -> dict[str, str]:
+    """What it lacks, as it takes no scores of few axes; how many are noted."""
+    call = adapt(thing, {**seen, "mask": "keep"})
+    axes = axes_taken.wanted(call, 5)
+    if axes > 2:
+        seen["axes"] = axes
+        return {"single": "it takes no row alone"}
+    alone = axes_taken.takes(call, 5, 1) and not axes_taken.takes(call, 5, 2)
+    if alone and "masked" not in seen:
+        seen["axes"] = 1
+        return {"batch": "it takes one row alone"}
+    return {}
+
+
+def is_by_text(thing: Any, seen: Facts) -> bool:
+    """Whether its mask has one row for each text, (batch, n_k)."""
+    if seen.get("mask") == "lengths" or seen.get("axes"):
+        return False
+    scores, mask = numbers(2, 3, 4), torch.ones(2, 3, 4, dtype=torch.bool)
+
+    def fits(mask: Tensor) -> bool:
+        for meaning in ("keep", "add"):
+            given = {seen["masked"]: as_meant(mask, meaning, scores.dtype)}
+            call = adapt(thing, {**seen, "mask": "keep", "named": given})
+            made = trial_calls.outcome(call, scores)
+            if isinstance(made, Tensor) and made.shape == scores.shape:
+                return True
+        return False
+
+    return not fits(mask) and fits(mask[:, 0])
 
 
 def meant_so(thing: Any, facts: Facts) -> Facts:
@@ -92,11 +150,11 @@ def is_asked_for(called: Any, masked: str) -> bool:
     return masked in listed and listed[masked].default is nothing
 
 
-def needs_it(thing: Any, seen: Facts, masked: str) -> bool:
+def needs_it(thing: Any, seen: Facts) -> bool:
     """Whether it cannot be called with None for a mask."""
-    axis = {seen["axis"]: -1} if seen["axis"] else {}
-    scores, none = torch.zeros(2, 3, 4), {masked: None}
-    return trial_calls.outcome(handed, thing, scores, **axis, **none) is None
+    call = adapt(thing, {**seen, "mask": "keep"})
+    every = (torch.zeros(2, 3, 4), torch.zeros(2, 1, 3, 4))
+    return all(trial_calls.outcome(call, scores) is None for scores in every)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -109,14 +167,40 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             given[facts["masked"]] = None
         if mask is not None:
             meaning = facts["mask"]
+            if facts.get("by text"):
+                mask = of_texts(mask)
             given[facts["masked"]] = (
                 as_lengths(mask)
                 if meaning == "lengths"
                 else as_meant(mask, meaning, scores.dtype)
             )
+        given |= facts.get("named", {})
+        if facts.get("scores"):
+            return handed(thing, **{facts["scores"]: scores}, **given)
         return handed(thing, scores, **given)
 
+    if facts.get("axes"):
+        return of_axes(softmax, facts["axes"])
     return under_a_mask(softmax) if facts.get("always") else softmax
+
+
+def of_axes(softmax: Callable[..., Any], axes: int) -> Callable[..., object]:
+    """Call it with scores of so many axes, and a mask of as many.
+
+    Tables of texts stand for those of heads of one text each.
+    """
+
+    def called(scores: Tensor, mask: Tensor | None = None) -> object:
+        if axes == 1:
+            rows = scores.reshape(-1, scores.shape[-1])
+            return torch.stack([softmax(row) for row in rows]).view_as(scores)
+        if mask is None or axes <= scores.ndim:
+            return axes_taken.lifted(softmax, axes)(scores, mask)
+        made = softmax(scores[:, None], mask[:, None])
+        whole = isinstance(made, Tensor) and made.ndim == axes
+        return made[:, 0] if whole else made
+
+    return called
 
 
 def under_a_mask(softmax: Callable[..., Any]) -> Callable[..., object]:

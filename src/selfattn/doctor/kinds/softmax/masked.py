@@ -244,6 +244,17 @@ def of_hidden(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
             yield replace(known, answer=on_hidden(known))
 
 
+def of_texts(mask: Tensor) -> Tensor:
+    """A mask with one row for each text.
+
+    Raises:
+        UnusableError: if its rows are not alike.
+    """
+    if not bool((mask == mask[:, :1]).all()):
+        raise UnusableError("its mask has one row for each text")
+    return mask[:, 0]
+
+
 def as_lengths(mask: Tensor) -> Tensor:
     """A mask as the number of keys that each text has.
 

@@ -1,12 +1,16 @@
 """Functions that make padding masks, of lengths or of tokens."""
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, name_of
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.masks.padding.calling import FACTS, adapt, read
-from selfattn.doctor.kinds.masks.padding.mistakes import MISTAKES
+from selfattn.doctor.kinds.masks.padding.mistakes import (
+    MISTAKES,
+    padded_on_the_other_side,
+)
 from selfattn.doctor.kinds.masks.padding.probes import OPTIONAL, PROBES
 from selfattn.masks import padding_mask
 
+ON_THE_LEFT = name_of(padded_on_the_other_side)
 REFERENCE = Exercise(
     "padding-mask",
     asks="True for the real tokens of each text, (batch, 1, 1, n)",
@@ -24,4 +28,6 @@ KIND = Kind(
     facts=FACTS,
     read=read,
     adapt=adapt,
+    meant={ON_THE_LEFT: "side='left'"},
+    promised_by={ON_THE_LEFT: "side"},
 )

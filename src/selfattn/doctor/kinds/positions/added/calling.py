@@ -6,10 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds.masks.arguments import listed
 from selfattn.doctor.patient import Facts
 
 FACTS = {
@@ -56,6 +58,9 @@ def share_of(thing: Any) -> dict[str, float]:
     return {"dropout": max(shares)} if any(shares) else {}
 
 
+IDS = {"pos", "position", "positions", "ids"}
+
+
 def held_by(thing: Any) -> list[Tensor]:
     """The tensors that a thing holds: a module's, or what a function uses."""
     if isinstance(thing, nn.Module):
@@ -81,13 +86,24 @@ def within(values: Any) -> list[Tensor]:
     return [held for value in values for held in within(value)]
 
 
+def places_asked(thing: Any) -> list[str]:
+    """The name by which it has to be told where tokens stand, if it has."""
+    return [
+        p.name
+        for p in listed(thing)[1:]
+        if p.default is p.empty and {*p.name.lower().split("_")} & IDS
+    ]
+
+
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     """Call it in its own layout."""
+    ids = places_asked(thing)
 
     def add(x: Tensor) -> object:
+        where = torch.arange(x.shape[1]).expand(len(x), -1)
         if facts.get("layout") == "NBD":
-            output = thing(x.transpose(0, 1))
+            output = thing(x.transpose(0, 1), **dict.fromkeys(ids, where.mT))
             return output.transpose(0, 1) if output.ndim == 3 else output
-        return thing(x)
+        return thing(x, **dict.fromkeys(ids, where))
 
     return add

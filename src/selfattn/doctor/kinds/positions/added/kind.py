@@ -22,6 +22,7 @@ from selfattn.doctor.kinds.positions.added.calling import (
 )
 from selfattn.doctor.kinds.positions.added.mistakes import MISTAKES
 from selfattn.doctor.kinds.positions.added.probes import of_table
+from selfattn.doctor.kinds.positions.added.waves import of_waves
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
@@ -40,6 +41,7 @@ def for_table(table: Tensor) -> Exercise:
             for known in MISTAKES
         ),
         optional=TYPES,
+        deviations=tuple(of_waves(table)),
     )
 
 

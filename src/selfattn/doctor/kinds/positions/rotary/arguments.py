@@ -20,13 +20,24 @@ LAYS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+BASE = 10_000.0
+
+
 def called(
-    thing: Any, way: Way, x: Tensor, offset: int, axis: int, pairs: str
+    thing: Any,
+    way: Way,
+    x: Tensor,
+    offset: int,
+    axis: int,
+    pairs: str,
+    base: float | None = None,
 ) -> object:
     """Call it in a way, with tokens on this axis; give back x, turned."""
     n, d = x.shape[axis], x.shape[-1]
+    base = base or BASE
     named = {
-        name: value(form, x, offset, n, pairs) for name, form in way.forms
+        name: value(form, x, offset, axis, pairs, base)
+        for name, form in way.forms
     }
     before = [named.pop(name) for name, _ in way.forms[: way.first]]
     output = handed(thing, *before, x, **named)
@@ -36,18 +47,26 @@ def called(
     two = len(tensors) == 2
     if any(form == "key" for _, form in way.forms):
         same = two and all(one.shape == x.shape for one in tensors)
-        right = turned(x, offset, axis, pairs)
+        right = turned(x, offset, axis, pairs, base)
         return of_two(tensors[0], tensors[1], right) if same else output
     if two and not way.given and is_table(tensors, n, d):
         return by_tables(tensors, x, offset, axis, pairs)
     return output
 
 
-def value(form: str, x: Tensor, offset: int, n: int, pairs: str) -> Any:
+def value(
+    form: str, x: Tensor, offset: int, axis: int, pairs: str, base: float
+) -> Any:
     """What an argument is given in a form."""
+    n = x.shape[axis]
     where = torch.arange(offset, offset + n)
     simple = {
         "offset": offset,
+        "offset in a tensor": torch.tensor(offset),
+        "offset of texts": torch.tensor([offset]).expand(len(x)),
+        "base": base,
+        "width": x.shape[-1],
+        "axis": axis - x.ndim if axis >= 0 else axis,
         "positions": where,
         "positions of texts": where.expand(len(x), n),
         "length": n + offset,
@@ -58,7 +77,7 @@ def value(form: str, x: Tensor, offset: int, n: int, pairs: str) -> Any:
         return simple[form]
     what, _, lay = form.partition("|")
     which, _, size = what.partition(" ")
-    angle = where[:, None] * rates(x.shape[-1])
+    angle = where[:, None] * rates(x.shape[-1], base)
     if size == "whole":
         angle = laid(angle, pairs)
     if which == "table":
@@ -75,7 +94,7 @@ def of_angles(angle: Tensor, size: str, dtype: torch.dtype) -> Tensor:
         return made if dtype == torch.float64 else made.to(torch.complex64)
     if size == "stacked":
         return torch.stack((angle.cos(), angle.sin()), dim=-1).to(dtype)
-    return angle
+    return angle if dtype == torch.float64 else angle.float()
 
 
 def laid(half: Tensor, pairs: str) -> Tensor:
@@ -93,17 +112,19 @@ def of_two(queries: Tensor, keys: Tensor, right: Tensor) -> Tensor:
     return found[-1]
 
 
-def turned(x: Tensor, offset: int, axis: int, pairs: str) -> Tensor:
+def turned(
+    x: Tensor, offset: int, axis: int, pairs: str, base: float
+) -> Tensor:
     """x, turned as it should be."""
     where = torch.arange(offset, offset + x.shape[axis])
-    angle = laid(where[:, None] * rates(x.shape[-1]), pairs)
+    angle = laid(where[:, None] * rates(x.shape[-1], base), pairs)
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     return by_waves(x, cos, sin, axis, pairs)
 
 
-def rates(d: int) -> Tensor:
+def rates(d: int, base: float) -> Tensor:
     """By how much each pair turns from token to token."""
-    rate: Tensor = 10_000.0 ** (-torch.arange(0, d, 2).double() / d)
+    rate: Tensor = base ** (-torch.arange(0, d, 2).double() / d)
     return rate
 
 

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds.positions.rotary.arguments import called
+from selfattn.doctor.kinds.masks.arguments import listed
+from selfattn.doctor.kinds.positions.rotary.arguments import BASE, called
 from selfattn.doctor.kinds.positions.rotary.part import (
     is_half_turned,
     part_turned,
@@ -20,7 +21,7 @@ from selfattn.doctor.kinds.positions.rotary.trying import (
     axis_of,
     find_out,
 )
-from selfattn.doctor.kinds.positions.rotary.ways_of_calling import Way
+from selfattn.doctor.kinds.positions.rotary.ways_of_calling import WORDS, Way
 from selfattn.doctor.patient import Facts
 from selfattn.positions import halves_to_pairs, pairs_to_halves
 
@@ -34,6 +35,7 @@ FACTS = {
         {
             "BHND": "batch, heads, tokens, features",
             "BNHD": "batch, tokens, heads, features",
+            "NBHD": "tokens, batch, heads, features",
         },
     ),
     "call": Fact(
@@ -44,6 +46,9 @@ FACTS = {
         saying=sayings.WAY_TOLD,
     ),
     "name": Fact("the name of that argument", saying=sayings.NAME),
+    "base": Fact(
+        "the base of its rates; 10000 when not said", saying=sayings.NUMBER
+    ),
     "width": Fact(
         "its number of features, if it takes no other", saying=sayings.COUNT
     ),
@@ -60,20 +65,46 @@ def read(thing: Any, told: Facts) -> Reading:
     Raises:
         UnclearError: if it cannot be called.
     """
+    base = base_of(thing)
+    told = {**base, **told}
     found = find_out(thing, told)
-    seen: dict[str, Any] = {"found": found, "longest": found.longest}
+    seen: dict[str, Any] = {"found": found, "longest": found.longest, **base}
     if found.width is not None:
         seen["width"] = found.width
     seen |= part_turned(thing, told, found)
+    wanted = layouts_of(found, told)
     lacks = axes_it_lacks(found)
     placed = any(way.placed or way.given for way in found.ways.values())
     if not (placed or "call" in told):
         why = "it has no argument for it that I know"
-        return Reading(seen, lacks={**lacks, "offset": why, "negative": why})
+        lacks |= {"offset": why, "negative": why}
+        return Reading(seen, wanted, lacks)
     if not found.backwards:
         lacks["negative"] = "below 0 it does not count backwards"
     has = () if "call" in told else ("offset",)
-    return Reading(seen, lacks=lacks, has=has)
+    return Reading(seen, wanted, lacks, has)
+
+
+def layouts_of(found: Found, told: Facts) -> dict[str, list[str]]:
+    """The layouts to try: tokens come first only in x of four axes.
+
+    Who takes others, too, and counts along the first is wrong in those.
+    """
+    four = all(axes == AXES["heads"] for _, axes in found.ways)
+    layouts = [*FACTS["layout"].options]
+    return {"layout": layouts if four or told.get("layout") else layouts[:2]}
+
+
+def base_of(thing: Any) -> dict[str, float]:
+    """The base that it has by default, or holds, if it is a larger one.
+
+    Long texts want one; below 10000 there is rather a slip than a design.
+    """
+    held = [getattr(thing, name, None) for name in WORDS["base"]]
+    names = (*WORDS["base"], "theta")
+    held += [p.default for p in listed(thing) if p.name in names]
+    larger = [x for x in held if isinstance(x, int | float) and x > BASE]
+    return {"base": float(larger[0])} if larger else {}
 
 
 def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
@@ -94,17 +125,17 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     """Call it in its own order of axes and features, and turn back."""
 
     def rotate(x: Tensor, offset: int) -> object:
-        swapped = facts["layout"] == "BNHD" and x.ndim == 4
+        axis = axis_of(facts["layout"], x.ndim)
         given = pairs_to_halves(x) if facts["pairs"] == "halves" else x
         if facts.get("part"):
             given = with_the_rest(given, facts["width"])
-        given = given.transpose(1, 2) if swapped else given
+        given = given.movedim(-2, axis)
         output = at_position(thing, given, offset, facts)
         if not isinstance(output, Tensor) or output.shape != given.shape:
             return output
         if facts.get("part"):
             output = without_the_rest(output, given, x.shape[-1])
-        output = output.transpose(1, 2) if swapped else output
+        output = output.movedim(axis, -2)
         return (
             halves_to_pairs(output) if facts["pairs"] == "halves" else output
         )
@@ -120,4 +151,5 @@ def at_position(thing: Any, x: Tensor, offset: int, facts: Facts) -> object:
     any_way: Way = next(iter(found.values()))
     way = found.get((layout, x.ndim), any_way)
     axis = axis_of(layout, x.ndim)
-    return called(thing, way, x, offset, axis, facts["pairs"])
+    base = facts.get("base")
+    return called(thing, way, x, offset, axis, facts["pairs"], base)

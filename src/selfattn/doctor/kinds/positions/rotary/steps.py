@@ -1,14 +1,14 @@
 """Rotations in steps, and what is done otherwise at each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from selfattn.doctor.deviations.design import Deviation, pairs, singles
-from selfattn.doctor.exercise import mistake
+from selfattn.doctor.exercise import Mistake, mistake
 from selfattn.doctor.exercises.positions import rope as names
 from selfattn.doctor.kinds.positions import waves
 from selfattn.doctor.kinds.positions.rotary import mistakes
@@ -66,6 +66,16 @@ def sine_and_cosine_exchanged():
 
     Cause: The sine stands where the cosine should, and the cosine where the
         sine should.
+    Cure: a cos - b sin, and a sin + b cos.
+    Chapter: positions
+    """
+
+
+@mistake
+def one_of_each_pair_left():
+    """It is no rotation: of each pair, one feature stays as it was.
+
+    Cause: Only one of the two lines is computed, or assigned.
     Cure: a cos - b sin, and a sin + b cos.
     Chapter: positions
     """
@@ -230,8 +240,8 @@ FORMS: tuple[tuple[Any, dict[str, Form]], ...] = (
             "second": lambda a, b, c, s: a * c * s + b * c,
         },
     ),
-    (mistakes.only_half_of_the_features, {"second": lambda a, b, c, s: b}),
-    (mistakes.only_half_of_the_features, {"first": lambda a, b, c, s: a}),
+    (one_of_each_pair_left, {"second": lambda a, b, c, s: b}),
+    (one_of_each_pair_left, {"first": lambda a, b, c, s: a}),
 )
 STARTS: tuple[tuple[Any, Callable[[int], int]], ...] = (
     (names.offset_ignored, lambda offset: 0),
@@ -268,15 +278,25 @@ KNOWN = (
 )
 
 
-def answer(change: Callable[[Turn], Turn]) -> Callable[..., Tensor]:
-    """A wrong rotation, of what is done otherwise."""
-    steps = change(USUAL)
-    return lambda x, offset: turned(steps, x, offset)
+def by(base: float) -> Callable[[Callable[[Turn], Turn]], Any]:
+    """What makes a wrong rotation, of what is done otherwise."""
+
+    def answer(change: Callable[[Turn], Turn]) -> Callable[..., Tensor]:
+        steps = change(replace(USUAL, base=base))
+        return lambda x, offset: turned(steps, x, offset)
+
+    return answer
 
 
-def second() -> Any:
+def second(base: float = waves.BASE) -> Any:
     """Two at once."""
-    return pairs(KNOWN, answer, waves.HARMLESS, every=True)
+    return pairs(KNOWN, by(base), waves.HARMLESS, every=True)
 
 
-SINGLES = singles(KNOWN, answer)
+def of_base(base: float) -> tuple[Mistake, ...]:
+    """Each thing that is done otherwise, where the base is another."""
+    usual = Deviation({"base": waves.BASE}, waves.another_base)
+    return singles((*KNOWN, usual), by(base))
+
+
+SINGLES = singles(KNOWN, by(waves.BASE))

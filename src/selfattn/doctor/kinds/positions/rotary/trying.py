@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.positions.rotary.arguments import called, fresh
 from selfattn.doctor.kinds.positions.rotary.ways_of_calling import (
+    IN_A_TENSOR,
     PLACED,
     Way,
     role,
@@ -21,7 +22,7 @@ from selfattn.doctor.kinds.positions.rotary.ways_of_calling import (
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
-TOKENS = {"BHND": -2, "BNHD": 1}  # which axis, where there are four
+TOKENS = {"BHND": -2, "BNHD": 1, "NBHD": 0}  # which axis, where there are four
 AXES = {"batch": 3, "heads": 4, "single": 2}
 SIZES = {"b": 2, "h": 3, "n": 5}
 WIDTHS = (6, 8, 4, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
@@ -81,7 +82,8 @@ def tried(
                 output = facts["call"](thing, given, offset)
             else:
                 pairs = facts.get("tables for", PAIRS[0])
-                output = called(thing, way, given, offset, axis, pairs)
+                base = facts.get("base")
+                output = called(thing, way, given, offset, axis, pairs, base)
     except Exception:
         return None
     if not isinstance(output, Tensor):
@@ -97,7 +99,7 @@ def find_out(thing: Any, told: Facts) -> Found:
         UnclearError: if it raises, or gives something else, however it is
             called.
     """
-    layouts = [told["layout"]] if told.get("layout") else ["BHND", "BNHD"]
+    layouts = [told["layout"]] if told.get("layout") else [*TOKENS]
     every = [Way()]
     if not told.get("call"):
         listed = ways(thing, told.get("told"), told.get("name"))
@@ -153,7 +155,7 @@ def working(
     """The way that works, for each layout and number of axes."""
     found: dict[tuple[str, int], Way] = {}
     for layout in layouts:
-        for axes in (4, 3, 2):
+        for axes in (4,) if layout == "NBHD" else (4, 3, 2):
             x = sample(layout, axes, d)
             facts = {**told, "layout": layout}
             way = best(thing, facts, every, x)
@@ -171,7 +173,7 @@ def best(thing: Any, facts: Facts, every: list[Way], x: Tensor) -> Way | None:
     first = None
     for way in every:
         here = tried(fresh(thing), way, facts, x, 0)
-        if here is None:
+        if here is None or not tells_apart(thing, way, facts, x):
             continue
         if way.given:
             if rotates(thing, way, facts, x):
@@ -185,6 +187,22 @@ def best(thing: Any, facts: Facts, every: list[Way], x: Tensor) -> Way | None:
             return first if first and named_for_it(first) else way
         first = first or way
     return first
+
+
+def tells_apart(thing: Any, way: Way, facts: Facts, x: Tensor) -> bool:
+    """Whether tokens that are alike are turned apart, by one offset for all.
+
+    Who wants the positions of all may take a tensor with one, and give each
+    token the same.
+    """
+    if not any(form in IN_A_TENSOR for _, form in way.forms):
+        return True
+    axis = axis_of(facts["layout"], x.ndim)
+    alike = x.narrow(axis, 0, 1).expand_as(x)
+    there = tried(fresh(thing), way, facts, alike, 0)
+    if there is None:
+        return False
+    return not torch.equal(there.select(axis, 0), there.select(axis, -1))
 
 
 def named_for_it(way: Way) -> bool:

@@ -20,6 +20,9 @@ WORDS = {
     "length": ("seq_len", "seqlen", "length", "n", "max_seq_len", "kv_len"),
     "key": ("k", "key", "keys", "xk", "k_rope"),
     "table": ("freqs", "freqs_cis", "cis", "angles", "theta", "rope_cache"),
+    "base": ("base", "rope_theta", "rope_base", "theta_base"),
+    "width": ("dim", "d", "head_dim", "d_head", "dim_head", "rotary_dim"),
+    "axis": ("seq_dim", "axis", "token_dim", "seq_axis"),
 }
 PARTS = {
     "offset": ("offset", "past", "start"),
@@ -39,10 +42,18 @@ LAYS = (
     "before texts and heads",
 )
 FORMS = {
-    "offset": ("offset", "positions"),
-    "positions": ("positions", "offset", "positions of texts"),
+    "offset": ("offset", "offset in a tensor", "offset of texts", "positions"),
+    "positions": (
+        "positions",
+        "offset",
+        "positions of texts",
+        "offset in a tensor",
+    ),
     "length": ("length", "end"),
     "key": ("key",),
+    "base": ("base",),
+    "width": ("width",),
+    "axis": ("axis",),
     **{
         role: tuple(f"{role} {size}|{lay}" for size in sizes for lay in LAYS)
         for role, sizes in {
@@ -54,7 +65,10 @@ FORMS = {
 }
 UNKNOWN = ("offset", "positions", "table", "key")
 STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-PLACED = {"offset", "positions", "positions of texts"}
+IN_A_TENSOR = {"offset in a tensor", "offset of texts"}
+PLACED = {"offset", "positions", "positions of texts", *IN_A_TENSOR}
+LEFT_OUT = ("", "key", "base", "width", "axis")  # what has its own default
+TURNED = ("x", "q", "xq", "qk", "query", "queries", "hidden_states")
 ANGLES = ("cos", "sin", "table")  # roles of tensors alone
 
 
@@ -98,9 +112,7 @@ def ways(thing: Any, told: str | None, name: str | None) -> Iterator[Way]:
     kept = [
         p for p in listed if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
-    first = 0  # a table may stand before what it turns
-    while first < len(kept) - 1 and role(kept[first].name) == "table":
-        first += 1
+    first = place_of_x(kept)
     choices = [
         forms_of(p, told if p.name == name else None)
         for i, p in enumerate(kept)
@@ -113,6 +125,18 @@ def ways(thing: Any, told: str | None, name: str | None) -> Iterator[Way]:
             yield Way(forms, first)
 
 
+def place_of_x(kept: list[inspect.Parameter]) -> int:
+    """Where x stands: by its name, or behind the tables before it."""
+    names = [p.name.lower() for p in kept]
+    for first, name in enumerate(names):
+        if name in TURNED and all(map(role, names[:first])):
+            return first
+    first = 0
+    while first < len(kept) - 1 and role(names[first]) == "table":
+        first += 1
+    return first
+
+
 def forms_of(p: inspect.Parameter, told: str | None) -> list[Form | None]:
     """What an argument may be given; None where it may be left out.
 
@@ -121,7 +145,7 @@ def forms_of(p: inspect.Parameter, told: str | None) -> list[Form | None]:
     """
     needed = p.default is p.empty
     known = told or role(p.name)
-    if not needed and known in ("", "key"):
+    if not needed and known in LEFT_OUT:
         return [None]
     plain = isinstance(p.default, int | float | str)
     if plain and not told and known in ANGLES:

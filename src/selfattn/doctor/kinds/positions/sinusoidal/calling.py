@@ -8,9 +8,13 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
+from selfattn.doctor.kinds.masks.arguments import as_tensor, listed
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, parameters
 
+BASE = 10_000.0
+BASES = ("base", "theta", "max_period", "min_timescale", "wavelength")
+LAYOUTS = ("pairs", "halves")  # that are tried; sines come first, if any do
 WIDTHS = ("d_model", "dim", "d", "embed_dim", "n_embd", "hidden", "channels")
 
 
@@ -20,7 +24,11 @@ FACTS = {
         {
             "pairs": "each sine beside its cosine",
             "halves": "all sines, then all cosines",
+            "cosines first": "all cosines, then all sines",
         },
+    ),
+    "base": Fact(
+        "the base of its rates; 10000 when not said", saying=sayings.NUMBER
     ),
     "width_first": Fact(
         "whether it is called with (d_model, n)", saying=sayings.FLAG
@@ -43,11 +51,53 @@ def read(thing: Any, told: Facts) -> Reading:
     """Whether its width comes first."""
     names = [name.lower() for name in parameters(thing)]
     first = bool(names) and names[0] in WIDTHS
-    seen = {"width_first": told.get("width_first", first)}
+    seen: dict[str, Any] = {"width_first": told.get("width_first", first)}
+    if not told.get("call"):
+        seen |= found_out(thing, {**told, **seen})
+    wanted = {"layout": LAYOUTS} if "layout" not in told else {}
+    if "width" in seen:
+        why = "its number of features is fixed"
+        return Reading(seen, wanted, dict.fromkeys(("odd", "single"), why))
     odd = outcome(rows, thing, {**told, **seen}, 3, 7)
     even = isinstance(odd, Tensor) and odd.shape != (3, 7)
     why = "of an odd number of features it makes another number"
-    return Reading(seen, lacks={"odd": why, "single": why} if even else {})
+    lacks = {"odd": why, "single": why} if even else {}
+    return Reading(seen, wanted, lacks)
+
+
+def found_out(thing: Any, facts: Facts) -> dict[str, Any]:
+    """What else it is handed: positions, a base; or no width, but its own."""
+    named = [p.name for p in listed(thing) if p.default is p.empty]
+    of_base = [n for n in named if n in BASES]
+    base: dict[str, Any] = {"by base": of_base[0]} if of_base else {}
+    ways: tuple[dict[str, Any], ...] = ({}, {"of positions": True})
+    for more in ways:
+        seen = {**base, **more}
+        made = outcome(rows, thing, {**facts, **seen}, 3, 8)
+        if as_table(made, 3, 8) is not None:
+            return seen
+    made = as_table(outcome(thing, 3), 3, None)
+    if len(named) == 1 and made is not None:
+        return {"width": made.shape[-1]}
+    return base
+
+
+def as_table(made: Any, n: int, d: int | None) -> Tensor | None:
+    """A table of these sizes; None if it is none."""
+    made = without_ones(made)
+    fits = isinstance(made, Tensor) and made.ndim == 2 and len(made) == n
+    return made if fits and d in (None, made.shape[-1]) else None
+
+
+def without_ones(made: Any) -> Any:
+    """A table without axes of one for texts, wherever these stand."""
+    made = as_tensor(made)
+    while isinstance(made, Tensor) and made.ndim > 2:
+        one = next((i for i in (0, 1) if made.shape[i] == 1), None)
+        if one is None:
+            break
+        made = made.squeeze(one)
+    return made
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -59,7 +109,9 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             return made
         if "float64" in (facts.get("dtypes") or ()):
             made = made.float() if made.dtype == torch.float64 else made
-        return in_pairs(made) if facts["layout"] == "halves" else made
+        if facts["layout"] == "cosines first":
+            made = made.roll(-(made.shape[-1] // 2), dims=-1)
+        return made if facts["layout"] == "pairs" else in_pairs(made)
 
     return sinusoidal
 
@@ -67,14 +119,14 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 def rows(thing: Any, facts: Facts, n: int, d_model: int) -> object:
     """Its table, without the axis for texts in front."""
     if facts.get("call"):
-        made = facts["call"](thing, n, d_model)
-    elif facts["width_first"]:
-        made = thing(d_model, n)
-    else:
-        made = thing(n, d_model)
-    while isinstance(made, Tensor) and made.ndim > 2 and len(made) == 1:
-        made = made[0]
-    return made
+        return without_ones(facts["call"](thing, n, d_model))
+    of: Any = torch.arange(n) if facts.get("of positions") else n
+    given = [d_model, of] if facts["width_first"] else [of, d_model]
+    if "width" in facts:
+        given = [of]
+    name = facts.get("by base")
+    base = {name: facts.get("base") or BASE} if name else {}
+    return without_ones(thing(*given, **base))
 
 
 def in_pairs(made: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Tables of sines and cosines: one row a position."""
 
 import dataclasses
+import functools
 from typing import Any
 
 from selfattn.doctor.exercise import Exercise, name_of
@@ -10,6 +11,8 @@ from selfattn.doctor.exercises.positions.sinusoidal import (
     reaching_the_base,
 )
 from selfattn.doctor.kind import Kind
+from selfattn.doctor.kinds.positions import waves
+from selfattn.doctor.kinds.positions.sinusoidal import steps
 from selfattn.doctor.kinds.positions.sinusoidal.calling import (
     FACTS,
     adapt,
@@ -19,7 +22,6 @@ from selfattn.doctor.kinds.positions.sinusoidal.mistakes import (
     DEVIATIONS,
     MISTAKES,
 )
-from selfattn.doctor.kinds.positions.sinusoidal.steps import SINGLES, second
 from selfattn.doctor.patient import Facts
 from selfattn.positions import sinusoidal
 
@@ -29,8 +31,8 @@ REFERENCE = Exercise(
     solution=lambda n, d_model: sinusoidal(n, d_model),
     probes=PROBES,
     mistakes=MISTAKES,
-    deviations=(*DEVIATIONS, *SINGLES),
-    second=second,
+    deviations=(*DEVIATIONS, *steps.SINGLES),
+    second=steps.second,
     optional={
         "odd": "an odd number of features",
         "single": "a single feature",
@@ -38,21 +40,49 @@ REFERENCE = Exercise(
     },
 )
 
-# What is wrong with one that ends elsewhere has no name here.
+# Of one that ends elsewhere, or has another base, only steps are known.
 TO_THE_END = dataclasses.replace(
     REFERENCE,
     solution=reaching_the_base,
     mistakes=(),
-    deviations=(),
-    second=tuple,
+    deviations=steps.beside(steps.TO_THE_END),
+    second=lambda: steps.second(steps.TO_THE_END),
 )
 FLOAT64 = name_of(float64_returned)
+ANOTHER_BASE = name_of(waves.another_base)
 REACHING = name_of(reaching_the_base)
 
 
+@functools.cache
+def of_base(base: float) -> Exercise:
+    """The exercise of a table with another base."""
+    return dataclasses.replace(
+        REFERENCE,
+        solution=lambda n, d_model: sinusoidal(n, d_model, base=base),
+        mistakes=(),
+        deviations=steps.beside(steps.of_base(base)),
+        second=lambda: steps.second(steps.of_base(base)),
+    )
+
+
+@functools.cache
+def of_width(exercise: Exercise, width: int) -> Exercise:
+    """The exercise for who has so many features, and no other number."""
+    probes = [
+        dataclasses.replace(
+            probe, inputs={**probe.inputs, "d_model": lambda _: width}
+        )
+        for probe in exercise.probes
+    ]
+    return dataclasses.replace(exercise, probes=tuple(probes))
+
+
 def held_to(thing: Any, facts: Facts) -> Exercise:
-    """The exercise with the exponents that were told."""
-    return TO_THE_END if facts.get("ends") == "at 1" else REFERENCE
+    """The exercise with the exponents, the base and the width it has."""
+    made = TO_THE_END if facts.get("ends") == "at 1" else REFERENCE
+    if facts.get("base") not in (None, waves.BASE):
+        made = of_base(float(facts["base"]))
+    return of_width(made, facts["width"]) if facts.get("width") else made
 
 
 KIND = Kind(
@@ -62,6 +92,10 @@ KIND = Kind(
     facts=FACTS,
     read=read,
     adapt=adapt,
-    meant={FLOAT64: 'dtypes=["float64"]', REACHING: "ends='at 1'"},
-    promised_by={FLOAT64: "dtypes", REACHING: "ends"},
+    meant={
+        FLOAT64: 'dtypes=["float64"]',
+        REACHING: "ends='at 1'",
+        ANOTHER_BASE: "base=…",
+    },
+    promised_by={FLOAT64: "dtypes", REACHING: "ends", ANOTHER_BASE: "base"},
 )

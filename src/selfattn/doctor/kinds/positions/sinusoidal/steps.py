@@ -1,14 +1,14 @@
 """Tables of positions in steps, and what is done otherwise at each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from selfattn.doctor.deviations.design import Deviation, pairs, singles
-from selfattn.doctor.exercise import mistake
+from selfattn.doctor.exercise import Mistake, mistake
 from selfattn.doctor.exercises.positions import sinusoidal as names
 from selfattn.doctor.kinds.positions import waves
 from selfattn.doctor.kinds.positions.sinusoidal import mistakes
@@ -123,15 +123,31 @@ KNOWN = (
 )
 
 
-def answer(change: Callable[[Table], Table]) -> Callable[[int, int], Tensor]:
-    """A wrong table, of what is done otherwise."""
-    steps = change(USUAL)
-    return lambda n, d_model: made(steps, n, d_model)
+def by(usual: Table) -> Callable[[Callable[[Table], Table]], Any]:
+    """What makes a wrong table, of what is done otherwise."""
+
+    def answer(change: Callable[[Table], Table]) -> Callable[..., Tensor]:
+        steps = change(usual)
+        return lambda n, d_model: made(steps, n, d_model)
+
+    return answer
 
 
-def second() -> Any:
+def second(usual: Table = USUAL) -> Any:
     """Two at once."""
-    return pairs(KNOWN, answer, waves.HARMLESS, every=True)
+    return pairs(KNOWN, by(usual), waves.HARMLESS, every=True)
 
 
-SINGLES = singles(KNOWN, answer)
+def beside(usual: Table) -> tuple[Mistake, ...]:
+    """Each thing that is done otherwise than in another usual table."""
+    base = Deviation({"base": waves.BASE}, waves.another_base)
+    return singles((*KNOWN, base), by(usual))
+
+
+def of_base(base: float) -> Table:
+    """The usual table with another base."""
+    return replace(USUAL, base=base)
+
+
+TO_THE_END = replace(USUAL, exponent=lambda f, d: f / max(d - 2, 1))
+SINGLES = singles(KNOWN, by(USUAL))
