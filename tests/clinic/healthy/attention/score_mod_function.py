@@ -6,7 +6,8 @@ import torch
 
 
 def closeness(score, h, q_idx, kv_idx):
-    return score - 0.25 * (h + 1) * (q_idx - kv_idx).abs()
+    steps = (h + 1) * (q_idx - kv_idx).abs()
+    return score - 0.25 * steps.to(score.dtype)
 
 
 def causal(h, q_idx, kv_idx):

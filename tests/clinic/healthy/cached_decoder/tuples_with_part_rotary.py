@@ -5,8 +5,8 @@ import torch.nn as nn
 
 
 def fixed_pos_embedding(dim, positions):
-    inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2) / dim))
-    sinusoid = torch.einsum("i,j->ij", positions.float(), inv_freq)
+    inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2).double() / dim))
+    sinusoid = torch.einsum("i,j->ij", positions.double(), inv_freq)
     return sinusoid.sin(), sinusoid.cos()
 
 
@@ -80,6 +80,5 @@ PATIENT = Model()
 FACTS = {
     "d_model": 16,
     "call": lambda model, x, cache: model(x, past_key_values=cache),
-    "dtypes": ("float64", "float32"),
 }
 INPUTS = {"inputs_embeds": "b n 16"}
