@@ -67,10 +67,11 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
     """Every matrix of a module, with its name and its bias."""
     for name, inner in module.named_modules():
         weight = getattr(inner, "weight", None)
-        if isinstance(weight, Tensor) and weight.ndim == 2 and name:
+        matrix = as_matrix(inner, weight)
+        if matrix is not None and name:
             # GPT-2 keeps its matrices on their side, in a class of its own.
             turned = type(inner).__name__ == "Conv1D"
-            W = weight if turned else weight.mT
+            W = matrix if turned else matrix.mT
             b = getattr(inner, "bias", None)
             yield name, Affine(W, b, (weight, b))
     for name, weight in module.named_parameters(recurse=False):
@@ -79,6 +80,16 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             W = weight.mT if torch_own else weight
             b = bias_beside(module, name, weight)
             yield name, Affine(W, b, (weight, b))
+
+
+def as_matrix(inner: nn.Module, weight: Any) -> Tensor | None:
+    """The matrix of a map, if it is one; a convolution of width one is."""
+    if not isinstance(weight, Tensor):
+        return None
+    if isinstance(inner, nn.Conv1d | nn.Conv2d) and inner.groups == 1:
+        single = all(size == 1 for size in weight.shape[2:])
+        return weight.flatten(1) if single else None
+    return weight if weight.ndim == 2 else None
 
 
 def bare(module: nn.Module) -> dict[int, str]:
@@ -294,7 +305,9 @@ def refilled(module: nn.Module) -> nn.Module:
         for name, x in module.named_parameters():
             new = torch.randn(x.shape, generator=generator)
             if x.ndim > 1:
-                new /= x.shape[-1] ** 0.5
+                # A convolution of width one takes as many as it has channels.
+                taken = x.shape[-1] if x.shape[-1] > 1 else x[0].numel()
+                new /= taken**0.5
             elif x.ndim == 1:
                 new = 0.3 * new + ("norm" in name and "weight" in name)
             if x.ndim:
