@@ -180,7 +180,9 @@ class Kind:
     fallback: Callable[[Any, Facts, Reading], Reading | None] = no_less
     examples: Callable[[], Examples] = needless
     meant: Mapping[str, str] = field(default_factory=dict)
-    promised_by: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    promised_by: Mapping[str, str | tuple[str, ...]] = field(
+        default_factory=dict
+    )
     perhaps: Callable[[Any, Facts], Iterator[Facts]] = nothing_else
     within: Callable[[Any, Facts], Inner] | None = None
     whole: Callable[..., Any] | None = None

@@ -118,12 +118,15 @@ def with_name(case: Case, required: Sequence[str]) -> Case:
 
 
 def belied(case: Case, mistake: Mistake | None) -> bool:
-    """Whether what is to be seen of a patient speaks against this name."""
+    """Whether what is to be seen of a patient does not bear out this name.
+
+    Of many a name the probes alone are no evidence: others fail alike.
+    """
     exercise = case.exercise
     unsure = mistake is not None and mistake.name in exercise.unsure
     if not (unsure and isinstance(case.answer, Patient) and exercise.signs):
         return False
-    return exercise.signs(case.answer) not in ("", mistake and mistake.name)
+    return exercise.signs(case.answer) != (mistake and mistake.name)
 
 
 def looked_at_again(case: Case, second: bool = True) -> Case:

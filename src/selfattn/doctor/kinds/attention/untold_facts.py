@@ -114,9 +114,21 @@ def scale_of(thing: Any, facts: Facts) -> float | None:
         weight = float(output[..., -1, :].double().mean())
         if not 0 < weight < 1:
             return None
-        scale = float(f"{math.log(weight / (1 - weight)):.3g}")
+        score = uncapped(math.log(weight / (1 - weight)), facts.get("cap"))
+        scale = float(f"{score:.3g}")
         return None if scale == q.shape[-1] ** -0.5 else scale
     return None
+
+
+def uncapped(score: float, cap: float | None) -> float:
+    """What a score was before it was capped, if it was.
+
+    >>> round(uncapped(5 * math.tanh(3 / 5), 5), 3), uncapped(2.0, None)
+    (3.0, 2.0)
+    """
+    if cap is None or abs(score) >= cap:
+        return score
+    return cap * math.atanh(score / cap)
 
 
 def scale_said(thing: Any) -> float | None:
