@@ -7,11 +7,13 @@ them; what is asked of these, and of the dropout between them, is one.
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kind import Kind
+from selfattn.doctor.kinds.blocks import properties
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
 from selfattn.doctor.patient import Facts
@@ -24,6 +26,21 @@ class Wide(Ordered, Protocol):
     @property
     def d_model(self) -> int:
         """The number of features of a token."""
+
+
+def is_made_of(exercise: Exercise, call: Callable[..., Any]) -> bool:
+    """Whether a block's numbers are those of its parts, if wrongly joined."""
+    given = [*exercise.probes[0].make().values()]
+    with torch.no_grad():
+        said = call(*given)
+        known = (*exercise.mistakes, *exercise.deviations)
+        for answer in (exercise.solution, *(one.answer for one in known)):
+            value = answer(*given)
+            if value.shape == said.shape and torch.allclose(
+                value, said, rtol=1e-4, atol=1e-4
+            ):
+                return True
+    return False
 
 
 def kind_of_block(
@@ -51,10 +68,32 @@ def kind_of_block(
     """
 
     def exercise(thing: Any, facts: Facts) -> Exercise:
+        if facts.get("formula") == "own" and not fits(thing, facts):
+            call, across = (
+                described["adapt"](thing, facts),
+                "context" in words[1],
+            )
+            wide = properties.widths(thing, call, across)
+            causal = facts.get("causal")
+            if causal is None and not across:
+                causal = properties.seen_past(call, wide[0])
+            made = properties.of_widths(name, *wide, causal)
+            return with_dropout(made, facts.get("dropout"))
+        return with_dropout(by_parts(thing, facts), facts.get("dropout"))
+
+    def by_parts(thing: Any, facts: Facts) -> Exercise:
         parts = parts_of(thing, facts)
         probes = of_width(parts.d_model)
-        made = of_parts(name, block, parts, probes, mistakes, words)
-        return with_dropout(made, facts.get("dropout"))
+        return of_parts(name, block, parts, probes, mistakes, words)
+
+    def fits(thing: Any, facts: Facts) -> bool:
+        """Whether it is joined as others are after all, or is wrongly so."""
+        try:
+            return is_made_of(
+                by_parts(thing, facts), described["adapt"](thing, facts)
+            )
+        except Exception:  # it has no such parts, or they do not fit
+            return False
 
     return Kind(
         name,
