@@ -16,7 +16,7 @@ from selfattn.doctor.engine.matching import (
     observe_known,
     wrong_on,
 )
-from selfattn.doctor.engine.naming import named
+from selfattn.doctor.engine.naming import hinted, named
 from selfattn.doctor.engine.outcome import Outcome, observe
 from selfattn.doctor.engine.shrinking import smallest_failure
 from selfattn.doctor.exercise import Exercise, Mistake
@@ -163,6 +163,7 @@ def explain(case: Case) -> Report:
         unanswered = why_unanswered(answer)
         return report.with_(findings=(), unanswered=unanswered)
     likeness, told = nearest(exercise, seen, report.findings)
+    likeness = likeness or hinted(answer, exercise)
     # What the likeness explains is told; what it leaves is to be shown.
     rest = [found for found in report.findings if found.probe not in told]
     # What is wrong whatever one's conventions comes before what may not be.

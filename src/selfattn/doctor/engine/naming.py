@@ -83,6 +83,18 @@ def given_away(
     return None
 
 
+def hinted(answer: Any, exercise: Exercise) -> Mistake | None:
+    """What is to be seen of an answer whose numbers are like nobody's."""
+    if exercise.hint is None:
+        return None
+    try:
+        name = exercise.hint(answer)
+    except Exception:
+        return None  # it fails at what it is asked, which is told elsewhere
+    known = (*exercise.mistakes, *exercise.deviations)
+    return next((one for one in known if one.name == name), None)
+
+
 def explained(
     exercise: Exercise, seen: Sequence[Seen], second: bool = True
 ) -> Mistake | None:

@@ -42,9 +42,23 @@ def is_of_pairs(thing: Any, facts: Facts) -> bool:
         others = 2 * numbers(*k.shape, seed=9)
         for kept in (0, N // 2):
             others[..., kept, :] = k[..., kept, :]
-        said = [trial_calls.outcome(call, q, one, v) for one in (k, others)]
-        return all(isinstance(x, Tensor) for x in said) and are_shared(*said)
+        said = [
+            trial_calls.outcome(call, *given, v)
+            for given in ((q, k), (q, others), (2 * q, k))
+        ]
+        if not all(isinstance(x, Tensor) for x in said):
+            return False
+        return are_shared(*said[:2]) and not are_powers(said[0], said[2])
     return False
+
+
+def are_powers(one: Tensor, other: Tensor) -> bool:
+    """Whether, with scores twice as large, a ratio of weights is squared.
+
+    So it is with a softmax, of whatever scale: that is no kernel of its own.
+    """
+    (a, b), (c, d) = (x[..., -1, :2].unbind(-1) for x in (one, other))
+    return torch.allclose((a / b).square(), c / d, rtol=20 * NEAR)
 
 
 def are_shared(one: Tensor, other: Tensor) -> bool:
