@@ -49,11 +49,12 @@ def named(
     """
     return (
         inside(answer, exercise)
-        or given_away(answer, exercise, seen)
+        or given_away(answer, exercise)
         or explained(exercise, seen, second)
         or alike_in_kind(exercise, seen)
         or rounded(exercise, seen)
         or seen_alone(answer, exercise, seen)
+        or told_by_a_probe(exercise, seen)
     )
 
 
@@ -67,14 +68,21 @@ def inside(answer: Any, exercise: Exercise) -> Mistake | None:
     return mistake_made(other, seen) or explained(other, seen)
 
 
-def given_away(
-    answer: Any, exercise: Exercise, seen: Sequence[Seen]
-) -> Mistake | None:
-    """The mistake of which a sign, or a probe that fails, is the evidence."""
-    known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
+def given_away(answer: Any, exercise: Exercise) -> Mistake | None:
+    """The mistake of which a sign is the evidence."""
+    known = (*exercise.mistakes, *exercise.deviations)
     sign = exercise.signs(answer) if exercise.signs else ""
-    if sign in known:
-        return known[sign]
+    return next((one for one in known if one.name == sign), None)
+
+
+def told_by_a_probe(
+    exercise: Exercise, seen: Sequence[Seen]
+) -> Mistake | None:
+    """The mistake of which a probe that fails is the evidence.
+
+    It may fail by another one as well; so this comes last.
+    """
+    known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
     for one in seen:
         if one.outcome.error is not None:
             continue  # whoever raises gives nothing else away

@@ -132,6 +132,8 @@ def read(
         seen["layout"] = "BND" if first else "NBD"
     elif type(thing).__module__.startswith("selfattn."):
         seen["mask"] = "keep"
+    if {"order", "norms"} & told.keys():
+        seen["by_parts"] = True
     lacks = {} if names else {"mask": "it takes none"}
     if told.get("padding"):
         lacks["mask"] = "its mask is for padding"

@@ -121,6 +121,12 @@ def of_itself(answer: Answer, inputs: Inputs) -> Tensor:
     return who_sees_whom(lambda x: answer(x, *texts), {"x": inputs["x"]})
 
 
+def of_x(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether something could be learned through x."""
+    texts = [inputs[n] for n in ("context",) if n in inputs]
+    return what_learns(lambda x: answer(x, *texts), {"x": inputs["x"]})
+
+
 def table(sizes: Sizes) -> Tensor:
     """A mask, (n, n_k), by which all see every second token and no other.
 
@@ -145,7 +151,7 @@ def probes(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
         asked("the output has x's shape", experiment=form),
         asked("loud tokens are no harder", change=loud, experiment=form),
         asked("in evaluation, two calls agree", experiment=twice),
-        asked("something is learned", experiment=what_learns),
+        asked("something is learned", experiment=of_x),
         asked(
             "the mask is kept",
             inputs=masked,

@@ -20,7 +20,7 @@ WORDS = {  # what others call a part, when what says nothing is left out
 }
 SAYS_NOTHING = {
     *("w", "to", "proj", "projection", "projections", "linear", "lin", "c"),
-    *("layer", "fc", "weight", "weights", "matrix", "mat"),
+    *("layer", "fc", "weight", "weights", "matrix", "mat", "conv"),
 }
 HEADS = (
     *("n_heads", "num_heads", "heads", "h", "n_head", "nhead", "nheads"),
