@@ -9,6 +9,7 @@ from selfattn.doctor.engine.allowances import (
     refusals,
     without_conventions,
 )
+from selfattn.doctor.engine.evidence import hinted
 from selfattn.doctor.engine.likeness import nearest
 from selfattn.doctor.engine.matching import (
     Seen,
@@ -16,7 +17,7 @@ from selfattn.doctor.engine.matching import (
     observe_known,
     wrong_on,
 )
-from selfattn.doctor.engine.naming import hinted, named
+from selfattn.doctor.engine.naming import named
 from selfattn.doctor.engine.outcome import Outcome, observe
 from selfattn.doctor.engine.shrinking import smallest_failure
 from selfattn.doctor.exercise import Exercise, Mistake

@@ -22,6 +22,7 @@ from selfattn.doctor.engine.comparison import (
     difference,
     tells_something,
 )
+from selfattn.doctor.engine.evidence import given_away, told_by_a_probe
 from selfattn.doctor.engine.matching import (
     Seen,
     agrees,
@@ -66,41 +67,6 @@ def inside(answer: Any, exercise: Exercise) -> Mistake | None:
     other, part = pair
     seen = [Seen(p, observe(other, part, p)) for p in other.probes]
     return mistake_made(other, seen) or explained(other, seen)
-
-
-def given_away(answer: Any, exercise: Exercise) -> Mistake | None:
-    """The mistake of which a sign is the evidence."""
-    known = (*exercise.mistakes, *exercise.deviations)
-    sign = exercise.signs(answer) if exercise.signs else ""
-    return next((one for one in known if one.name == sign), None)
-
-
-def told_by_a_probe(
-    exercise: Exercise, seen: Sequence[Seen]
-) -> Mistake | None:
-    """The mistake of which a probe that fails is the evidence.
-
-    It may fail by another one as well; so this comes last.
-    """
-    known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
-    for one in seen:
-        if one.outcome.error is not None:
-            continue  # whoever raises gives nothing else away
-        if one.probe.tells in known and fault(exercise, one) is not None:
-            return known[one.probe.tells]
-    return None
-
-
-def hinted(answer: Any, exercise: Exercise) -> Mistake | None:
-    """What is to be seen of an answer whose numbers are like nobody's."""
-    if exercise.hint is None:
-        return None
-    try:
-        name = exercise.hint(answer)
-    except Exception:
-        return None  # it fails at what it is asked, which is told elsewhere
-    known = (*exercise.mistakes, *exercise.deviations)
-    return next((one for one in known if one.name == name), None)
 
 
 def explained(

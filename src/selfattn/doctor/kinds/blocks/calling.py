@@ -112,10 +112,7 @@ def read(
             "made and ready to be called."
         )
     seen: dict[str, Any] = {}
-    listed = parameters(thing.forward)
-    names = [n for n in mask_names if n in listed]
-    if told.get("formula") == "own":
-        names += [n for n in listed[n_texts:] if "mask" in n or "padd" in n]
+    names = masks_of(thing, mask_names, told, n_texts)
     if names:
         seen["mask_name"] = names[0]
     if not names or told.get("padding"):
@@ -134,12 +131,31 @@ def read(
         seen["mask"] = "keep"
     if {"order", "norms"} & told.keys():
         seen["by_parts"] = True
+    return Reading(seen, lacks=lacking(names, told))
+
+
+def masks_of(
+    thing: nn.Module, known: Sequence[str], told: Facts, n_texts: int
+) -> list[str]:
+    """Its arguments that are called like masks, behind so many texts.
+
+    Of one of its own any that says so is one.
+    """
+    listed = parameters(thing.forward)
+    names = [n for n in known if n in listed]
+    if told.get("formula") == "own":
+        names += [n for n in listed[n_texts:] if "mask" in n or "padd" in n]
+    return names
+
+
+def lacking(names: Sequence[str], told: Facts) -> dict[str, str]:
+    """What it cannot be asked: its mask is for padding, or for all else."""
     lacks = {} if names else {"mask": "it takes none"}
     if told.get("padding"):
         lacks["mask"] = "its mask is for padding"
     if not (names and told.get("padding")):
         lacks["padding"] = "nobody said that its mask is for padding"
-    return Reading(seen, lacks=lacks)
+    return lacks
 
 
 def of_attention(facts: Facts) -> Facts:

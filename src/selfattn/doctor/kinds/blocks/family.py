@@ -5,6 +5,7 @@ them; what is asked of these, and of the dropout between them, is one.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -50,6 +51,35 @@ def is_made_of(
     return False
 
 
+def fits(
+    made: Callable[[], Exercise], call: Callable[..., Any], facts: Facts
+) -> bool:
+    """Whether a block is joined as others are after all, or is wrongly so.
+
+    Who tells where its norms stand is held to that.
+    """
+    try:
+        return is_made_of(made(), call, bool(facts.get("by_parts")))
+    except Exception:  # it has no such parts, or they do not fit
+        return False
+
+
+def of_its_own(
+    name: str,
+    thing: nn.Module,
+    facts: Facts,
+    call: Callable[..., Any],
+    across: bool,
+) -> Exercise:
+    """What a block is held to that joins other parts, or otherwise."""
+    wide = properties.widths(thing, call, across)
+    causal = facts.get("causal")
+    if causal is None and not across:
+        causal = properties.seen_past(call, wide[0])
+    made = properties.of_widths(name, *wide, causal)
+    return with_dropout(made, facts.get("dropout"))
+
+
 def kind_of_block(
     name: str,
     block: Callable[..., Tensor],
@@ -75,35 +105,17 @@ def kind_of_block(
     """
 
     def exercise(thing: Any, facts: Facts) -> Exercise:
-        if facts.get("formula") == "own" and not fits(thing, facts):
-            call, across = (
-                described["adapt"](thing, facts),
-                "context" in words[1],
-            )
-            wide = properties.widths(thing, call, across)
-            causal = facts.get("causal")
-            if causal is None and not across:
-                causal = properties.seen_past(call, wide[0])
-            made = properties.of_widths(name, *wide, causal)
-            return with_dropout(made, facts.get("dropout"))
-        return with_dropout(by_parts(thing, facts), facts.get("dropout"))
+        made = partial(by_parts, thing, facts)
+        call = described["adapt"](thing, facts)
+        if facts.get("formula") == "own" and not fits(made, call, facts):
+            across = "context" in words[1]
+            return of_its_own(name, thing, facts, call, across)
+        return with_dropout(made(), facts.get("dropout"))
 
     def by_parts(thing: Any, facts: Facts) -> Exercise:
         parts = parts_of(thing, facts)
         probes = of_width(parts.d_model)
         return of_parts(name, block, parts, probes, mistakes, words)
-
-    def fits(thing: Any, facts: Facts) -> bool:
-        """Whether it is joined as others are after all, or is wrongly so.
-
-        Who tells where its norms stand is held to that.
-        """
-        call = described["adapt"](thing, facts)
-        try:
-            made = by_parts(thing, facts)
-            return is_made_of(made, call, bool(facts.get("by_parts")))
-        except Exception:  # it has no such parts, or they do not fit
-            return False
 
     return Kind(
         name,

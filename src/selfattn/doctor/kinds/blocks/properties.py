@@ -144,7 +144,6 @@ def probes(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
         x["context"] = "batch n_k d_context"
         sizes |= {"n_k": N_K, "d_context": d_context}
     asked = partial(Probe, inputs=x, sizes=sizes)
-    masked, padded = {**x, "mask": table}, {**x, "padding": padded_in_front}
     found = [
         asked("a token sees what it may see", experiment=of_itself),
         asked("each text is for itself", experiment=which_sequences_meet),
@@ -152,18 +151,7 @@ def probes(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
         asked("loud tokens are no harder", change=loud, experiment=form),
         asked("in evaluation, two calls agree", experiment=twice),
         asked("something is learned", experiment=of_x),
-        asked(
-            "the mask is kept",
-            inputs=masked,
-            needs=("mask",),
-            experiment=who_sees_whom,
-        ),
-        asked(
-            "padding is not seen",
-            inputs=padded,
-            needs=("padding",),
-            experiment=what_padding_moves,
-        ),
+        *with_masks(x, sizes),
     ]
     if d_context is not None:
         sees = "all of the context is seen"
@@ -171,6 +159,27 @@ def probes(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
     fixed = ("d_model", "d_context")
     found += of_types(x, sizes, fixed)
     return tuple(replace(probe, fixed=fixed) for probe in found)
+
+
+def with_masks(x: dict[str, Any], sizes: dict[str, int]) -> list[Probe]:
+    """The probes on which something is hidden."""
+    masked, padded = {**x, "mask": table}, {**x, "padding": padded_in_front}
+    return [
+        Probe(
+            "the mask is kept",
+            masked,
+            sizes,
+            needs=("mask",),
+            experiment=who_sees_whom,
+        ),
+        Probe(
+            "padding is not seen",
+            padded,
+            sizes,
+            needs=("padding",),
+            experiment=what_padding_moves,
+        ),
+    ]
 
 
 @lru_cache(maxsize=16)  # one object, so that its reference is one, too

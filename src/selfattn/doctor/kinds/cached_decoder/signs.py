@@ -28,12 +28,12 @@ from selfattn.doctor.kinds.cached_decoder.probes import (
     at_once,
     changed,
     moved,
+    text,
     written,
 )
 from selfattn.doctor.kinds.cached_decoder.sight import in_what_it_sees
 from selfattn.doctor.kinds.cached_decoder.steps_taken import ALL, in_its_steps
 from selfattn.doctor.patient import Patient
-from selfattn.doctor.probes import numbers
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -114,14 +114,6 @@ def sign(patient: Patient, d_model: int | None) -> str:
         if name:
             return name
     return ""
-
-
-def text(d_model: int | None, n: int = 5) -> Tensor:
-    """Two texts of some tokens: vectors, or words if there is no width."""
-    if d_model is None:
-        words = torch.tensor([[0, 1, 1, 0, 1], [1, 0, 0, 1, 1]])
-        return words.repeat(1, n)[:, :n]
-    return numbers(2, n, d_model, seed=2)
 
 
 def in_the_cache(patient: Patient, x: Tensor) -> str:

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds.layer.affine import Affine, queries_in, unpacked
+from selfattn.doctor.kinds.layer.affine import (
+    Affine,
+    as_matrix,
+    joined,
+    queries_in,
+    unpacked,
+)
 
 WORDS = {  # what others call a part, when what says nothing is left out
     "q": {"q", "query", "queries"},
@@ -82,16 +88,6 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             yield name, Affine(W, b, (weight, b))
 
 
-def as_matrix(inner: nn.Module, weight: Any) -> Tensor | None:
-    """The matrix of a map, if it is one; a convolution of width one is."""
-    if not isinstance(weight, Tensor):
-        return None
-    if isinstance(inner, nn.Conv1d | nn.Conv2d) and inner.groups == 1:
-        single = all(size == 1 for size in weight.shape[2:])
-        return weight.flatten(1) if single else None
-    return weight if weight.ndim == 2 else None
-
-
 def bare(module: nn.Module) -> dict[int, str]:
     """Square matrices that are parameters of its own, with their names.
 
@@ -145,14 +141,6 @@ def lists(module: nn.Module) -> int:
     """How many heads there are, if each has a map or a module of its own."""
     longest = (x for x in module.modules() if isinstance(x, nn.ModuleList))
     return max((len(x) for x in longest), default=0) if of_lists(module) else 0
-
-
-def joined(listed: Sequence[Affine]) -> Affine:
-    """Maps of one input, side by side."""
-    W = torch.cat([one.W for one in listed], dim=-1)
-    biases = [one.b for one in listed if one.b is not None]
-    b = torch.cat(biases) if len(biases) == len(listed) else None
-    return Affine(W, b, tuple(x for one in listed for x in one.whole))
 
 
 def of_lists(module: nn.Module) -> dict[str, Affine]:
