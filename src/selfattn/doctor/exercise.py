@@ -91,6 +91,7 @@ class Exercise:
     ``signs`` tell the name of what gives itself away otherwise; ``inside``
     hands over an exercise for a part of an answer, and that part. Mistakes
     that are ``unsure`` agree with too many: they are named if a sign says so.
+    A ``hint`` is like a sign, and asked for where no numbers tell a name.
     """
 
     name: str  # "<chapter>/<name>"
@@ -110,6 +111,7 @@ class Exercise:
     signs: Callable[[Any], str] | None = None
     inside: Callable[[Any], "tuple[Exercise, Any] | None"] | None = None
     unsure: tuple[str, ...] = ()
+    hint: Callable[[Any], str] | None = None
 
     def adapted(self, adapt: Callable[[Any], Any]) -> "Exercise":
         """The same exercise, with all its answers called in another way."""

@@ -156,7 +156,8 @@ class Kind:
             exercise does not depend.
         meant: of mistakes that some make on purpose, the fact that says so.
         promised_by: of such mistakes, the fact by which they are excluded;
-            whoever did not tell it may mean them, whatever else he told.
+            whoever did not tell it may mean them, whatever else he told. Of
+            several, one must be told: they cannot be read off.
         perhaps: from a thing and what is known of it, facts by each of which
             a thing that is unlike all others might be right.
         within: from a healthy thing and facts that were told, parts of which
@@ -179,7 +180,9 @@ class Kind:
     fallback: Callable[[Any, Facts, Reading], Reading | None] = no_less
     examples: Callable[[], Examples] = needless
     meant: Mapping[str, str] = field(default_factory=dict)
-    promised_by: Mapping[str, str] = field(default_factory=dict)
+    promised_by: Mapping[str, str | tuple[str, ...]] = field(
+        default_factory=dict
+    )
     perhaps: Callable[[Any, Facts], Iterator[Facts]] = nothing_else
     within: Callable[[Any, Facts], Inner] | None = None
     whole: Callable[..., Any] | None = None

@@ -56,6 +56,17 @@ def dropout_that_never_ends():
     """
 
 
+@mistake
+def detached():
+    """It is right forwards, and other gradients flow back.
+
+    Cause: Something on the way was taken out of the graph: .detach(), .data,
+        .item(), torch.no_grad() or a tensor made anew of its numbers.
+    Cure: Compute all of it with the tensors themselves.
+    Chapter: dot_product
+    """
+
+
 def seen_alone(
     answer: Any, exercise: Exercise, seen: Sequence[Seen]
 ) -> Mistake | None:
@@ -75,6 +86,8 @@ def seen_alone(
         return axes_in_another_order
     if sorts and varies(answer, exercise, seen):
         return dropout_that_never_ends
+    if sorts == {"gradient"}:
+        return detached
     return changed_in_place if always_modifies(exercise, seen) else None
 
 

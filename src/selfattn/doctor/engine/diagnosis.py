@@ -9,6 +9,7 @@ from selfattn.doctor.engine.allowances import (
     refusals,
     without_conventions,
 )
+from selfattn.doctor.engine.evidence import hinted
 from selfattn.doctor.engine.likeness import nearest
 from selfattn.doctor.engine.matching import (
     Seen,
@@ -118,12 +119,15 @@ def with_name(case: Case, required: Sequence[str]) -> Case:
 
 
 def belied(case: Case, mistake: Mistake | None) -> bool:
-    """Whether what is to be seen of a patient speaks against this name."""
+    """Whether what is to be seen of a patient does not bear out this name.
+
+    Of many a name the probes alone are no evidence: others fail alike.
+    """
     exercise = case.exercise
     unsure = mistake is not None and mistake.name in exercise.unsure
     if not (unsure and isinstance(case.answer, Patient) and exercise.signs):
         return False
-    return exercise.signs(case.answer) not in ("", mistake and mistake.name)
+    return exercise.signs(case.answer) != (mistake and mistake.name)
 
 
 def looked_at_again(case: Case, second: bool = True) -> Case:
@@ -160,6 +164,7 @@ def explain(case: Case) -> Report:
         unanswered = why_unanswered(answer)
         return report.with_(findings=(), unanswered=unanswered)
     likeness, told = nearest(exercise, seen, report.findings)
+    likeness = likeness or hinted(answer, exercise)
     # What the likeness explains is told; what it leaves is to be shown.
     rest = [found for found in report.findings if found.probe not in told]
     # What is wrong whatever one's conventions comes before what may not be.

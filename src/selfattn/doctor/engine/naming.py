@@ -22,6 +22,7 @@ from selfattn.doctor.engine.comparison import (
     difference,
     tells_something,
 )
+from selfattn.doctor.engine.evidence import given_away, told_by_a_probe
 from selfattn.doctor.engine.matching import (
     Seen,
     agrees,
@@ -50,11 +51,12 @@ def named(
     """
     return (
         inside(answer, exercise)
-        or given_away(answer, exercise, seen)
+        or given_away(answer, exercise)
         or explained(exercise, seen, second)
         or alike_in_kind(exercise, seen)
         or rounded(exercise, seen)
         or seen_alone(answer, exercise, seen)
+        or told_by_a_probe(exercise, seen)
     )
 
 
@@ -66,22 +68,6 @@ def inside(answer: Any, exercise: Exercise) -> Mistake | None:
     other, part = pair
     seen = [Seen(p, observe(other, part, p)) for p in other.probes]
     return mistake_made(other, seen) or explained(other, seen)
-
-
-def given_away(
-    answer: Any, exercise: Exercise, seen: Sequence[Seen]
-) -> Mistake | None:
-    """The mistake of which a sign, or a probe that fails, is the evidence."""
-    known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
-    sign = exercise.signs(answer) if exercise.signs else ""
-    if sign in known:
-        return known[sign]
-    for one in seen:
-        if one.outcome.error is not None:
-            continue  # whoever raises gives nothing else away
-        if one.probe.tells in known and fault(exercise, one) is not None:
-            return known[one.probe.tells]
-    return None
 
 
 def explained(

@@ -109,7 +109,7 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
                 return if_meant([meant])
         flag = BY_FLAG.get(mistake.name, "")
         open_ = flag in report.lacking and flag not in said
-        open_ |= may_be_meant(mistake.name, kind, {**report.facts, **said})
+        open_ |= may_be_meant(mistake.name, kind, report.facts, said)
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
     free = types | edges
     if "layout" in kind.facts and "layout" not in said:
@@ -118,10 +118,12 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
     return promised_by_nobody(report, free)
 
 
-def may_be_meant(name: str, kind: Kind, known: Facts) -> bool:
+def may_be_meant(name: str, kind: Kind, seen: Facts, said: Facts) -> bool:
     """Whether a mistake is one only by a fact, neither told nor read off."""
     fact = kind.promised_by.get(name)
-    return fact is not None and fact not in known
+    if isinstance(fact, tuple):
+        return not {*fact} & said.keys()
+    return fact is not None and fact not in {**seen, **said}
 
 
 def is_promised(name: str, kind: Kind, seen: Facts) -> bool:

@@ -126,6 +126,7 @@ def what_fails(report: Record) -> list[Block]:
     always = n == report.probes and sort not in NUMERIC
     if report.likeness is not None:
         of = "It" if on == n else f"On {on} of them it"
+        of = of if on else "By who sees whom it"
         text = f"{of} looks like “{report.likeness.name}”. {report.likeness}"
         found.append(Block("text", text))
     if report.probes > 1 and not always:

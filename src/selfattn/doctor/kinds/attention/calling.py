@@ -9,9 +9,11 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.attention.layouts import (
+    FOUR,
     LAYOUTS,
     MASKS,
     TO,
+    TURNED,
     comes_out,
     laid_back,
     laid_out,
@@ -141,9 +143,11 @@ def read(thing: Any, told: Facts) -> Reading:
     if "H" in (told.get("layout") or ""):
         has = (*has, "heads")  # whose axes have been told
     # Who takes one sequence alone says so, or refuses to take more.
-    usual = [one for one in LAYOUTS if one != "N D" and TO not in one]
-    turned = [] if "layout" in told else turning(thing, names, told)
-    seen = Reading({"names": names}, {"layout": turned or usual}, lacks, has)
+    usual = [x for x in LAYOUTS if x not in ("N D", *TURNED) and TO not in x]
+    if "layout" not in told:
+        usual = turning(thing, names, told) or usual
+        usual = features_first(thing, names, told) or usual
+    seen = Reading({"names": names}, {"layout": usual}, lacks, has)
     if "mask" in lacks:
         return seen.with_facts(mask="keep", mask_axes="any")
     return seen
@@ -169,6 +173,25 @@ def turning(thing: Any, names: Facts, told: Facts) -> list[str]:
                 return []
             found += [one for one in LAYOUTS if one == f"{axes}{TO}{came}"]
     return found
+
+
+def features_first(thing: Any, names: Facts, told: Facts) -> list[str]:
+    """The layouts with tokens behind the features, if it is in one of them.
+
+    Seen by texts of other lengths and values of another width: who takes
+    these in such a layout, and not with the features last, has no other.
+    """
+
+    def takes(layout: str) -> bool:
+        attend = adapt(thing, {**told, "names": names, "layout": layout})
+        front = (2, 3) if layout in FOUR else (2,)
+        sizes = (4, 5), (6, 5), (6, 3)
+        given = [numbers(*front, *size, seed=3) for size in sizes]
+        output = trial_calls.outcome(attend, *given)
+        return isinstance(output, Tensor) and output.shape == (*front, 4, 3)
+
+    found = [one for one in TURNED if takes(one)]
+    return [] if found and any(map(takes, ("BHND", "BND"))) else found
 
 
 def argument_names(thing: Any) -> dict[str, str | None]:
@@ -208,7 +231,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         given = {
             n: laid_out(x, layout) for n, x in (("q", q), ("k", k), ("v", v))
         }
-        if is_shared(facts) and layout in ("BHND", "BNHD"):
+        if is_shared(facts) and layout in FOUR:
             axis = layout.index("H")
             given |= {n: given[n].select(axis, 0) for n in "kv"}
         if mask is not None:

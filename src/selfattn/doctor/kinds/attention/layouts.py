@@ -13,12 +13,23 @@ LAYOUTS = {
     "BNHD": "batch, tokens, heads, features",
     "BND": "batch, tokens, features",
     "NBD": "tokens, batch, features",
+    "BHDN": "batch, heads, features, tokens",
+    "BDN": "batch, features, tokens",
     "N D": "tokens, features: one sequence at a time",
     "BHND to BNHD": "heads first, and in the output tokens first",
     "BHND to BND": "heads first, and in the output side by side",
     "BNHD to BND": "tokens first, and in the output heads side by side",
 }
 TO = " to "  # between the axes of what goes in and those of what comes out
+FOUR = ("BHND", "BNHD", "BHDN")  # with an axis for heads
+THREE = ("BND", "NBD", "BDN")
+TURNED = ("BHDN", "BDN")  # tokens behind the features
+INNER = {  # in what axes is computed what goes in and out in others
+    **dict.fromkeys(FOUR, "BHND"),
+    "NBD": "BND",
+    "BDN": "BND",
+    "N D": "any",
+}
 MASKS = {
     "any": "any that broadcast to the scores",
     "all": "all those of the scores",
@@ -42,11 +53,18 @@ def laid_out(x: Tensor, layout: str) -> Tensor:
         if x.ndim != 2:
             raise UnusableError("it takes one sequence at a time")
         return x
-    if layout in ("BND", "NBD"):
+    if layout in THREE:
         three = x.reshape(-1, *x.shape[-2:]) if x.ndim != 3 else x
-        return three.transpose(0, 1) if layout == "NBD" else three
+        return turned(three, layout)
     four = x if x.ndim > 3 else x[:, None] if x.ndim == 3 else x[None, None]
-    return four.transpose(1, 2) if layout == "BNHD" else four
+    return turned(four, layout)
+
+
+def turned(x: Tensor, layout: str) -> Tensor:
+    """Axes of tokens and features where a layout has them, and back again."""
+    axes = {"NBD": (0, 1), "BNHD": (1, 2), "BDN": (1, 2), "BHDN": (2, 3)}
+    fits = x.ndim == (4 if layout in FOUR else 3)
+    return x.transpose(*axes[layout]) if layout in axes and fits else x
 
 
 def laid_back(value: Any, layout: str, front: torch.Size) -> object:
@@ -58,10 +76,7 @@ def laid_back(value: Any, layout: str, front: torch.Size) -> object:
         return value
     if before and layout == "BND":
         value = parted(value, front[-1] if len(front) > 1 else 1)
-    if layout == "BNHD" and value.ndim == 4:
-        value = value.transpose(1, 2)
-    if layout == "NBD" and value.ndim == 3:
-        value = value.transpose(0, 1)
+    value = turned(value, layout)
     if value.ndim < 3:
         return value
     try:
@@ -97,12 +112,12 @@ def mask_laid_out(mask: Tensor, q: Tensor, n_k: int, facts: Any) -> Tensor:
     layout, axes = facts["layout"].partition(TO)[0], facts["mask_axes"]
     if axes == "any" and layout in ("any", "N D"):
         return mask
-    if axes == "any" and layout in ("BHND", "BNHD"):
+    if axes == "any" and layout in FOUR:
         return mask if mask.ndim < 3 else in_four(mask, q.ndim)
     full = mask.expand(*q.shape[:-2], q.shape[-2], n_k)
-    if axes == "all" and layout not in ("BND", "NBD"):
+    if axes == "all" and layout not in THREE:
         return full if layout == "any" else in_four(full, q.ndim)
-    if layout in ("any", "BHND", "BNHD"):  # all heads have one mask
+    if layout in ("any", *FOUR):  # all heads have one mask
         full = in_four(full, q.ndim)[:, 0]
     return in_three(full.reshape(-1, *full.shape[-2:]), axes)
 

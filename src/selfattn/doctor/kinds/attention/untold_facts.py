@@ -19,6 +19,7 @@ from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
 N = 13  # tokens, to see who sees whom
+FINE = 1e-5  # of a number, what float32 cannot tell
 MOST = 200.0  # that a cap may be: of more, float32 sees nothing
 OF_SIGHT = ("window", "table", "bias")
 Table = Callable[[int, int], Tensor]
@@ -27,7 +28,8 @@ Table = Callable[[int, int], Tensor]
 def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
     """What may be meant: a cap, a scale, or a mask that it keeps by itself."""
     yield from of_form(thing, facts)
-    cap = None if "kernel" in facts else cap_of(thing, facts)
+    known = "kernel" in facts or facts.get("cap") is not None
+    cap = None if known else cap_of(thing, facts)
     if cap is not None:
         yield {"cap": cap}
     scale = None if "kernel" in facts else scale_of(thing, facts)
@@ -114,9 +116,31 @@ def scale_of(thing: Any, facts: Facts) -> float | None:
         weight = float(output[..., -1, :].double().mean())
         if not 0 < weight < 1:
             return None
-        scale = float(f"{math.log(weight / (1 - weight)):.3g}")
+        score = uncapped(math.log(weight / (1 - weight)), facts.get("cap"))
+        scale = in_few_digits(score)
         return None if scale == q.shape[-1] ** -0.5 else scale
     return None
+
+
+def in_few_digits(x: float) -> float:
+    """A number as somebody may have written it, or else as it was measured.
+
+    >>> in_few_digits(0.30000012), in_few_digits(1 / 3)
+    (0.3, 0.333333)
+    """
+    few, more = float(f"{x:.3g}"), float(f"{x:.6g}")
+    return few if abs(few - x) < FINE * abs(x) else more
+
+
+def uncapped(score: float, cap: float | None) -> float:
+    """What a score was before it was capped, if it was.
+
+    >>> round(uncapped(5 * math.tanh(3 / 5), 5), 3), uncapped(2.0, None)
+    (3.0, 2.0)
+    """
+    if cap is None or abs(score) >= cap:
+        return score
+    return cap * math.atanh(score / cap)
 
 
 def scale_said(thing: Any) -> float | None:

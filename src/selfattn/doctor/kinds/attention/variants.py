@@ -32,6 +32,7 @@ from selfattn.doctor.kinds.attention.formula import (
     keeps_a_mask,
 )
 from selfattn.doctor.kinds.attention.layouts import (
+    INNER,
     TO,
     laid_back,
     laid_out,
@@ -126,7 +127,7 @@ ALWAYS_CAUSAL = (
 def in_layout(made: Design, layout: str, grouped: bool) -> Callable[..., Any]:
     """A design as a function of (…, n, d), computed in a layout's axes."""
     layout = layout.partition(TO)[0]
-    axes = {"BNHD": "BHND", "NBD": "BND", "N D": "any"}.get(layout, layout)
+    axes = INNER.get(layout, layout)
 
     def answer(
         q: Tensor,

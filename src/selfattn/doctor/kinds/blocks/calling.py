@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
-from selfattn.doctor.kinds.mask_meanings import MEANINGS
+from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.doctor.probes import numbers
 
@@ -43,6 +43,24 @@ FACTS = {
         "the share of what it drops in training", saying=sayings.SHARE
     ),
     "order": Fact("where the norms stand", ORDERS),
+    "formula": Fact(
+        "how it joins its parts",
+        {
+            "plain": "each sublayer is added, and normed",
+            "own": "otherwise, and of it only properties are asked",
+        },
+        tried=False,
+    ),
+    "causal": Fact(
+        "whether, with a formula of its own, it hides later tokens",
+        {False: "it sees them", True: "it hides them"},
+        tried=False,
+    ),
+    "padding": Fact(
+        "what its mask says, if that is for padding, (batch, tokens)",
+        {name: MEANINGS[name] for name in ("keep", "block")},
+        tried=False,
+    ),
     "layout": Fact(
         "the axes of x",
         {"BND": "batch, tokens, features", "NBD": "tokens first"},
@@ -77,18 +95,27 @@ def prepare(thing: Any, facts: Facts) -> Any:
     return block
 
 
-def read(thing: Any, mask_names: Sequence[str]) -> Reading:
-    """What can be read off a block: the names of its mask, and the order."""
+def read(
+    thing: Any, mask_names: Sequence[str], told: Facts, n_texts: int = 1
+) -> Reading:
+    """What can be read off a block: the names of its mask, and the order.
+
+    Args:
+        thing: the block.
+        mask_names: what others call its mask, the most common first.
+        told: the facts that were told.
+        n_texts: how many it takes before: x, and perhaps a context.
+    """
     if not isinstance(thing, nn.Module):
         raise UnclearError(
             "A block is examined with its weights: hand over a module, "
             "made and ready to be called."
         )
     seen: dict[str, Any] = {}
-    names = [n for n in mask_names if n in parameters(thing.forward)]
+    names = masks_of(thing, mask_names, told, n_texts)
     if names:
         seen["mask_name"] = names[0]
-    else:
+    if not names or told.get("padding"):
         seen["mask"] = "keep"
     for attribute in ("norm_first", "pre"):
         for module in thing.modules():
@@ -102,8 +129,33 @@ def read(thing: Any, mask_names: Sequence[str]) -> Reading:
         seen["layout"] = "BND" if first else "NBD"
     elif type(thing).__module__.startswith("selfattn."):
         seen["mask"] = "keep"
+    if {"order", "norms"} & told.keys():
+        seen["by_parts"] = True
+    return Reading(seen, lacks=lacking(names, told))
+
+
+def masks_of(
+    thing: nn.Module, known: Sequence[str], told: Facts, n_texts: int
+) -> list[str]:
+    """Its arguments that are called like masks, behind so many texts.
+
+    Of one of its own any that says so is one.
+    """
+    listed = parameters(thing.forward)
+    names = [n for n in known if n in listed]
+    if told.get("formula") == "own":
+        names += [n for n in listed[n_texts:] if "mask" in n or "padd" in n]
+    return names
+
+
+def lacking(names: Sequence[str], told: Facts) -> dict[str, str]:
+    """What it cannot be asked: its mask is for padding, or for all else."""
     lacks = {} if names else {"mask": "it takes none"}
-    return Reading(seen, lacks=lacks)
+    if told.get("padding"):
+        lacks["mask"] = "its mask is for padding"
+    if not (names and told.get("padding")):
+        lacks["padding"] = "nobody said that its mask is for padding"
+    return lacks
 
 
 def of_attention(facts: Facts) -> Facts:
@@ -129,6 +181,12 @@ def as_wanted(
         except Exception as error:
             trouble = trouble or error
     raise trouble or ValueError
+
+
+def padded(facts: Facts, padding: Tensor, x: Tensor) -> dict[str, Tensor]:
+    """A mask for padding of ours, (batch, n_k), under its name."""
+    name: Any = facts.get("mask_name")
+    return {name: as_meant(padding, facts["padding"], x.dtype)}
 
 
 def needs(thing: Any, name: Any) -> bool:

@@ -5,13 +5,16 @@ them; what is asked of these, and of the dropout between them, is one.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kind import Kind
+from selfattn.doctor.kinds.blocks import properties
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
 from selfattn.doctor.patient import Facts
@@ -24,6 +27,57 @@ class Wide(Ordered, Protocol):
     @property
     def d_model(self) -> int:
         """The number of features of a token."""
+
+
+def is_made_of(
+    exercise: Exercise, call: Callable[..., Any], told: bool
+) -> bool:
+    """Whether a block's numbers are those of its parts, if wrongly joined.
+
+    Of one of which is ``told`` how they are joined, that they can be is all.
+    """
+    given = [*exercise.probes[0].make().values()]
+    with torch.no_grad():
+        said = call(*given)
+        if told and exercise.solution(*given).shape == said.shape:
+            return True
+        known = (*exercise.mistakes, *exercise.deviations)
+        for answer in (exercise.solution, *(one.answer for one in known)):
+            value = answer(*given)
+            if value.shape == said.shape and torch.allclose(
+                value, said, rtol=1e-4, atol=1e-4
+            ):
+                return True
+    return False
+
+
+def fits(
+    made: Callable[[], Exercise], call: Callable[..., Any], facts: Facts
+) -> bool:
+    """Whether a block is joined as others are after all, or is wrongly so.
+
+    Who tells where its norms stand is held to that.
+    """
+    try:
+        return is_made_of(made(), call, bool(facts.get("by_parts")))
+    except Exception:  # it has no such parts, or they do not fit
+        return False
+
+
+def of_its_own(
+    name: str,
+    thing: nn.Module,
+    facts: Facts,
+    call: Callable[..., Any],
+    across: bool,
+) -> Exercise:
+    """What a block is held to that joins other parts, or otherwise."""
+    wide = properties.widths(thing, call, across)
+    causal = facts.get("causal")
+    if causal is None and not across:
+        causal = properties.seen_past(call, wide[0])
+    made = properties.of_widths(name, *wide, causal)
+    return with_dropout(made, facts.get("dropout"))
 
 
 def kind_of_block(
@@ -51,10 +105,17 @@ def kind_of_block(
     """
 
     def exercise(thing: Any, facts: Facts) -> Exercise:
+        made = partial(by_parts, thing, facts)
+        call = described["adapt"](thing, facts)
+        if facts.get("formula") == "own" and not fits(made, call, facts):
+            across = "context" in words[1]
+            return of_its_own(name, thing, facts, call, across)
+        return with_dropout(made(), facts.get("dropout"))
+
+    def by_parts(thing: Any, facts: Facts) -> Exercise:
         parts = parts_of(thing, facts)
         probes = of_width(parts.d_model)
-        made = of_parts(name, block, parts, probes, mistakes, words)
-        return with_dropout(made, facts.get("dropout"))
+        return of_parts(name, block, parts, probes, mistakes, words)
 
     return Kind(
         name,

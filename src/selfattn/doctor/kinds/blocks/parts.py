@@ -56,7 +56,8 @@ def norms(block: nn.Module, facts: Facts, n: int) -> Norms:
         raise UnclearError(
             f"A block of this kind has {wanted[-1]} norms, but I find "
             f"{len(found)}. Say norms=[…], their names in the order of the "
-            "sublayers, or order=…, where they stand."
+            "sublayers, or order=…, where they stand; or formula='own', if "
+            "it joins other parts, and I ask what holds of all blocks."
         )
     if order == "sandwich":
         return Norms(tuple(found[::2]), tuple(found[1::2]), True)
@@ -147,7 +148,8 @@ def network(
         return inside
     raise UnclearError(
         "I cannot find the feed-forward network. Say feed_forward=…, its "
-        "name in the block, or flat_feed_forward=(first, bend, last)."
+        "name in the block, or flat_feed_forward=(first, bend, last), or "
+        "formula='own', if it has none, and I ask what holds of all blocks."
     )
 
 

@@ -42,7 +42,30 @@ def history(patient: Patient, x: Tensor, chunks: Any = CHUNKS) -> list[Kept]:
         states.append([leaf.clone() for leaf in leaves(cache)])
     if len({len(state) for state in states}) > 1:
         return []
-    return [Kept(list(one), axis_of(one)) for one in zip(*states, strict=True)]
+    kept = [filled(list(one)) for one in zip(*states, strict=True)]
+    return [Kept(one, axis_of(one)) for one in kept]
+
+
+def filled(states: list[Tensor]) -> list[Tensor]:
+    """A tensor without the room in it that is still empty, if there is any.
+
+    Room that was made in advance is zeros from some place on, along one axis.
+    """
+    sizes = {state.shape for state in states}
+    if len(sizes) > 1 or not any(bool((s == 0).any()) for s in states):
+        return states
+    for axis in range(1, states[0].ndim - 1):
+        ends = [end_of(state, axis) for state in states]
+        if max(ends) < states[0].shape[axis]:
+            pairs = zip(states, ends, strict=True)
+            return [s.narrow(axis, 0, end) for s, end in pairs]
+    return states
+
+
+def end_of(state: Tensor, axis: int) -> int:
+    """Up to where a tensor holds anything along an axis."""
+    rows = state.transpose(0, axis).flatten(1).any(dim=-1)
+    return int(rows.nonzero().max()) + 1 if bool(rows.any()) else 0
 
 
 def axis_of(states: Any) -> int | None:

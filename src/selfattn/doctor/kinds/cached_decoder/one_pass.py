@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises.multihead.attention import input_added
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.kinds.cached_decoder.signs import text
+from selfattn.doctor.kinds.cached_decoder.probes import text
 from selfattn.doctor.kinds.layer import exercise
 from selfattn.doctor.kinds.layer.parts import HEADS, by_word, number
 from selfattn.doctor.patient import Patient

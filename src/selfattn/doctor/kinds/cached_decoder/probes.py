@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.probes import Inputs, Probe, Sizes
+from selfattn.doctor.probes import Inputs, Probe, Sizes, numbers
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
 Chunks = tuple[int, ...]
@@ -125,6 +125,14 @@ def changed(x: Tensor, j: int | slice) -> Tensor:
 def words(sizes: Sizes) -> Tensor:
     """Two texts of the two words 0 and 1, (2, 5)."""
     return torch.tensor([[0, 1, 1, 0, 1], [1, 0, 0, 1, 1]])
+
+
+def text(d_model: int | None, n: int = 5) -> Tensor:
+    """Two texts of some tokens: vectors, or words if there is no width."""
+    if d_model is None:
+        words = torch.tensor([[0, 1, 1, 0, 1], [1, 0, 0, 1, 1]])
+        return words.repeat(1, n)[:, :n]
+    return numbers(2, n, d_model, seed=2)
 
 
 def probe_of(

@@ -5,13 +5,17 @@ how much it keeps, in which order, of which text, in which type. What is seen
 there says nothing of whether the decoder is ill, and much of why.
 """
 
+import functools
+
 import torch
 from torch import Tensor
 
 from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.engine import by_itself
 from selfattn.doctor.exercise import described, mistake, name_of
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
+from selfattn.doctor.exercises.positions import batch_axis
 from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.cached_decoder import mistakes
 from selfattn.doctor.kinds.cached_decoder.blindness import OTHERWISE
@@ -24,11 +28,12 @@ from selfattn.doctor.kinds.cached_decoder.probes import (
     at_once,
     changed,
     moved,
+    text,
     written,
 )
 from selfattn.doctor.kinds.cached_decoder.sight import in_what_it_sees
+from selfattn.doctor.kinds.cached_decoder.steps_taken import ALL, in_its_steps
 from selfattn.doctor.patient import Patient
-from selfattn.doctor.probes import numbers
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -58,8 +63,16 @@ GIVEN_AWAY = (
             functions.masked_with_zero,
             hiding.masked_with_too_small_a_number,
             triangles.upside_down,
+            functions.softmax_over_queries,
+            functions.weights_on_their_side,
+            functions.mask_on_its_side,
+            flags.no_softmax,
+            scores.softmax_over_heads,
+            batch_axis.positions_count_the_texts,
         )
     ),
+    by_itself.axes_in_another_order,
+    by_itself.changed_in_place,
 )
 
 ONE_CHUNK = name_of(mistakes.only_the_last_chunk_kept)
@@ -85,22 +98,22 @@ UNSURE = (
 def sign(patient: Patient, d_model: int | None) -> str:
     """The name of the mistake that is to be seen; "" if none is."""
     x = text(d_model)
-    try:
-        for look in (in_the_cache, in_what_it_sees, in_its_positions):
+    looks = (
+        functools.partial(in_its_steps, patient, text(d_model, ALL)),
+        *(
+            functools.partial(look, patient, x)
+            for look in (in_the_cache, in_what_it_sees, in_its_positions)
+        ),
+    )
+    for look in looks:
+        try:
             with torch.no_grad():
-                name = look(patient, x)
-            if name:
-                return name
-    except Exception:
-        return ""  # it fails at what it is asked, which is told elsewhere
+                name = look()
+        except Exception:
+            continue  # it fails at what it is asked, which is told elsewhere
+        if name:
+            return name
     return ""
-
-
-def text(d_model: int | None) -> Tensor:
-    """Two texts of five tokens: vectors, or words if there is no width."""
-    if d_model is None:
-        return torch.tensor([[0, 1, 1, 0, 1], [1, 0, 0, 1, 1]])
-    return numbers(2, 5, d_model, seed=2)
 
 
 def in_the_cache(patient: Patient, x: Tensor) -> str:
@@ -243,7 +256,8 @@ def of_places(patient: Patient, x: Tensor) -> str:
     """At which place the last word stands that comes as a third chunk.
 
     What is kept of it is what is kept of a word there, in a text that says
-    nothing else: in the first layer, that is so.
+    nothing else: in the first layer, that is so. What is kept without its
+    place, as values are, tells of none.
     """
     again = x[:, -1:].expand(-1, 6, *x.shape[2:]).clone()
     kept = zip(
@@ -255,6 +269,9 @@ def of_places(patient: Patient, x: Tensor) -> str:
         if one.axis is None or one.after[-1].shape[one.axis] != 5:
             continue
         mine = one.after[-1].narrow(one.axis, 4, 1)
+        ends = (every.after[0].narrow(one.axis, i, 1) for i in (0, 4))
+        if close(*ends):
+            continue
         for place in range(every.after[0].shape[one.axis]):
             if close(every.after[0].narrow(one.axis, place, 1), mine):
                 if place != 4:

@@ -12,7 +12,17 @@ from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
 
 # Which fact says so, where somebody builds on purpose what is a mistake.
-MEANT = {"causal without being asked": "causal=True"}
+FEATURES = (
+    "another feature map",
+    "relu for its features",
+    "softmax for its features",
+)
+MEANT = {
+    "causal without being asked": "causal=True",
+    **dict.fromkeys(FEATURES, "kernel=…"),
+}
+# Who told of no kernel promised none: that it is elu + 1 was assumed.
+PROMISED_BY = dict.fromkeys(FEATURES, ("kernel", "formula"))
 PADDING = ("key_padding_mask", "padding_mask", "kv_mask", "key_mask")
 
 

@@ -14,6 +14,7 @@ from selfattn.doctor.deviations.design import (
     singles,
 )
 from selfattn.doctor.exercise import Exercise, Mistake, mistake
+from selfattn.doctor.kinds.attention import sight
 from selfattn.doctor.kinds.attention.formula import Formula, design
 from selfattn.doctor.kinds.attention.variants import (
     ALWAYS_CAUSAL,
@@ -31,7 +32,7 @@ from selfattn.doctor.kinds.efficient.mistakes import (
 )
 from selfattn.doctor.patient import Facts
 from selfattn.efficient.linear import elu_plus_one
-from selfattn.masks import window_mask
+from selfattn.masks import causal_mask, window_mask
 
 
 def for_every_claim(
@@ -114,8 +115,18 @@ def of_claim(
     """
     made = exercise.adapted(partial(bound, claim=claim, always=always))
     if exercise is KERNELS:
-        return replace(made, **taken_apart(claim, always, layout))
-    return replace(made, **of_scores(claim, always, layout))
+        made = replace(made, **taken_apart(claim, always, layout))
+    else:
+        made = replace(made, **of_scores(claim, always, layout))
+    return with_a_hint(made, claim if exercise is TABLES else None, always)
+
+
+def with_a_hint(made: Exercise, table: Any, always: bool) -> Exercise:
+    """The same, and what is to be seen where no numbers tell."""
+    past = table or (causal_mask if always else None)
+    known = *made.deviations, *sight.told_by_sight(own_weights.not_causal)
+    look = partial(sight.hint, past=past, not_causal=own_weights.not_causal)
+    return replace(made, deviations=known, hint=look)
 
 
 def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:

@@ -18,7 +18,12 @@ from selfattn.doctor.deviations.design import (
     unchanged,
 )
 from selfattn.doctor.exercise import Mistake, mistake
-from selfattn.doctor.kinds.attention.layouts import TO, laid_back, laid_out
+from selfattn.doctor.kinds.attention.layouts import (
+    INNER,
+    TO,
+    laid_back,
+    laid_out,
+)
 from selfattn.doctor.kinds.efficient.mistakes import kernels
 from selfattn.masks import causal_mask
 
@@ -119,8 +124,7 @@ KNOWN = (
 def taken_apart(kernel: Map, always: bool, layout: str) -> dict[str, Any]:
     """What is done otherwise by who claims this feature map."""
     base = usual(kernel)
-    axes = {"BNHD": "BHND", "NBD": "BND", "N D": "any"}
-    inner = axes.get(layout.partition(TO)[0], layout.partition(TO)[0])
+    inner = INNER.get(layout.partition(TO)[0], layout.partition(TO)[0])
 
     def answer(change: Callable[[Kernel], Kernel]) -> Callable[..., Any]:
         steps = change(base)

@@ -3,15 +3,16 @@
 from functools import partial
 
 from selfattn.doctor.kind import Examples, Kind
-from selfattn.doctor.kinds.attention.untold_facts import perhaps
 from selfattn.doctor.kinds.efficient import exercise
 from selfattn.doctor.kinds.efficient.calling import (
     FACTS,
     MEANT,
+    PROMISED_BY,
     adapt,
     fallback,
     read,
 )
+from selfattn.doctor.kinds.efficient.untold_facts import perhaps
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import elu_plus_one, linear_attention
 from selfattn.efficient.performer import performer_attention
@@ -44,5 +45,6 @@ KIND = Kind(
     fallback=fallback,
     examples=examples,
     meant=MEANT,
+    promised_by=PROMISED_BY,
     perhaps=perhaps,
 )

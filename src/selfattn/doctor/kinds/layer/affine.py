@@ -1,10 +1,11 @@
 """A matrix with its bias; and three, if one matrix holds them all."""
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Affine(NamedTuple):
@@ -53,3 +54,21 @@ def unpacked(
         b = None if qkv.b is None else qkv.b[its]
         made[part] = Affine(qkv.W[:, its], b, qkv.whole)
     return made
+
+
+def as_matrix(inner: nn.Module, weight: Any) -> Tensor | None:
+    """The matrix of a map, if it is one; a convolution of width one is."""
+    if not isinstance(weight, Tensor):
+        return None
+    if isinstance(inner, nn.Conv1d | nn.Conv2d) and inner.groups == 1:
+        single = all(size == 1 for size in weight.shape[2:])
+        return weight.flatten(1) if single else None
+    return weight if weight.ndim == 2 else None
+
+
+def joined(listed: Sequence[Affine]) -> Affine:
+    """Maps of one input, side by side."""
+    W = torch.cat([one.W for one in listed], dim=-1)
+    biases = [one.b for one in listed if one.b is not None]
+    b = torch.cat(biases) if len(biases) == len(listed) else None
+    return Affine(W, b, tuple(x for one in listed for x in one.whole))

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds.layer.affine import Affine, queries_in, unpacked
+from selfattn.doctor.kinds.layer.affine import (
+    Affine,
+    as_matrix,
+    joined,
+    queries_in,
+    unpacked,
+)
 
 WORDS = {  # what others call a part, when what says nothing is left out
     "q": {"q", "query", "queries"},
@@ -20,7 +26,7 @@ WORDS = {  # what others call a part, when what says nothing is left out
 }
 SAYS_NOTHING = {
     *("w", "to", "proj", "projection", "projections", "linear", "lin", "c"),
-    *("layer", "fc", "weight", "weights", "matrix", "mat"),
+    *("layer", "fc", "weight", "weights", "matrix", "mat", "conv"),
 }
 HEADS = (
     *("n_heads", "num_heads", "heads", "h", "n_head", "nhead", "nheads"),
@@ -67,10 +73,11 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
     """Every matrix of a module, with its name and its bias."""
     for name, inner in module.named_modules():
         weight = getattr(inner, "weight", None)
-        if isinstance(weight, Tensor) and weight.ndim == 2 and name:
+        matrix = as_matrix(inner, weight)
+        if matrix is not None and name:
             # GPT-2 keeps its matrices on their side, in a class of its own.
             turned = type(inner).__name__ == "Conv1D"
-            W = weight if turned else weight.mT
+            W = matrix if turned else matrix.mT
             b = getattr(inner, "bias", None)
             yield name, Affine(W, b, (weight, b))
     for name, weight in module.named_parameters(recurse=False):
@@ -134,14 +141,6 @@ def lists(module: nn.Module) -> int:
     """How many heads there are, if each has a map or a module of its own."""
     longest = (x for x in module.modules() if isinstance(x, nn.ModuleList))
     return max((len(x) for x in longest), default=0) if of_lists(module) else 0
-
-
-def joined(listed: Sequence[Affine]) -> Affine:
-    """Maps of one input, side by side."""
-    W = torch.cat([one.W for one in listed], dim=-1)
-    biases = [one.b for one in listed if one.b is not None]
-    b = torch.cat(biases) if len(biases) == len(listed) else None
-    return Affine(W, b, tuple(x for one in listed for x in one.whole))
 
 
 def of_lists(module: nn.Module) -> dict[str, Affine]:
@@ -294,7 +293,9 @@ def refilled(module: nn.Module) -> nn.Module:
         for name, x in module.named_parameters():
             new = torch.randn(x.shape, generator=generator)
             if x.ndim > 1:
-                new /= x.shape[-1] ** 0.5
+                # A convolution of width one takes as many as it has channels.
+                taken = x.shape[-1] if x.shape[-1] > 1 else x[0].numel()
+                new /= taken**0.5
             elif x.ndim == 1:
                 new = 0.3 * new + ("norm" in name and "weight" in name)
             if x.ndim:

@@ -104,6 +104,8 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
 
 def within(block: nn.Module, facts: Facts) -> Inner:
     """Its two attentions, and what each is."""
+    if facts.get("formula") == "own":
+        return {}  # whose attentions may be no parts of it
     d_model = parts.width(parts.norms(block, facts, 3).each[0])
     names = names_of(block, facts, adapt(block, facts), d_model)
     kinds = "self-attention", "cross-attention"
@@ -117,9 +119,15 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     """Call a block with x, a context, and a mask of ours over the context."""
 
     def block(
-        x: Tensor, context: Tensor, mask: Tensor | None = None
+        x: Tensor,
+        context: Tensor,
+        mask: Tensor | None = None,
+        padding: Tensor | None = None,
     ) -> object:
         given = {}
+        if padding is not None:
+            hidden = calling.padded(facts, padding, x)
+            return calling.called(thing, facts, x, context, **hidden)
         name: Any = facts.get("mask_name")
         if mask is None and calling.needs(thing, name):
             mask = x.new_ones(x.shape[1], context.shape[1], dtype=torch.bool)
@@ -136,7 +144,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 
 def read(thing: Any, told: Facts) -> Reading:
     """As for encoder blocks; and whether it must be told what is causal."""
-    seen = calling.read(thing, MASKS)
+    seen = calling.read(thing, MASKS, told, n_texts=2)
     orders = parts.seen_order(thing, 3, [*calling.ORDERS])
     seen = replace(seen, candidates={"order": orders})
     names = parameters(thing.forward)

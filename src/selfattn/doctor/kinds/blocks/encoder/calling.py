@@ -92,7 +92,7 @@ def attention_of(block: nn.Module, facts: Facts, d_model: int) -> Any:
 
 def within(block: nn.Module, facts: Facts) -> Inner:
     """Its attention, if it is a part of it, and what that is."""
-    if endings.ended(block) is not None:
+    if endings.ended(block) is not None or facts.get("formula") == "own":
         return {}  # what lies in it is none that can be asked alone
     name = facts.get("attention")
     found = {name: parts.part(block, name)} if name else None
@@ -104,8 +104,13 @@ def within(block: nn.Module, facts: Facts) -> Inner:
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     """Call a block with x and a mask that is True where one may look."""
 
-    def block(x: Tensor, mask: Tensor | None = None) -> object:
+    def block(
+        x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None
+    ) -> object:
         given = {}
+        if padding is not None:
+            hidden = calling.padded(facts, padding, x)
+            return calling.called(thing, facts, x, **hidden)
         name: Any = facts.get("mask_name")
         if mask is None and calling.needs(thing, name):
             mask = x.new_ones(x.shape[1], x.shape[1], dtype=torch.bool)
@@ -119,7 +124,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 
 def read(thing: Any, told: Facts) -> Reading:
     """What can be read off a block, and the name of its mask."""
-    seen = calling.read(thing, parts.MASKS)
+    seen = calling.read(thing, parts.MASKS, told)
     orders = parts.seen_order(thing, 2, [*FACTS["order"].options])
     orders = ["post"] if endings.ended(thing) is not None else orders
     return replace(seen, candidates={"order": orders})

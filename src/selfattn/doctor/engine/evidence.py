@@ -1,0 +1,47 @@
+"""The name of what an answer does, by what is to be seen of it.
+
+A sign, a hint or a probe that fails may be the evidence of one mistake, where
+numbers alone are none.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from selfattn.doctor.engine.by_itself import fault
+from selfattn.doctor.engine.matching import Seen
+from selfattn.doctor.exercise import Exercise, Mistake
+
+
+def given_away(answer: Any, exercise: Exercise) -> Mistake | None:
+    """The mistake of which a sign is the evidence."""
+    known = (*exercise.mistakes, *exercise.deviations)
+    sign = exercise.signs(answer) if exercise.signs else ""
+    return next((one for one in known if one.name == sign), None)
+
+
+def told_by_a_probe(
+    exercise: Exercise, seen: Sequence[Seen]
+) -> Mistake | None:
+    """The mistake of which a probe that fails is the evidence.
+
+    It may fail by another one as well; so this comes last.
+    """
+    known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
+    for one in seen:
+        if one.outcome.error is not None:
+            continue  # whoever raises gives nothing else away
+        if one.probe.tells in known and fault(exercise, one) is not None:
+            return known[one.probe.tells]
+    return None
+
+
+def hinted(answer: Any, exercise: Exercise) -> Mistake | None:
+    """What is to be seen of an answer whose numbers are like nobody's."""
+    if exercise.hint is None:
+        return None
+    try:
+        name = exercise.hint(answer)
+    except Exception:
+        return None  # it fails at what it is asked, which is told elsewhere
+    known = (*exercise.mistakes, *exercise.deviations)
+    return next((one for one in known if one.name == name), None)

@@ -1,0 +1,246 @@
+"""What holds of every block, whatever its formula.
+
+For those that join other parts than the usual ones, or join them otherwise:
+two halves of a network round the attention, a gate, all side by side. None of
+these probes knows a number that should come out; each changes an input, and
+sees which outputs move.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.deviations.number_types import TYPES, of_types
+from selfattn.doctor.exercise import Exercise, Mistake, described
+from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
+from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
+from selfattn.doctor.kinds.layer.experiments import (
+    Answer,
+    form,
+    twice,
+    what_learns,
+    what_padding_moves,
+    which_sequences_meet,
+    who_sees_whom,
+)
+from selfattn.doctor.kinds.layer.norming import is_norm
+from selfattn.doctor.kinds.layer.probes import loud
+from selfattn.doctor.kinds.layer.properties import padded_in_front
+from selfattn.doctor.probes import Inputs, Probe, Sizes, numbers
+from selfattn.masks import causal_mask
+
+OPTIONAL = {"mask": "a mask", "padding": "a mask for padding", **TYPES}
+N, N_K = 7, 6
+Table = Callable[[int, int], Tensor]
+
+
+class Way(NamedTuple):
+    """What a stand-in lets its tokens see; each its own mistake, if any."""
+
+    past: Table | None  # of its own tokens
+    context: bool = True  # whether it looks at one
+    hidden: Callable[[Tensor | None], Tensor | None] = lambda mask: mask
+
+
+def looked(x: Tensor, source: Tensor, sees: Tensor | None) -> Tensor:
+    """What tokens are told by others, of whatever width."""
+    if source.shape[-1] != x.shape[-1]:
+        W = numbers(source.shape[-1], x.shape[-1], seed=4).to(x)
+        source = source @ W
+    table = x @ source.mT / math.sqrt(x.shape[-1])
+    if sees is not None:
+        table = table.masked_fill(~sees, -torch.inf)
+    return table.softmax(dim=-1).nan_to_num() @ source
+
+
+def stand_in(
+    way: Way,
+    x: Tensor,
+    context: Tensor | None = None,
+    mask: Tensor | None = None,
+    padding: Tensor | None = None,
+) -> Tensor:
+    """A block that sees what a block is to see, and has learnt nothing."""
+    sees = mask if padding is None else padding[:, None]
+    sees = way.hidden(sees)
+    past = None if way.past is None else way.past(x.shape[-2], x.shape[-2])
+    if context is None:
+        both = [one for one in (sees, past) if one is not None]
+        own = both[0] & both[-1] if both else None
+        return x + looked(x, x, own)
+    x = x + looked(x, x, past)
+    return x + looked(x, context, sees) if way.context else x
+
+
+def not_used(mask: Tensor | None) -> None:
+    """Whatever is to be hidden is seen."""
+
+
+def turned(mask: Tensor | None) -> Tensor | None:
+    """What is to be seen is hidden, and the rest is seen."""
+    return None if mask is None else ~mask
+
+
+PASTS: tuple[tuple[Any, Table | None], ...] = (
+    (decoder.the_future_is_seen, None),
+    (decoder.only_the_future_is_seen, lambda n, m: ~causal_mask(n, m)),
+    (decoder.one_too_many, lambda n, m: torch.ones(n, m).tril(1).bool()),
+    (decoder.not_itself, lambda n, m: torch.ones(n, m).tril(-1).bool()),
+)
+
+
+def mistakes(usual: Way, across: bool) -> Iterator[Mistake]:
+    """What a block may let its tokens see that it should not."""
+    listed: list[tuple[Any, Way]] = []
+    if usual.past is not None:
+        listed += [(known, usual._replace(past=p)) for known, p in PASTS]
+    unused, upside_down = encoder.mask_not_passed_on, encoder.mask_upside_down
+    if across:
+        unused = decoder.mask_of_the_context_not_passed_on
+        upside_down = decoder.mask_of_the_context_upside_down
+        blind = usual._replace(context=False)
+        listed.append((decoder.no_cross_attention, blind))
+    listed += [
+        (unused, usual._replace(hidden=not_used)),
+        (upside_down, usual._replace(hidden=turned)),
+    ]
+    for known, way in listed:
+        yield replace(described(known), answer=partial(stand_in, way))
+
+
+def of_itself(answer: Answer, inputs: Inputs) -> Tensor:
+    """Which token's output moves with which token, whatever the context."""
+    texts = [inputs[n] for n in ("context",) if n in inputs]
+    return who_sees_whom(lambda x: answer(x, *texts), {"x": inputs["x"]})
+
+
+def of_x(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether something could be learned through x."""
+    texts = [inputs[n] for n in ("context",) if n in inputs]
+    return what_learns(lambda x: answer(x, *texts), {"x": inputs["x"]})
+
+
+def table(sizes: Sizes) -> Tensor:
+    """A mask, (n, n_k), by which all see every second token and no other.
+
+    Were it another for each, they would tell each other what they saw.
+    """
+    n_k = sizes.get("n_k", sizes["n"])
+    return (torch.arange(n_k) % 2 == 0).expand(sizes["n"], -1)
+
+
+def probes(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
+    """All probes of a block of these widths; None: it takes no context."""
+    x = {"x": "batch n d_model"}
+    sizes = {"n": N, "n_k": N, "d_model": d_model}
+    if d_context is not None:
+        x["context"] = "batch n_k d_context"
+        sizes |= {"n_k": N_K, "d_context": d_context}
+    asked = partial(Probe, inputs=x, sizes=sizes)
+    found = [
+        asked("a token sees what it may see", experiment=of_itself),
+        asked("each text is for itself", experiment=which_sequences_meet),
+        asked("the output has x's shape", experiment=form),
+        asked("loud tokens are no harder", change=loud, experiment=form),
+        asked("in evaluation, two calls agree", experiment=twice),
+        asked("something is learned", experiment=of_x),
+        *with_masks(x, sizes),
+    ]
+    if d_context is not None:
+        sees = "all of the context is seen"
+        found.append(asked(sees, experiment=who_sees_whom))
+    fixed = ("d_model", "d_context")
+    found += of_types(x, sizes, fixed)
+    return tuple(replace(probe, fixed=fixed) for probe in found)
+
+
+def with_masks(x: dict[str, Any], sizes: dict[str, int]) -> list[Probe]:
+    """The probes on which something is hidden."""
+    masked, padded = {**x, "mask": table}, {**x, "padding": padded_in_front}
+    return [
+        Probe(
+            "the mask is kept",
+            masked,
+            sizes,
+            needs=("mask",),
+            experiment=who_sees_whom,
+        ),
+        Probe(
+            "padding is not seen",
+            padded,
+            sizes,
+            needs=("padding",),
+            experiment=what_padding_moves,
+        ),
+    ]
+
+
+@lru_cache(maxsize=16)  # one object, so that its reference is one, too
+def of_widths(
+    kind: str, d_model: int, d_context: int | None, causal: bool | str | None
+) -> Exercise:
+    """What a block of these widths is held to.
+
+    ``causal`` is "own" of one that sees whom nobody could tell.
+    """
+    across = d_context is not None
+    usual = Way(causal_mask if causal or across else None)
+    asked = probes(d_model, d_context)
+    return Exercise(
+        kind,
+        asks="a block of its own formula, which sees what it may see",
+        solution=partial(stand_in, usual),
+        probes=asked if causal != "own" else asked[1:],
+        by_name=("mask", "padding"),
+        mistakes=tuple(mistakes(usual, across)),
+        optional=OPTIONAL,
+    )
+
+
+def widths(
+    block: nn.Module, call: Callable[..., object], across: bool
+) -> tuple[int, int | None]:
+    """The widths of x and of the context with which it can be called.
+
+    Raises:
+        UnclearError: if it takes none that its parts would take.
+    """
+    normed = [
+        p.numel()
+        for m in block.modules()
+        if is_norm(m)
+        for p in m.parameters()
+    ][:1]
+    taken = [
+        m.in_features for m in block.modules() if isinstance(m, nn.Linear)
+    ]
+    sizes = list(dict.fromkeys([*normed, *taken]))
+    for d_model in sizes:
+        for d_context in [d_model, *sizes] if across else [None]:
+            given = [numbers(2, N, d_model, seed=1)]
+            if d_context is not None:
+                given.append(numbers(2, N_K, d_context, seed=2))
+            if isinstance(trial_calls.outcome(call, *given), Tensor):
+                return d_model, d_context
+    raise UnclearError("I cannot see how wide the block is.")
+
+
+def seen_past(call: Callable[..., Any], d_model: int) -> bool | str:
+    """Whether it hides later tokens, of which nobody told.
+
+    It may see some tokens alone, near ones say; then that is its "own".
+    """
+    x = numbers(2, N, d_model, seed=1)
+    sees = trial_calls.outcome(who_sees_whom, call, {"x": x})
+    if not isinstance(sees, Tensor) or bool(sees.all()):
+        return False
+    pasts = [past(N, N) for _, past in PASTS if past is not None]
+    known = [causal_mask(N, N), *pasts]
+    return True if any(map(sees.equal, known)) else "own"
