@@ -16,7 +16,8 @@ from functools import partial
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.entering import made_by, takes
+from selfattn.bound import takes
+from selfattn.entering import made_by
 from selfattn.layers import AddNorm, FeedForward, LayerNorm
 from selfattn.multihead import KeysValues, MultiHeadAttention
 from selfattn.signatures import Positive, Share, checked, shown

@@ -4,6 +4,8 @@
 would neither move nor save nor train the parameters in it.
 """
 
+import inspect
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -101,3 +103,22 @@ def owned(function: Any) -> Any:
 def is_own(x: object) -> bool:
     """Whether it is, or has, what a layer is to move, save and train."""
     return isinstance(x, nn.Module | nn.Parameter)
+
+
+def takes(function: Callable[..., Any], *names: str) -> bool:
+    """Whether a callable takes these by name, so far as one can see.
+
+    PyTorch's own function takes none of ours: its mask is ``attn_mask``.
+
+    >>> takes(lambda q, k, v, *, mask: v, "mask"), takes(max, "mask")
+    (True, False)
+    """
+    if inspect.isbuiltin(function):
+        return False
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return True
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return True
+    return set(names) <= {p.name for p in parameters}

@@ -4,7 +4,6 @@ As in `checks`, errors say the rule first, and then what breaks it. What is
 asked of others' functions and modules is asked when they answer.
 """
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -138,25 +137,6 @@ def check_unbound(attend: object, *names: str) -> None:
                 )
         attend = attend.func
     check_function("attend", attend)
-
-
-def takes(function: Callable[..., Any], *names: str) -> bool:
-    """Whether a callable takes these by name, so far as one can see.
-
-    PyTorch's own function takes none of ours: its mask is ``attn_mask``.
-
-    >>> takes(lambda q, k, v, *, mask: v, "mask"), takes(max, "mask")
-    (True, False)
-    """
-    if inspect.isbuiltin(function):
-        return False
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:
-        return True
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return True
-    return set(names) <= {p.name for p in parameters}
 
 
 def check_axes(**tables: Tensor | None) -> None:

@@ -273,12 +273,12 @@ class FeedForward(nn.Module):
     def forward(self, x: Tokens) -> Tokens:
         """Widen, bend, narrow: (..., d_model) -> (..., d_model)."""
         check_enters("x", x, self.W_in)
-        return projected(self.network, x)
 
-    def network(self, x: Tokens) -> Tokens:
-        """The two maps, and what is between them."""
-        between = made_alike("activation", self.activation, self.W_in(x))
-        return self.W_out(self.dropout(between))
+        def network(x: Tensor) -> Tensor:
+            between = made_alike("activation", self.activation, self.W_in(x))
+            return self.W_out(self.dropout(between))
+
+        return projected(network, x)
 
 
 class SwiGLU(nn.Module):
@@ -312,8 +312,8 @@ class SwiGLU(nn.Module):
     def forward(self, x: Tokens) -> Tokens:
         """Widen twice, gate, narrow: (..., d_model) -> (..., d_model)."""
         check_enters("x", x, self.W_in)
-        return projected(self.network, x)
 
-    def network(self, x: Tokens) -> Tokens:
-        """The three maps."""
-        return self.W_out(swish(self.W_gate(x)) * self.W_in(x))
+        def network(x: Tensor) -> Tensor:
+            return self.W_out(swish(self.W_gate(x)) * self.W_in(x))
+
+        return projected(network, x)

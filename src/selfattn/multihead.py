@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import Bound, owned
+from selfattn.bound import Bound, owned, takes
 from selfattn.checks import (
     check_divides,
     check_dropout,
@@ -36,7 +36,6 @@ from selfattn.entering import (
     check_unbound,
     check_weights,
     made_alike,
-    takes,
 )
 from selfattn.signatures import Positive, checked
 from selfattn.spoilt import projected

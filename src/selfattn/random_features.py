@@ -98,3 +98,17 @@ def log_features(
     tensor([[ 0., -2.]])
     """
     return x @ omega.mT - x.square().sum(dim=-1, keepdim=True) / 2
+
+
+def log_products(log_q: Tensor, log_k: Tensor) -> Tensor:
+    """Logarithms of the products of features, up to a number for each query,
+    whose row is divided by its sum.
+    """
+    # Each token's features are divided by their largest, lest exp overflow;
+    # that is undone where it matters.
+    top_q, top_k = log_q.amax(-1, True), log_k.amax(-1, True)
+    products = (log_q - top_q).exp() @ (log_k - top_k).exp().mT
+    # The slope of a logarithm at 0 is infinite; times a weight of 0, NaN.
+    none = products < torch.finfo(products.dtype).tiny
+    logs = products.masked_fill(none, 1.0).log() + top_k.mT
+    return logs.masked_fill(none, -math.inf)

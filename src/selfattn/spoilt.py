@@ -12,6 +12,7 @@ from torch import Tensor
 
 from selfattn.checks import is_transformed
 
+LARGE = 1e15  # what is larger may overflow float32 when it is squared
 # Of a trace by `torch.fx`, which has numbers, and shows them to nobody.
 TRACING = torch._C._TorchDispatchModeKey.PROXY
 
@@ -40,6 +41,17 @@ def largest(x: Tensor) -> float:
     """
     least, most = x.detach().aminmax()
     return torch.maximum(-least, most).item()
+
+
+def overflows(*tensors: Tensor) -> bool:
+    """Whether a number is so large that squares and sums may overflow.
+
+    In float64, which then computes them, they do not. Not asked where one
+    cannot look, or would have to wait for a GPU.
+    """
+    return any(
+        x.numel() > 0 and largest(x) > LARGE for x in tensors if can_look(x)
+    )
 
 
 def is_spoilt(x: Tensor) -> bool:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from selfattn.doctor import examine
-from selfattn.doctor.kinds import axes_taken
+from selfattn.doctor.kinds import trial_calls
 
 here = functools.partial(examine, time_limit=None)
 norm = functools.partial(here, kind="layer-norm", eps=1e-5)
@@ -209,8 +209,8 @@ def test_of_two_mistakes_the_one_that_shows_comes_first():
 
 
 def test_axes_are_counted_by_calls():
-    assert axes_taken.wanted(lambda x: x, 4) == 2
-    assert axes_taken.wanted(lambda x: x[None], 4) == 2
-    assert axes_taken.wanted(lambda x: x + torch.ones(1, 1, 1), 4) == 3
-    assert not axes_taken.takes(lambda x: x[..., 0], 4, 2)
-    assert axes_taken.lifted(lambda x: x.sum(0), 3)(torch.ones(2)).ndim == 2
+    assert trial_calls.wanted(lambda x: x, 4) == 2
+    assert trial_calls.wanted(lambda x: x[None], 4) == 2
+    assert trial_calls.wanted(lambda x: x + torch.ones(1, 1, 1), 4) == 3
+    assert not trial_calls.takes(lambda x: x[..., 0], 4, 2)
+    assert trial_calls.lifted(lambda x: x.sum(0), 3)(torch.ones(2)).ndim == 2

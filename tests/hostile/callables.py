@@ -43,7 +43,6 @@ ELSEWHERE = {
 INTERNAL = {
     "selfattn.random_features.log_features": "a part of a mechanism",
     "selfattn.data.numbering.numbers": "of a task",
-    "selfattn.entering.takes": "of what a layer is given, which is tried",
     "selfattn.layers.lacks_range": "of a norm",
     "selfattn.models.config.check_sizes": "of what loads, which is tried",
     "selfattn.mismatches.mismatch": "of what a layer says of an error",

@@ -30,16 +30,19 @@ from selfattn.dot_product import (
 )
 from selfattn.hidden import match, unfelt_sums
 from selfattn.pieces import chunks, one_batch_axis, without_autocast
-from selfattn.random_features import log_features, random_directions
+from selfattn.random_features import (
+    log_features,
+    log_products,
+    random_directions,
+)
 from selfattn.signatures import Seed, checked
-from selfattn.spoilt import can_look, largest, projected
+from selfattn.spoilt import overflows, projected
 from selfattn.underflow import loses_a_row
 
 CHUNK = 64  # tokens at a time: the features of so many are held at once
 # Features are at most e²⁰, not 1: a product of two may then be as small as
 # e⁻¹²⁷ of the largest before it rounds to zero, and none overflows.
 ROOM = 20.0
-LARGE = 1e15  # what is larger may overflow float32 when it is squared
 # A sum of weights that is smaller is none: what is divided by it, and times a
 # memory of large features, must not overflow.
 LEAST = {torch.float32: math.exp(-35.0), torch.float64: math.exp(-600.0)}
@@ -106,20 +109,6 @@ def estimates(q: Tensor, k: Tensor, omega: Tensor, causal: bool) -> Tensor:
     log_k = projected(logs, k / d**0.25)
     scores = match(log_q, log_k, log_products)
     return masked_softmax(scores, with_causal(None, causal, q, k))
-
-
-def log_products(log_q: Tensor, log_k: Tensor) -> Tensor:
-    """Logarithms of the products of features, up to a number for each query,
-    whose row is divided by its sum.
-    """
-    # Each token's features are divided by their largest, lest exp overflow;
-    # that is undone where it matters.
-    top_q, top_k = log_q.amax(-1, True), log_k.amax(-1, True)
-    products = (log_q - top_q).exp() @ (log_k - top_k).exp().mT
-    # The slope of a logarithm at 0 is infinite; times a weight of 0, NaN.
-    none = products < torch.finfo(products.dtype).tiny
-    logs = products.masked_fill(none, 1.0).log() + top_k.mT
-    return logs.masked_fill(none, -math.inf)
 
 
 def performer_attention(
@@ -198,17 +187,6 @@ def by_features(
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
     return unfelt_sums(attend, q, k, v, causal)
-
-
-def overflows(*tensors: Tensor) -> bool:
-    """Whether a number is so large that squares and sums may overflow.
-
-    In float64, which then computes them, they do not. Not asked where one
-    cannot look, or would have to wait for a GPU.
-    """
-    return any(
-        x.numel() > 0 and largest(x) > LARGE for x in tensors if can_look(x)
-    )
 
 
 class Performer(torch.autograd.Function):

@@ -7,6 +7,10 @@ from typing import Any
 
 import torch
 
+from selfattn.doctor.deviations.handing_back import (
+    axes_in_another_order,
+    changed_in_place,
+)
 from selfattn.doctor.engine.comparison import difference
 from selfattn.doctor.engine.matching import Seen, observe_known
 from selfattn.doctor.engine.outcome import Outcome, alike, undisturbed
@@ -17,31 +21,12 @@ FULL = (torch.float32, torch.float64)
 
 
 @mistake
-def changed_in_place():
-    """It writes into what belongs to the caller.
-
-    Cause: +=, *=, an assignment to a part, or a method whose name ends in _.
-    Cure: Make a new tensor.
-    """
-
-
-@mistake
 def another_type_returned():
     """It returns another number type than it was given.
 
     Cause: Something on the way, such as a table or .float(), has a type of
         its own, and the result is not turned back.
     Cure: .to(x.dtype) at the end, or make what is added in x's type.
-    """
-
-
-@mistake
-def axes_in_another_order():
-    """The numbers are right, and two axes are exchanged.
-
-    Cause: The last step puts the axes in another order: a transpose too many
-        or too few, or the letters behind the arrow of an einsum.
-    Cure: The axes in which the values came.
     """
 
 

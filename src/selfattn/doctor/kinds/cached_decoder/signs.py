@@ -10,8 +10,7 @@ import functools
 import torch
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, scores
-from selfattn.doctor.engine import by_itself
+from selfattn.doctor.deviations import handing_back, hiding, scores
 from selfattn.doctor.exercise import described, mistake, name_of
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
@@ -71,8 +70,8 @@ GIVEN_AWAY = (
             batch_axis.positions_count_the_texts,
         )
     ),
-    by_itself.axes_in_another_order,
-    by_itself.changed_in_place,
+    handing_back.axes_in_another_order,
+    handing_back.changed_in_place,
 )
 
 ONE_CHUNK = name_of(mistakes.only_the_last_chunk_kept)

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from selfattn.doctor.deviations import scores
-from selfattn.doctor.engine import by_itself
+from selfattn.doctor.deviations import handing_back, scores
 from selfattn.doctor.exercise import name_of
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
@@ -100,9 +99,9 @@ def in_its_steps(patient: Patient, x: Tensor) -> str:
     at_once, said = step(patient, x, 0)
     if not torch.equal(x, kept):
         x.copy_(kept)
-        return name_of(by_itself.changed_in_place)
+        return name_of(handing_back.changed_in_place)
     if isinstance(said, Tensor) and is_turned(said, x):
-        return name_of(by_itself.axes_in_another_order)
+        return name_of(handing_back.axes_in_another_order)
     if at_once.raised is not None:
         return of_order(at_once.raised[1])
     later, _ = step(patient, x, BEFORE)
@@ -140,7 +139,7 @@ def of_order(shapes: list[tuple[int, ...]]) -> str:
     """
     tables = [shape for shape in shapes if shape.count(ALL) == 2]
     if any(shape[0] != 2 and 2 in shape for shape in tables):
-        return name_of(by_itself.axes_in_another_order)
+        return name_of(handing_back.axes_in_another_order)
     return ""
 
 

@@ -83,21 +83,10 @@ def role(name: str) -> str:
     return next((one for one in CROSSED if of_it & {*NAMES[one]}), "size")
 
 
-def listed(thing: Any) -> list[inspect.Parameter]:
-    """The parameters of a thing that is called; none if none can tell."""
-    try:
-        called = getattr(thing, "forward", thing)
-        found = inspect.signature(called).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p for p in found if p.kind not in stars]
-
-
 def of_names(thing: Any, told: int | None) -> Form | None:
     """The form that fits a thing's names; None if it shows none."""
     kept, sizes = [], 0
-    for p in listed(thing):
+    for p in trial_calls.listed(thing):
         needed = p.default is p.empty
         what = role(p.name)
         wanted = what in SIZES and sizes < (told or 0)
@@ -168,13 +157,5 @@ def form_of(thing: Any, told: int | None) -> Form | None:
 
 def makes(thing: Any, form: Form, n_q: int, n_k: int) -> bool:
     """Whether it makes a table of these sizes, called in a form."""
-    made = as_tensor(tried(thing, form, n_q, n_k))
+    made = trial_calls.as_tensor(tried(thing, form, n_q, n_k))
     return isinstance(made, Tensor) and made.shape[-2:] == (n_q, n_k)
-
-
-def as_tensor(made: Any) -> Any:
-    """A table of lists or of NumPy's as a tensor; anything else as it is."""
-    if not (isinstance(made, list) or type(made).__module__ == "numpy"):
-        return made
-    found = trial_calls.outcome(torch.as_tensor, made)
-    return made if found is None else found

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kind import Reading
-from selfattn.doctor.kinds import axes_taken
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.norms.epsilon import EPS
 from selfattn.doctor.kinds.norms.order import in_usual_order
 from selfattn.doctor.patient import parameters
@@ -28,7 +28,7 @@ def with_its_axes(reading: Reading, thing: Any) -> Reading:
         eps = [1e-5] * bool({*parameters(norm)} & {*EPS})
         return norm(x, *learnt[: len(names)], *eps)
 
-    axes = axes_taken.wanted(call, facts.get("width", 7), least=1)
+    axes = trial_calls.wanted(call, facts.get("width", 7), least=1)
     if axes == 1:
         return reading
     lacks = {**reading.lacks, "single": "it takes no token alone"}

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from selfattn.doctor import sayings
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
-from selfattn.doctor.kinds import axes_taken
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.norms.axes import with_its_axes
 from selfattn.doctor.kinds.norms.epsilon import (
     EPS,
@@ -194,7 +194,7 @@ def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
     norm = prepared(thing, facts)
     if "axes" not in facts:
         return norm
-    lifted = axes_taken.lifted(norm, facts["axes"])
+    lifted = trial_calls.lifted(norm, facts["axes"])
     return functools.wraps(norm)(lifted)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds import axes_taken, trial_calls
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.kinds.softmax.masked import as_lengths, of_texts
 from selfattn.doctor.patient import Facts, handed, parameters
@@ -96,11 +96,11 @@ def scores_of(called: Any, masked: str | None) -> str:
 def with_its_axes(thing: Any, seen: dict[str, Any]) -> dict[str, str]:
     """What it lacks, as it takes no scores of few axes; how many are noted."""
     call = adapt(thing, {**seen, "mask": "keep"})
-    axes = axes_taken.wanted(call, 5)
+    axes = trial_calls.wanted(call, 5)
     if axes > 2:
         seen["axes"] = axes
         return {"single": "it takes no row alone"}
-    alone = axes_taken.takes(call, 5, 1) and not axes_taken.takes(call, 5, 2)
+    alone = trial_calls.takes(call, 5, 1) and not trial_calls.takes(call, 5, 2)
     if alone and "masked" not in seen:
         seen["axes"] = 1
         return {"batch": "it takes one row alone"}
@@ -195,7 +195,7 @@ def of_axes(softmax: Callable[..., Any], axes: int) -> Callable[..., object]:
             rows = scores.reshape(-1, scores.shape[-1])
             return torch.stack([softmax(row) for row in rows]).view_as(scores)
         if mask is None or axes <= scores.ndim:
-            return axes_taken.lifted(softmax, axes)(scores, mask)
+            return trial_calls.lifted(softmax, axes)(scores, mask)
         made = softmax(scores[:, None], mask[:, None])
         whole = isinstance(made, Tensor) and made.ndim == axes
         return made[:, 0] if whole else made

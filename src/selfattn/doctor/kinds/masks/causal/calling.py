@@ -7,6 +7,7 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
 from selfattn.doctor.kinds.masks import arguments
 from selfattn.doctor.kinds.masks.arguments import Form
@@ -58,7 +59,7 @@ def makes_no(thing: Any, form: Form | None, n_q: int, n_k: int) -> bool:
     form = form or BY_PLACE
     if form.past and n_q > n_k:
         return True
-    made = arguments.as_tensor(arguments.tried(thing, form, n_q, n_k))
+    made = trial_calls.as_tensor(arguments.tried(thing, form, n_q, n_k))
     return made is None or (
         isinstance(made, Tensor) and made.shape[-2:] != (n_q, n_k)
     )
@@ -73,7 +74,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             made = arguments.called(thing, form, n_q, n_k)
         else:
             made = thing(*(n_q, n_k)[: facts.get("arguments", 2)])
-        made = arguments.as_tensor(made)
+        made = trial_calls.as_tensor(made)
         return as_ours(of_one_text(made, form or BY_PLACE), facts["mask"])
 
     return causal

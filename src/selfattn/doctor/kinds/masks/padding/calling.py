@@ -79,7 +79,7 @@ def read(thing: Any, told: Facts) -> Reading:
 def roles_of(thing: Any, told: Facts) -> dict[str, str]:
     """What each of its arguments is; of those left out, only what is ours."""
     found = {}
-    for p in arguments.listed(thing):
+    for p in trial_calls.listed(thing):
         what = role(p.name)
         if p.default is p.empty or what in ("width", "pad"):
             found[p.name] = what
@@ -114,7 +114,7 @@ def shown_pad(thing: Any, roles: Mapping[str, str]) -> int | None:
     if len(roles) != 1 or "lengths" in roles.values():
         return None
     numbers = torch.arange(8)[None]
-    made = arguments.as_tensor(trial_calls.outcome(thing, numbers))
+    made = trial_calls.as_tensor(trial_calls.outcome(thing, numbers))
     if not isinstance(made, Tensor) or made.shape[-1:] != (8,):
         return None
     row = made.reshape(-1, 8)[0]
@@ -127,7 +127,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     side = facts.get("side") or "right"
 
     def padding(lengths: Tensor, n: int) -> object:
-        mask = arguments.as_tensor(handed(thing, facts, lengths, n))
+        mask = trial_calls.as_tensor(handed(thing, facts, lengths, n))
         if isinstance(mask, Tensor):
             mask = in_our_axes(mask, facts["axes"])
             mask = mask.flip(-1) if side == "left" and mask.ndim else mask

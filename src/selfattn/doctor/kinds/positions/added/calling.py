@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
-from selfattn.doctor.kinds.masks.arguments import listed
+from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import Facts
 
 FACTS = {

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds.masks.arguments import listed
 from selfattn.doctor.kinds.positions.rotary.arguments import BASE, called
 from selfattn.doctor.kinds.positions.rotary.part import (
     is_half_turned,
@@ -22,6 +21,7 @@ from selfattn.doctor.kinds.positions.rotary.trying import (
     find_out,
 )
 from selfattn.doctor.kinds.positions.rotary.ways_of_calling import WORDS, Way
+from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import Facts
 from selfattn.positions import halves_to_pairs, pairs_to_halves
 

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds.masks.arguments import as_tensor, listed
-from selfattn.doctor.kinds.trial_calls import outcome
+from selfattn.doctor.kinds.trial_calls import as_tensor, listed, outcome
 from selfattn.doctor.patient import Facts, parameters
 
 BASE = 10_000.0
