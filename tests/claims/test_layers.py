@@ -78,10 +78,10 @@ def test_gelu_is_not_relu():
     assert gap == pytest.approx(0.17, abs=0.005)
 
 
-def stack_gradients(with_path, blocks=12, normed=True):
+def stack_gradients(with_path, blocks=12, normed=True, size=1.0):
     """The gradient of the query matrix of each block, by its norm."""
     x, up = draw(10, 16), draw(10, 16)
-    matrices = [draw(4, 16, 16) / 4 for _ in range(blocks)]
+    matrices = [size * draw(4, 16, 16) / 4 for _ in range(blocks)]
     queries = [W[0].clone().requires_grad_() for W in matrices]
     for W_q, (_, W_k, W_v, W_o) in zip(queries, matrices, strict=True):
         seen = F.layer_norm(x, (16,)) if with_path and normed else x
@@ -135,6 +135,11 @@ def test_a_path_without_a_norm_does_not_keep_query_gradients():
     deeper = [stack_gradients(True, 24, normed=False)[1] for _ in range(5)]
     assert sum(norms[-1] < 1e-14 for norms in deeper) >= 3
     assert min(min(stack_gradients(True, 24)[1]) for _ in range(5)) > 0.01
+    small = [
+        stack_gradients(True, 24, normed=False, size=3**-0.5)[1]
+        for _ in range(5)
+    ]
+    assert min(map(min, small)) > 0.01
 
 
 @settles("003-057", "holds")
