@@ -15,6 +15,28 @@ def pair(linear):
     return linear.weight.mT, zero if bias is None else bias
 
 
+def of_width_one(conv):
+    """The map that a convolution of width one is."""
+    return conv.weight[:, :, 0].mT, conv.bias
+
+
+def of_axes(dense, n_in):
+    """A kernel whose first n_in axes come in and whose others go out."""
+    W = dense.kernel
+    into = W.shape[:n_in].numel()
+    return W.reshape(into, -1), dense.bias.reshape(-1)
+
+
+def of_library(m):
+    """What PyTorch's own layer has, its matrices apart or in one."""
+    shifts = m.in_proj_bias.chunk(3)
+    matrices = m.q_proj_weight, m.k_proj_weight, m.v_proj_weight
+    if m.in_proj_weight is not None:
+        matrices = m.in_proj_weight.chunk(3)
+    three = zip((W.mT for W in matrices), shifts, strict=True)
+    return [*three, pair(m.out_proj)]
+
+
 def cut(linear, *order):
     """A fused map, cut into equal parts, brought into our order."""
     return parts(*pair(linear), *order)
@@ -174,4 +196,26 @@ HELD = {
         *cut(m.W_kv, *"kv"),
         pair(m.W_back),
     ],
+    "self-attention/convolutions_of_width_one": lambda m: [
+        of_width_one(c) for c in (m.conv_q, m.conv_k, m.conv_v, m.conv_o)
+    ],
+    "self-attention/dense_general": lambda m: [
+        *(of_axes(d, 1) for d in (m.query, m.key, m.value)),
+        of_axes(m.out, 2),
+    ],
+    "self-attention/one_key_head_fused": lambda m: [
+        *cut_by_group(m.c_attn, 1, (12, 4, 4)),
+        pair(m.c_proj),
+    ],
+    "self-attention/values_first_in_one_map": lambda m: [
+        *parts(m.W, torch.zeros(36).double(), *"vqk"),
+        (m.unifyheads, 0),
+    ],
+    "self-attention/wrapped_library_layer": lambda m: of_library(
+        m.multihead_attn
+    ),
+    "cross-attention/library_layer_with_kdim": lambda m: of_library(m.attn),
+    "cross-attention/wide_values": maps(
+        "to_queries", "to_keys", "to_values", "unify_heads"
+    ),
 }

@@ -1,6 +1,7 @@
 """The sound layers say what their matrices make, head by head, in loops.
 
-How each style holds its matrices is written in `matrices`, by hand.
+How each style holds its matrices is written in `matrices`, by hand; those
+that compute something of their own with them are written out in `queries`.
 """
 
 import math
@@ -10,11 +11,13 @@ import torch
 import torch.nn.functional as F
 from clinic import formulas
 from clinic.matrices import HELD
+from clinic.queries import OWN, by_query
 
 from tools.measure.clinic.oracle import trials
 from tools.measure.clinic.patients import patient, stirred, styles
 
 KINDS = ("self-attention", "cross-attention")
+MASKS = ("keep", "block", "add", "real", "padding", "future", "lengths")
 STYLES = {f"{s.kind}/{s.name}": s for s in styles() if s.kind in KINDS}
 
 
@@ -79,18 +82,29 @@ def distances(name, module, head, n_q, n_k):
 def what_is_seen(facts, described, given, n_q, n_k):
     """All masks of a call, as one of (batch, queries, keys)."""
     seen = torch.ones(1, n_q, n_k).bool()
-    if facts.get("causal") or given.get("causal"):
+    if facts.get("causal") or given.get("causal") or given.get("is_causal"):
         seen = seen & formulas.past(n_q, n_k, "last")
     if "table" in facts:
         seen = seen & facts["table"](n_q, n_k)
     for name, words in described.items():
         x = given.get(name.rstrip("?"))
-        if name.endswith("?") and isinstance(x, torch.Tensor):
+        if words.split()[0] in MASKS and x is not None:
             if words.startswith("lengths"):
                 x, words = torch.arange(n_k) < x[:, None], "keep b m"
             allowed = formulas.allowed(x, words)
             seen = seen & (allowed[:, 0] if allowed.ndim == 4 else allowed)
     return seen
+
+
+def what_is_expected(name, module, made, given, x, context):
+    """What a layer should say, by its matrices or a formula of its own."""
+    facts, described = made.facts, made.inputs[0]
+    seen = what_is_seen(facts, described, given, x.shape[1], context.shape[1])
+    if name in OWN:
+        seen = seen.expand(len(x), -1, -1)
+        n_heads = facts["n_heads"]
+        return by_query(name, module, n_heads, described, given, seen)
+    return by_hand(name, module, facts, x, context, seen)
 
 
 @pytest.mark.parametrize("name", STYLES)
@@ -109,12 +123,9 @@ def test_layers_say_what_their_matrices_make(name):
         turned = facts["layout"] == "NBD"
         if turned:
             x, context = x.transpose(0, 1), context.transpose(0, 1)
-        seen = what_is_seen(
-            facts, made.inputs[0], given, x.shape[1], context.shape[1]
-        )
         said = module(**given)
         said = said[0] if isinstance(said, tuple) else said
-        expected = by_hand(name, module, facts, x, context, seen)
+        expected = what_is_expected(name, module, made, given, x, context)
         torch.testing.assert_close(
             said.transpose(0, 1) if turned else said,
             expected,
@@ -125,4 +136,5 @@ def test_layers_say_what_their_matrices_make(name):
 
 
 def test_every_style_is_held_somehow():
-    assert HELD.keys() == STYLES.keys()
+    assert HELD.keys() | OWN.keys() == STYLES.keys()
+    assert not HELD.keys() & OWN.keys()

@@ -33,17 +33,20 @@ def judged(healthy: Patient, mutant: Patient, kind: str = KIND) -> Verdict:
     if parameters(one) != parameters(other):
         return Verdict("another", "it has other parameters")
     found = [
-        why_not(one, other, given["x"], by)
+        why_not(one, other, given, by)
         for given, by in trials(healthy, kind, torch.float64, TRIALS)
         if by.loud <= 4  # louder ones leave one key in each row
     ]
     return first_seen(found) or Verdict("equivalent")
 
 
-def why_not(healthy: Any, other: Any, x: Tensor, by: Chance) -> str:
+def why_not(
+    healthy: Any, other: Any, given: dict[str, Tensor], by: Chance
+) -> str:
     """What a decoder does that it should not; "" if it does nothing such."""
-    right = answer(healthy, {"x": x}, KIND, by)
-    chunks = answer(other, {"x": x}, KIND, by)
+    (x,) = given.values()  # whatever it is called
+    right = answer(healthy, given, KIND, by)
+    chunks = answer(other, given, KIND, by)
     if chunks.error or chunks.changed:
         return compare(right, chunks, torch.inf)
     kinds = [(t.shape, t.dtype) for t in (*right.tensors, *chunks.tensors)]
