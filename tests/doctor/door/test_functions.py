@@ -157,3 +157,30 @@ def test_the_name_alone_comes_last():
     """What it does is looked at before what it is called."""
     found = kinds_of(lambda x: x.softmax(-1), "rope")
     assert [kind for kind, _ in found] == ["softmax", "rope"]
+
+
+def dense(q, k, v):
+    return attention(q, k, v)
+
+
+def in_blocks(q, k, v):
+    return v
+
+
+def whole(q, k, v):
+    return dense(q, k, v)
+
+
+def in_parts(q, k, v):
+    return in_blocks(q, k, v)
+
+
+def test_what_its_code_calls_speaks_for_a_kind():
+    assert first(whole) == "attention" and first(in_parts) == "efficient"
+
+
+def test_a_number_is_no_mask():
+    def lost(n, m=0):
+        return torch.tensor(1.0)
+
+    assert first(lost) == ""

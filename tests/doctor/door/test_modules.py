@@ -154,3 +154,37 @@ def test_the_width_is_read_off_the_matrices():
     assert widths(nn.Softmax(-1)) == [8]
     make = partial(MultiHeadAttention, 12, 3)
     assert widths(make())[0] == 12
+
+
+class Gates(nn.Module):
+    """A path past a look at a sequence of another width, if there is one."""
+
+    def __init__(self, deaf=False):
+        super().__init__()
+        self.deaf = deaf
+        self.q, self.out = nn.Linear(6, 4), nn.Linear(4, 6)
+        self.kv = nn.Linear(9, 8)
+
+    def forward(self, x, pictures=None):
+        if pictures is None or self.deaf:
+            return x + self.out(self.q(x).cumsum(dim=1))
+        k, v = self.kv(pictures).chunk(2, dim=-1)
+        return x + self.out((self.q(x) @ k.mT).softmax(dim=-1) @ v)
+
+
+class Asks(Gates):
+    def forward(self, x, pictures):
+        return super().forward(x, pictures)
+
+
+class AsksByName(Gates):
+    def forward(self, x, *, pictures):
+        return super().forward(x, pictures)
+
+
+def test_a_second_sequence_may_have_another_width_and_be_left_out():
+    torch.manual_seed(0)
+    for made in (Gates(), Asks(), AsksByName()):
+        assert takes_two(made)
+        assert kinds_of(made, "Layer")[0][0] == "decoder-block"
+    assert not takes_two(Gates(deaf=True))

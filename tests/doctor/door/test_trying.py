@@ -42,7 +42,7 @@ def test_the_first_that_gives_a_tensor_counts():
 def test_only_arguments_without_a_default_are_needed():
     def f(q, k, /, v, mask=None, *rest, scale, **more): ...
 
-    assert needed(f) == ["q", "k", "v"]
+    assert needed(f) == ["q", "k", "v", "scale"]
     assert needed(torch.nn.Linear(2, 2)) == ["input"]
 
 
@@ -54,3 +54,12 @@ def test_forms_are_told_apart():
     assert not close(x, x[:1])
     assert two_valued(x > 0) and not two_valued(x)
     assert not two_valued(torch.full((3,), torch.nan))
+
+
+def test_what_is_asked_for_by_name_alone_is_handed_over_so():
+    def told(x, *, memory, scale=2):
+        return x - scale * memory
+
+    assert needed(told) == ["x", "memory"]
+    assert tensor(told, torch.tensor(7), torch.tensor(3)) == 1
+    assert attempt(told, torch.tensor(7)) is None

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.door.names import MASKS, says
+from selfattn.doctor.door.things import words_of
 from selfattn.doctor.door.trying import (
     alike,
     close,
@@ -64,7 +65,7 @@ def of_scores(f: Function, name: str) -> str:
 def of_a_causal_mask(f: Function, name: str) -> str:
     """A mask for the past: of one number or two, a square of two values."""
     made = first_tensor(f, ((N, M), (N,)))
-    if made is None or made.numel() != N * made.shape[-1]:
+    if made is None or not made.ndim or made.numel() != N * made.shape[-1]:
         return ""
     table = made.reshape(N, -1)
     if table.shape[1] not in (N, M) or not two_valued(table):
@@ -194,12 +195,20 @@ MOST = {
 }
 
 
+def used(f: Function) -> list[str]:
+    """The names of what it calls, as far as its code can be looked at."""
+    try:
+        return sorted(words_of(f))
+    except Exception:
+        return []
+
+
 def kinds_of(f: Function, name: str) -> list[tuple[str, str]]:
     """The kinds that a function may be of, the likeliest first, and why."""
     if why := of_three(f, name):
         both = ["attention", "efficient"]
         others = [n for n in parameters(f) if not MASKS.search(n)]
-        if says(" ".join((name, *others)), "efficient"):
+        if says(" ".join((name, *others, *used(f))), "efficient"):
             both.reverse()
         return [(kind, why) for kind in both]
     found = [(kind, look(f, name)) for kind, look in LOOKS.items()]

@@ -1,8 +1,10 @@
 """What a module looks like: by its parts, and by what it does to tokens."""
 
 import copy
+import inspect
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 import torch
 from torch import Tensor, nn
@@ -115,11 +117,10 @@ def takes_two(module: nn.Module) -> bool:
     if set(listed[1:]) & {*NAMES["context"]}:
         return True
     if not asks_for_two(module):
-        return False
+        return hears_more(module)
     if any(SECOND.search(name) for name in needed(module)):
         return True
-    for width in widths(module):
-        x, y = drawn(2, N, width), drawn(2, N + 2, width, seed=1)
+    for x, y in pairs(module, N + 2):
         if tensor(module, x, y) is not None:
             return True
         if tensor(module, x, y, y) is not None:
@@ -127,13 +128,60 @@ def takes_two(module: nn.Module) -> bool:
     return False
 
 
+def hears_more(module: nn.Module) -> bool:
+    """Whether it hears a second sequence that it can do without.
+
+    That is of another length, and each of its tokens tells.
+    """
+    for name in optional(module):
+        for x, y in pairs(module, N + 2):
+            first, *others = (
+                tensor(partial(module, **{name: z}), x)
+                for z in (y, turned_at(y, 0), turned_at(y, -1), None)
+            )
+            if alike(first, x) and all(
+                alike(z, x) and not close(first, z) for z in others
+            ):
+                return True
+    return False
+
+
+def optional(module: nn.Module) -> list[str]:
+    """The names of what it takes if it is there, and is no mask or cache."""
+    listed = inspect.signature(module.forward).parameters.values()
+    return [
+        p.name
+        for p in listed
+        if p.default is None
+        and not MASKS.search(p.name.lower())
+        and not CACHES.search(p.name.lower())
+    ]
+
+
+def turned_at(x: Tensor, at: int) -> Tensor:
+    """The same with another token in one place."""
+    other = x.clone()
+    other[:, at] = 1 - x[:, at].flip(-1)
+    return other
+
+
+def pairs(module: nn.Module, m: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Two sequences, the second of m tokens; at first of the same width."""
+    found = widths(module)
+    for one, other in sorted(
+        product(found, found), key=lambda both: both[0] != both[1]
+    ):
+        yield drawn(2, N, one), drawn(2, m, other, seed=1)
+
+
 def calls(module: nn.Module, two: bool) -> Iterator[tuple[Tensor | None, ...]]:
     """What it may be called with: tokens, and what it needs besides."""
     n = max(1, len(needed(module)))
-    for width in widths(module):
-        x, y = drawn(2, N, width), drawn(2, N, width, seed=1)
-        yield (x, *[y if two else None] * (n - 1))
-        yield (x, *[x] * (n - 1))
+    for x, y in pairs(module, N):
+        if two or x.shape == y.shape:
+            yield (x, *[y if two else None] * (n - 1))
+        if x.shape == y.shape:
+            yield (x, *[x] * (n - 1))
 
 
 def mixes(module: nn.Module, two: bool) -> bool:

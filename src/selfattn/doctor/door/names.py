@@ -15,6 +15,7 @@ WORDS = {
     "efficient": (
         "window|local|band|slid|block|sparse|chunk|tile|flash|linear|kernel"
         "|performer|favor|stream|efficient|lsh|reform|memory|parts|splits"
+        "|dilat|stride|ring_|feature_map"
     ),
     "attention": "att|lookup",
     "self-attention": "att",
@@ -29,7 +30,10 @@ PLAIN = (
     *("causal-mask", "padding-mask"),
 )
 MASKS = re.compile("mask|pad|causal|allow|valid|length|bias|flag|drop|train")
-SECOND = re.compile("context|memory|cross|encoder_(?:hidden|out|state)")
+SECOND = re.compile(
+    "context|memory|cross|encoder_(?:hidden|out|state)"
+    "|latents|media|(?:^|_)kv(?:_|$)"
+)
 CACHES = re.compile(r"cache|past|(?:^|_)(?:state|prev|kept|memo)$")
 
 

@@ -7,19 +7,30 @@ from typing import Any, TypeGuard
 import torch
 from torch import Tensor
 
-from selfattn.doctor.patient import Call, copied
+from selfattn.doctor.patient import copied
+
+PLACED = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+BY_NAME_ALONE = (inspect.Parameter.KEYWORD_ONLY,)
 
 
 def attempt(thing: Callable[..., Any], *given: Any) -> Any:
     """What it gives; None if it raises, or gives something without tensors.
 
-    It is given copies, and random numbers that are the same every time.
+    It is given copies, and random numbers that are the same every time. What
+    is asked for by name alone is handed over so, behind what has its place.
     """
-    call = Call(tuple(copied(x) for x in given), {})
+    n, names = len(asked(thing, *PLACED)), asked(thing, *BY_NAME_ALONE)
+    behind = dict(zip(names, given[n:], strict=False))
+    in_place = given[:n] + given[n + len(behind) :]
+    arguments = [copied(x) for x in in_place]
+    named = {name: copied(x) for name, x in behind.items()}
     try:
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            return thing(*call.arguments)
+            return thing(*arguments, **named)
     except Exception:
         return None
 
@@ -45,18 +56,17 @@ def first_tensor(
 
 def needed(thing: Callable[..., Any]) -> list[str]:
     """The names of the arguments without which it cannot be called."""
+    return [*asked(thing, *PLACED), *asked(thing, *BY_NAME_ALONE)]
+
+
+def asked(thing: Callable[..., Any], *kinds: Any) -> list[str]:
+    """The names of the arguments of some kinds that have no default."""
     called = getattr(thing, "forward", thing)
     try:
         listed = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):
         return []
-    by_place = (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    )
-    return [
-        p.name for p in listed if p.default is p.empty and p.kind in by_place
-    ]
+    return [p.name for p in listed if p.default is p.empty and p.kind in kinds]
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:

@@ -32,9 +32,11 @@ def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
     cap = None if known else cap_of(thing, facts)
     if cap is not None:
         yield {"cap": cap}
-    scale = None if "kernel" in facts else scale_of(thing, facts)
+    capped: Facts = {} if cap is None else {"cap": cap}
+    known = "kernel" in facts
+    scale = None if known else scale_of(thing, {**facts, **capped})
     if scale is not None:
-        yield {"scale": scale, **({} if cap is None else {"cap": cap})}
+        yield {"scale": scale, **capped}
     yield from of_sight(thing, facts)
 
 

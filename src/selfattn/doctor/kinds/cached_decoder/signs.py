@@ -19,6 +19,7 @@ from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.cached_decoder import mistakes
 from selfattn.doctor.kinds.cached_decoder.blindness import OTHERWISE
 from selfattn.doctor.kinds.cached_decoder.cache_contents import (
+    CHUNKS,
     Kept,
     close,
     history,
@@ -26,7 +27,9 @@ from selfattn.doctor.kinds.cached_decoder.cache_contents import (
 from selfattn.doctor.kinds.cached_decoder.probes import (
     at_once,
     changed,
+    compared,
     moved,
+    of_one_word,
     text,
     written,
 )
@@ -74,6 +77,7 @@ GIVEN_AWAY = (
     handing_back.changed_in_place,
 )
 
+NEVER_GROWS = name_of(mistakes.cache_never_grows)
 ONE_CHUNK = name_of(mistakes.only_the_last_chunk_kept)
 ALL_BUT_ONE = name_of(mistakes.last_word_not_kept)
 AMISS = name_of(mistakes.new_words_at_wrong_distances)
@@ -126,6 +130,8 @@ def in_the_cache(patient: Patient, x: Tensor) -> str:
     growing = [one for one in kept if one.axis is not None]
     for one in growing:
         name = of_lengths([t.shape[one.axis] for t in one.after])
+        if name == NEVER_GROWS and is_written_over(one):
+            name = ONE_CHUNK
         if name == ONE_CHUNK and not is_read(patient, x):
             return name_of(mistakes.cache_not_read)
         if name == ALL_BUT_ONE and not is_first(patient, x, one):
@@ -148,6 +154,12 @@ def is_read(patient: Patient, x: Tensor) -> bool:
         for text in (x, other)
     ]
     return bool(moved(*said)[:, 2].any())
+
+
+def is_written_over(one: Kept) -> bool:
+    """Whether the third token stands where the first one stood."""
+    old, new = (t.narrow(one.axis or 0, 1, 1) for t in one.after[:2])
+    return torch.equal(old, new) and not torch.equal(*one.after[:2])
 
 
 def is_first(patient: Patient, x: Tensor, one: Kept) -> bool:
@@ -183,7 +195,7 @@ def rounded_to(half: torch.dtype, x: Tensor) -> Tensor:
 def of_lengths(lengths: list[int]) -> str:
     """What is wrong with how much is kept after 2, 3 and 5 tokens."""
     known: dict[tuple[int, ...], str] = {
-        (2, 2, 2): name_of(mistakes.cache_never_grows),
+        (2, 2, 2): NEVER_GROWS,
         (2, 1, 2): ONE_CHUNK,
         (1, 1, 2): ALL_BUT_ONE,
     }
@@ -221,9 +233,9 @@ def of_order(one: Kept, all_of: list[Kept], i: int) -> str:
 
 def in_its_positions(patient: Patient, x: Tensor) -> str:
     """Whether keys are kept that stand elsewhere than in one pass."""
-    pairs = zip(
-        history(patient, x), history(patient, x, at_once(x)), strict=True
-    )
+    pairs = [
+        *zip(history(patient, x), history(patient, x, at_once(x)), strict=True)
+    ]
     wrong = [
         (one, whole)
         for one, whole in pairs
@@ -232,7 +244,7 @@ def in_its_positions(patient: Patient, x: Tensor) -> str:
         and not close(one.after[-1], whole.after[-1])
     ]
     if not wrong:
-        return ""
+        return AMISS if pairs and are_weights_alone(patient, x) else ""
     alone = history(patient, x[:, 2:3], (1,))
     for one, _ in wrong:
         axis = one.axis or 0
@@ -249,6 +261,22 @@ def in_its_positions(patient: Patient, x: Tensor) -> str:
     if all(lengths):
         return AMISS
     return of_places(patient, x) or OTHERWISE
+
+
+def are_weights_alone(patient: Patient, x: Tensor) -> bool:
+    """Whether chunks are off by weights alone, where places tell.
+
+    Where all tokens say the same, what weights they have does not matter. And
+    whoever hears places in one pass knows the last token's order before it.
+    """
+    other = x.clone()
+    other[:, :3] = x[:, [1, 2, 0]]
+    last = [written(patient, y, at_once(x))[:, -1:] for y in (x, other)]  # type: ignore[arg-type]
+    if not bool(moved(*last).any()):
+        return False
+    same = of_one_word(patient, x, CHUNKS)  # type: ignore[arg-type]
+    off = compared(patient, x, CHUNKS)  # type: ignore[arg-type]
+    return bool((same == 1).all()) and not bool(off[CHUNKS[0] :].any())
 
 
 def of_places(patient: Patient, x: Tensor) -> str:
