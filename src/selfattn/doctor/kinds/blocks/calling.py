@@ -144,7 +144,7 @@ def masks_of(
     listed = parameters(thing.forward)
     names = [n for n in known if n in listed]
     if told.get("formula") == "own":
-        names += [n for n in listed[n_texts:] if "mask" in n or "padd" in n]
+        names += [n for n in listed[n_texts:] if "mask" in n or "padding" in n]
     return names
 
 
