@@ -240,7 +240,7 @@ def made_attention(
         ValueError: if it cannot be called as `MultiHeadAttention` is.
     """
     made = made_by("multihead", multihead, d_model, n_heads)
-    if not takes(made.forward, "context", "mask", "bias", "causal"):
+    if not takes(made, "context", "mask", "bias", "causal"):
         raise ValueError(
             "multihead must make a layer that takes context, mask, bias and "
             f"causal, as `MultiHeadAttention` does, but it made {shown(made)}"

@@ -5,7 +5,7 @@ would neither move nor save nor train the parameters in it.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -105,20 +105,27 @@ def is_own(x: object) -> bool:
     return isinstance(x, nn.Module | nn.Parameter)
 
 
-def takes(function: Callable[..., Any], *names: str) -> bool:
-    """Whether a callable takes these by name, so far as one can see.
+def takes(function: Any, *names: str) -> bool:
+    """Whether a function or a module takes these by name, or any name; or
+    whether nobody can tell.
 
     PyTorch's own function takes none of ours: its mask is ``attn_mask``.
 
     >>> takes(lambda q, k, v, *, mask: v, "mask"), takes(max, "mask")
     (True, False)
     """
-    if inspect.isbuiltin(function):
-        return False
+    parameters = parameters_of(function)
+    if parameters is None:
+        return not inspect.isbuiltin(function)
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return True
+    return parameters.keys() >= set(names)
+
+
+def parameters_of(function: Any) -> Mapping[str, inspect.Parameter] | None:
+    """What a function, or a module's ``forward``, takes, if one can tell."""
     try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:
-        return True
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return True
-    return set(names) <= {p.name for p in parameters}
+        called = getattr(function, "forward", function)
+        return inspect.signature(called).parameters
+    except ValueError:  # not written in Python
+        return None

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import Bound, owned, takes
+from selfattn.bound import Bound, owned, parameters_of, takes
 from selfattn.checks import (
     check_divides,
     check_dropout,
@@ -338,7 +338,7 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
             "a mechanism must take mask, bias and causal by name, as "
             f"`fused_attention` does, but attend={attend}"
         )
-    if dropout and not takes(attend, "dropout_p"):
+    if dropout and "dropout_p" not in (parameters_of(attend) or ()):
         raise ValueError(
             "dropout of weights needs a mechanism that takes dropout_p, "
             f"but dropout={dropout} and attend={attend}"

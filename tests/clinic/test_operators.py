@@ -11,6 +11,7 @@ from tools.measure.clinic.operators import (
     mutants,
     replaced,
 )
+from tools.measure.clinic.operators.syntax import is_method, operand
 from tools.measure.clinic.patients import Style, styles
 
 STYLES = [(s, ast.parse(s.text)) for s in styles()]
@@ -120,3 +121,14 @@ def test_what_is_planted_may_be_planted_in_again(kind):
         for first in list(mutants(style))[:: 1 if "mask" in kind else 20]:
             again += len([*mutants(style._replace(text=first.text))])
     assert again
+
+
+@pytest.mark.parametrize(
+    "place", ["F", "nn.functional", "torch.nn.functional"]
+)
+def test_a_function_of_a_module_is_no_method_of_it(place):
+    """Code was planted that asked a module for its float32 copy."""
+    call = ast.parse(f"{place}.softmax(x[0], dim=-1)", mode="eval").body
+    assert not is_method(call) and operand(call) == "x[0]"
+    method = ast.parse("torch.tanh(x).softmax(-1)", mode="eval").body
+    assert is_method(method) and operand(method) == "torch.tanh(x)"

@@ -91,9 +91,12 @@ def test_a_tied_table_stays_one_however_it_is_loaded():
         assert model.head.weight is model.embed.tokens.weight
     other = made.state_dict()
     other["head.weight"] = other["head.weight"] + 1
-    untied = Decoder(Embedding(11, 8), [EncoderBlock(8, 2, 16, pre=True)])
-    untied.load_state_dict(other, assign=True)
+    untied = tied_model()
+    untied.load_state_dict(state_dict=other, assign=True)
     assert untied.head.weight is not untied.embed.tokens.weight
+    larger = nn.Sequential(tied_model())
+    larger.load_state_dict(nn.Sequential(made).state_dict(), assign=True)
+    assert larger[0].head.weight is larger[0].embed.tokens.weight
 
 
 def attends_by_position(q, k, v, m):
@@ -108,6 +111,31 @@ def test_a_mechanism_that_takes_no_mask_by_name_is_refused(attend):
     """At the first call Python said "unexpected keyword argument"."""
     with pytest.raises(ValueError, match="take mask, bias and causal by name"):
         MultiHeadAttention(8, 2, attend=attend)
+
+
+class Plain(nn.Module):
+    """A mechanism that is a module, and drops no weights."""
+
+    def forward(self, q, k, v, *, mask=None, bias=None, causal=False):
+        return v
+
+
+def any_options(q, k, v, **options):
+    return v
+
+
+@pytest.mark.parametrize("attend", [Plain(), any_options])
+def test_a_mechanism_that_names_no_dropout_drops_nothing(attend):
+    """A module, or one that takes any options, was handed it all the same."""
+    MultiHeadAttention(8, 2, attend=attend)(torch.randn(1, 3, 8))
+    with pytest.raises(ValueError, match="needs a mechanism that takes drop"):
+        MultiHeadAttention(8, 2, attend=attend, dropout=0.1)
+
+
+def test_a_module_that_takes_no_mask_is_refused():
+    """Of modules only their call was asked, which takes anything."""
+    with pytest.raises(ValueError, match="take mask, bias and causal by name"):
+        MultiHeadAttention(8, 2, attend=nn.Bilinear(4, 4, 4))
 
 
 def torchs(d_model, n_heads):

@@ -170,3 +170,5 @@ def test_a_t5_whose_scores_are_not_scaled_is_loaded_so(tmp_path):
     found = RIGHT["t5"](path)(source, target)
     root = scaled.embed.tokens.weight.shape[1] ** 0.5
     assert_close(found, root * scaled(source, target))
+    config.write_text(json.dumps(told | {"scale_decoder_outputs": None}))
+    assert_close(RIGHT["t5"](path)(source, target), scaled(source, target))

@@ -7,12 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_call,
-    check_divides,
-    check_types,
-)
+from selfattn.checks import batch_shape, check_call, check_divides, check_types
 from selfattn.devices.heads import of_heads
 from selfattn.devices.ranks import (
     Group,

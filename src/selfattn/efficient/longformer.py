@@ -249,10 +249,10 @@ class Longformer(torch.autograd.Function):
                 with_global(v, at, keys),
                 grad_output[:, rows],
             )
-            # Scaled after the product: alike keys must have alike scores.
             # A row of -inf is NaN to softmax; and it must pass nothing back.
             empty = ~seen.any(dim=-1, keepdim=True)
             added = unless(seen | empty, queries)
+            # Scaled after the product: alike keys must have alike scores.
             scores = torch.baddbmm(added, queries, near.mT, alpha=scale)
             weights = softmax_again(scores, added).masked_fill_(empty, 0.0)
             add_global(grad_v, at, keys, weights.mT @ grad)

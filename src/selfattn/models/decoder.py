@@ -31,29 +31,42 @@ class Writer(nn.Module):
     """What scores tokens with a ``head``, which may be the table of ``embed``.
 
     PyTorch makes two of a parameter that is in two places when a model goes
-    to another device by way of "meta", and when numbers are assigned to it.
+    to another device by way of "meta", and when numbers are assigned to it,
+    also within a larger model.
     """
 
     embed: Embedding
     head: nn.Linear
 
+    def __init__(self) -> None:
+        """Have what is loaded looked at when all parts have it."""
+        super().__init__()
+        self.was_one = False
+        self.register_load_state_dict_post_hook(one_again)
+
+    def is_one(self) -> bool:
+        """Whether the scores are made with the table of ``embed``."""
+        return self.head.weight is self.embed.tokens.weight
+
     def _apply(self, fn: Any, recurse: bool = True) -> "Writer":
         """Move or cast all numbers; what was one table is one afterwards."""
-        one = self.head.weight is self.embed.tokens.weight
+        one = self.is_one()
         super()._apply(fn, recurse)
         if one:
             self.head.weight = self.embed.tokens.weight
         return self
 
-    def load_state_dict(
-        self, state: Any, strict: bool = True, assign: bool = False
-    ) -> Any:
-        """Load numbers, as every module does; likewise, if they are one."""
-        one = self.head.weight is self.embed.tokens.weight
-        told = super().load_state_dict(state, strict, assign)
-        if one and torch.equal(self.head.weight, self.embed.tokens.weight):
-            self.head.weight = self.embed.tokens.weight
-        return told
+    def _load_from_state_dict(self, *given: Any) -> None:
+        """Note, before any part is loaded, whether two of them are one."""
+        self.was_one = self.is_one()
+        super()._load_from_state_dict(*given)
+
+
+def one_again(model: Writer, _: Any) -> None:
+    """Make one table of two that were one, unless other numbers came in."""
+    table = model.embed.tokens.weight
+    if model.was_one and torch.equal(model.head.weight, table):
+        model.head.weight = table
 
 
 class Decoder(Writer):

@@ -79,8 +79,7 @@ def load_llama(
             it holds the angles of a rotation by another base or number of
             heads; if a ``config.json`` beside it tells of another model, of
             other heads, eps, base, window or number of blocks, or cannot be
-            read.
-            Without one, only the file itself is asked.
+            read. Without one, only the file itself is asked.
 
     Reference: Touvron et al. (2023), section 2.2.
     """

@@ -90,8 +90,8 @@ def load_t5(
     for name in ("encoder.embed.tokens.weight", "head.weight"):
         weights.setdefault(name, weights[table])
     tied = same(weights["head.weight"], weights[table])
-    scaled = beside(path).get("scale_decoder_outputs", tied)
-    if scaled and "norm.gain" in weights:
+    told = beside(path).get("scale_decoder_outputs")
+    if (tied if told is None else told) and "norm.gain" in weights:
         weights["norm.gain"] = weights["norm.gain"] * d_model**-0.5
     undivided: Any = attend  # not every mechanism takes a scale
     undivided = partial(undivided, scale=1.0)

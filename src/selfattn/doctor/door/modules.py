@@ -217,7 +217,9 @@ def moves_others(
 
 
 def is_block(module: nn.Module) -> bool:
-    """Whether a path leads past it, or it has two norms and a network."""
+    """Whether a path leads past it; or it has two norms, and a network or
+    such a name.
+    """
     silent = copy.deepcopy(module)
     with torch.no_grad():
         for name, parameter in silent.named_parameters():
@@ -228,7 +230,8 @@ def is_block(module: nn.Module) -> bool:
         x = given[0]
         if x is not None and alike(made, x) and same_direction(x, made):
             return True
-    return norms_of(module) > 1 and has_a_network(module)
+    called_so = says(type(module).__name__, "encoder-block")
+    return norms_of(module) > 1 and (has_a_network(module) or called_so)
 
 
 def same_direction(x: Tensor, y: Tensor) -> bool:

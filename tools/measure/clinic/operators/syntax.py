@@ -26,10 +26,15 @@ def called(node: ast.Call) -> str:
 
 
 def is_method(node: ast.Call) -> bool:
-    """Whether a call is one of a tensor, x.f(…), and not torch.f(x, …)."""
-    return isinstance(node.func, ast.Attribute) and not (
-        isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
-    )
+    """Whether a call is one of a tensor, x.f(…), and not torch.f(x, …), nor
+    torch.nn.functional.f(x, …).
+    """
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    owner = node.func.value
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    return not (isinstance(owner, ast.Name) and owner.id in MODULES)
 
 
 def operand(node: ast.Call) -> str:
