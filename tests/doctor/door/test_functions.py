@@ -71,6 +71,7 @@ def test_what_saves_work_says_so_by_its_names():
 
 def test_a_softmax_over_another_axis_is_one_and_a_feature_map_is_none():
     assert first(lambda x: x.softmax(dim=0)) == "softmax"
+    assert first(lambda x: x.bfloat16().softmax(-1).to(x.dtype)) == "softmax"
     assert first(lambda x: elu(x) + 1) == ""
     assert first(lambda x: elu(x) + 1, "softmax") == "softmax"
 

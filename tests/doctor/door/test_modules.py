@@ -105,6 +105,16 @@ def test_a_path_makes_a_block_and_a_norm_inside_does_not():
     assert not is_block(nn.Sequential(nn.LayerNorm(6), network()))
 
 
+class Block(nn.Sequential):
+    """With experts, of whose maps none leads back from another's width."""
+
+
+def test_two_norms_and_a_name_make_a_block():
+    norms = nn.LayerNorm(6), MultiHeadAttention(6, 2), nn.LayerNorm(6)
+    assert is_block(Block(*norms)) and not is_block(nn.Sequential(*norms))
+    assert not is_block(Block(*norms[:2]))
+
+
 def test_a_second_sequence_is_told_from_a_mask():
     class Looks(MultiHeadAttention):
         def forward(self, x, y):
