@@ -31,15 +31,6 @@ def named(style):
     return f"{style.kind}/{style.name}"
 
 
-def can_be_made(text):
-    """Whether there is anything to hand over: whoever ran it once knows."""
-    try:
-        module(text, "stranger")
-    except Exception:
-        return False
-    return True
-
-
 def guessed(text):
     """The guess for what a text hands over, under the name it has there."""
     thing = module(text, "stranger").PATIENT
@@ -76,8 +67,6 @@ def test_the_ill_are_known_as_what_they_should_be():
     for style in STYLES:
         planted = list(mutants(style))
         for mutant in draw.sample(planted, min(PLANTED, len(planted))):
-            if not can_be_made(mutant.text):
-                continue
             right += guessed(mutant.text).kind == style.kind
             of += 1
     assert of > 90 and right >= FEWEST * of
