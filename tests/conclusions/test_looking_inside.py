@@ -168,7 +168,7 @@ def test_a_probe_reads_the_sort_of_thing_from_a_random_block(setting, runs):
         with torch.no_grad():
             x = model.blocks[0](model.embed(tale.tokens), causal=True)
         sides.append((x[:, 14], (who >= WORDS.index("street")).long()))
-    assert Probe(*sides[0]).right(*sides[1]) > 0.75
+    assert Probe(*sides[0]).right(*sides[1]) > 0.7
 
 
 def test_heads_that_look_at_the_subject_cost_more_together(setting, runs):

@@ -180,3 +180,12 @@ def test_the_cache_grows_by_one_and_tiles_say_what_is_kept():
     assert len(boxes) == 5 + 2 * (1 + 2 + 3 + 4 + 5)
     assert "m = 2.12, ℓ = 2.00" in words("tiles")
     assert f"ℓ and output × {math.exp(1.41 - 2.12):.2f}" in words("tiles")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_tip_of_an_arrow_has_the_colour_of_its_line(name):
+    tips = {tip.get("id"): tip[0].get("fill") for tip in parts(name, "marker")}
+    for line in parts(name, "polyline"):
+        if end := line.get("marker-end"):
+            tip = end.removeprefix("url(#").removesuffix(")")
+            assert tips[tip] == line.get("stroke")

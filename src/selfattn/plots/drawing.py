@@ -25,9 +25,9 @@ COLOURS = {
     "faint": f"var(--pst-color-text-muted, {NEUTRAL})",
 }
 ARROW = (
-    '<marker id="{0}-tip" viewBox="0 0 8 8" refX="7" refY="4" '
+    '<marker id="{0}" viewBox="0 0 8 8" refX="7" refY="4" '
     'markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
-    f'<path d="M0 0 8 4 0 8Z" fill="{COLOURS["faint"]}"/></marker>'
+    '<path d="M0 0 8 4 0 8Z" fill="{1}"/></marker>'
 )
 
 
@@ -42,6 +42,7 @@ class Drawing:
     def __init__(self, name: str, height: Real, **data: object):
         self.name, self.height, self.data = name, height, data
         self.pieces: list[str] = []
+        self.tips = {"faint"}  # the colours of its arrows, and this one
 
     def __repr__(self) -> str:
         """Its name: the same in every run."""
@@ -49,13 +50,22 @@ class Drawing:
 
     def _repr_svg_(self) -> str:
         """The picture as SVG, the same bytes each time."""
-        body = "\n".join([ARROW.format(self.name), *self.pieces])
+        tips = (
+            ARROW.format(self.tip(colour), COLOURS[colour])
+            for colour in sorted(self.tips)
+        )
+        body = "\n".join([*tips, *self.pieces])
         return (
             '<svg xmlns="http://www.w3.org/2000/svg" class="drawing" '
             f'viewBox="0 0 {WIDTH} {self.height:g}" width="{WIDTH}" '
             f'height="{self.height:g}" font-family="system-ui, sans-serif" '
             f'font-size="{SIZE}">\n{body}\n</svg>'
         )
+
+    def tip(self, colour: str) -> str:
+        """What the tip of arrows in this colour is called in the picture."""
+        own = "" if colour == "faint" else f"-{colour}"
+        return f"{self.name}-tip{own}"
 
     def text(
         self,
@@ -106,7 +116,8 @@ class Drawing:
     ) -> None:
         """A line through points, with a tip at its end if it is an arrow."""
         path = " ".join(f"{x:.4g},{y:.4g}" for x, y in points)
-        tip = f' marker-end="url(#{self.name}-tip)"' if arrow else ""
+        tip = f' marker-end="url(#{self.tip(colour)})"' if arrow else ""
+        self.tips |= {colour} if arrow else set()
         self.pieces.append(
             f'<polyline points="{path}" fill="none" '
             f'stroke="{COLOURS[colour]}" stroke-width="{width:.3g}"{tip}/>'
