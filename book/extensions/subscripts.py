@@ -13,14 +13,18 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 KEPT = "title|script|style|svg|math|option|pre|code|textarea"
-PIECES = re.compile(rf"<({KEPT})\b.*?</\1>|<[^>]*>|(ₖ)", re.DOTALL)
-# It is not parted from the letter before it, though the line goes round it.
-LOWER = '\u2060<sub class="letter">k</sub>'
+PIECES = re.compile(rf"<({KEPT})\b.*?</\1>|<[^>]*>|([^\s<>]*)ₖ", re.DOTALL)
+# No line ends between it and the letter before it, though one goes round it.
+LOWER = '<span class="lowered">{}<sub class="letter">k</sub></span>'
 
 
 def lowered(page: str) -> str:
     """A page whose text has no ₖ any more."""
-    return PIECES.sub(lambda piece: LOWER if piece[2] else piece[0], page)
+
+    def changed(piece: re.Match[str]) -> str:
+        return piece[0] if piece[2] is None else LOWER.format(piece[2])
+
+    return PIECES.sub(changed, page)
 
 
 def lower_all(app: Sphinx, exception: Exception | None) -> None:

@@ -471,3 +471,18 @@ def test_a_deep_link_is_there_at_once(open_lab):
         )
         == "auto"
     )
+
+
+def test_a_setting_to_try_leaves_no_room_of_the_one_before(site_url, page):
+    """After many features the lab stayed as tall, and blank below."""
+    page.goto(f"{site_url}{ADDRESS}")
+    lab = page.locator(LAB)
+    for name in ("many features", "nobody later"):
+        lab.get_by_role("button", name=name).click()
+        page.wait_for_timeout(100)
+    tall, needed = lab.evaluate("""(root) => {
+      const tall = root.offsetHeight;
+      root.style.minHeight = "";
+      return [tall, root.offsetHeight];
+    }""")
+    assert tall == needed

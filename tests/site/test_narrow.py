@@ -208,3 +208,15 @@ def test_the_changelog_has_no_brackets_in_its_headings(site_url, page):
     page.goto(f"{site_url}book/changelog.html")
     heads = page.locator("article h2").all_inner_texts()
     assert heads and not any("[" in head for head in heads)
+
+
+@pytest.mark.parametrize("name", ["claims", "glossary"])
+def test_a_letter_below_stays_with_its_own(name, site_url, new_page):
+    """At the end of a line, "Why divide by √d" left its k on the next."""
+    for width in (1280, 360):
+        page = new_page(viewport={"width": width, "height": 900})
+        page.goto(f"{site_url}book/{name}.html")
+        lines = page.locator(".bd-article .lowered").evaluate_all(
+            "(all) => all.map((e) => e.getClientRects().length)"
+        )
+        assert lines and {*lines} == {1}

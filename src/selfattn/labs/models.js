@@ -99,7 +99,7 @@ function build(lab) {
         height: (HIGH * p).toFixed(2) });
       const y = (HIGH * (1 - now.before[i])).toFixed(2);
       set(marks[i], { y1: y, y2: y });
-      set(names[i], { opacity: now.left[i] ? null : 0.35 });
+      set(names[i], { opacity: now.left[i] ? null : 0.6 });
     });
     numbers.show([
       ["letters left", String(now.kept)],

@@ -90,17 +90,24 @@ class LabView {
 
   // The page below does not jump up when a move leaves less to show.
   keepHeight() {
-    let [width, tallest] = [0, 0];
+    let width = 0;
     this.sizes = new ResizeObserver(() => {
       const { offsetWidth, style } = this.root;
       if (offsetWidth !== width) {
-        [width, tallest] = [offsetWidth, 0];
-        style.minHeight = "";
+        width = offsetWidth;
+        this.letGo();
       }
-      tallest = Math.max(tallest, this.root.getBoundingClientRect().height);
-      style.minHeight = `${tallest}px`;
+      const { height } = this.root.getBoundingClientRect();
+      this.tallest = Math.max(this.tallest, height);
+      style.minHeight = `${this.tallest}px`;
     });
     this.sizes.observe(this.root);
+  }
+
+  // What comes now starts anew, as tall as it is.
+  letGo() {
+    this.tallest = 0;
+    this.root.style.minHeight = "";
   }
 
   stop() {

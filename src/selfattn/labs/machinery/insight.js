@@ -36,6 +36,7 @@ function taskButtons(lab) {
   const buttons = lab.tasks.map((task) => {
     const button = element("button", { type: "button" }, task.name);
     button.addEventListener("click", () => {
+      lab.letGo();
       lab.set({ ...startOf(lab.rules), ...task.set });
       write(question, task.ask);
       write(told, task.answer(lab.values(), lab.result));
