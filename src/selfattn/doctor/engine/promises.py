@@ -9,9 +9,8 @@ he left open. And a number type is promised by its name alone, whatever else
 is told: nearly all code runs in one or two of the four.
 """
 
-from dataclasses import replace
-
 from selfattn.doctor.deviations import hiding
+from selfattn.doctor.engine.two_at_once import exchanged
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.exercises.multihead import attention as multihead
@@ -59,8 +58,7 @@ def surest_first(mistake: Mistake | None, kind: Kind) -> Mistake | None:
     if mistake is None or mistake.also is None:
         return mistake
     if mistake.name in kind.meant and mistake.also.name not in kind.meant:
-        first = replace(mistake, also=None)
-        return replace(mistake.also, answer=mistake.answer, also=first)
+        return exchanged(mistake, mistake.also)
     return mistake
 
 
