@@ -175,6 +175,18 @@ def test_of_lengths_alone_nobody_is_asked_for_a_width():
     assert here(width_first, **said).not_asked == {}
 
 
+def test_who_takes_more_than_lengths_is_asked_how_he_is_called():
+    """It was told that he takes one argument, and he takes two."""
+    report = here(
+        width_by_place, mask="keep", axes="BN", of="lengths", arguments=1
+    )
+    assert "However I call it, it raises" in report.different, report
+
+
+def width_by_place(lengths, n):
+    return width_first(n, lengths)
+
+
 def test_empty_texts_are_no_size_that_few_ask_for():
     """A batch may have one: told what the mask says, that is no extra."""
 
