@@ -135,7 +135,7 @@ def test_a_table_without_rows_is_promised_by_name():
 
     report = here(of_lists, mask="add")
     assert report.passed, report
-    told = here(of_lists, mask="add", takes=["length", "empty"])
+    told = here(of_lists, mask="add", takes=["length", "rowless"])
     assert told.findings
     assert not told.different
 

@@ -126,3 +126,72 @@ def test_texts_may_be_padded_on_the_left():
     assert here(padded_by_one, side="left", pad=1).passed
     right = here(width_first, mask="keep", axes="BN", side="left")
     assert right.findings
+
+
+def of_as_many_as(width, lengths):
+    """An empty text keeps its first token."""
+    return AT(width)[None] < lengths.clamp(min=1)[:, None]
+
+
+def test_who_promises_empty_texts_is_asked_for_them():
+    """By the promise the very question was lost, and it was healthy."""
+
+    def told_a_width(lengths, n):
+        return of_as_many_as(n, lengths)
+
+    def told_none(lengths):
+        return of_as_many_as(int(lengths.max()), lengths)
+
+    for ill in told_a_width, told_none:
+        report = here(ill, mask="keep", takes=["empty"])
+        assert [f.probe.claim for f in report.findings] == [
+            "a text may be empty"
+        ]
+        assert report.exit_code == 1, report
+    for sound in width_first, of_lengths_alone:
+        assert here(sound, mask="keep", takes=["empty"]).passed
+
+
+def test_who_is_told_a_width_is_as_wide_whatever_else_he_promises():
+    def not_used(lengths, n):
+        return of_lengths_alone(lengths)
+
+    report = here(not_used, mask="keep", axes="BN", takes=["empty"])
+    assert report.mistake.name == "as wide as the longest"
+
+
+def test_of_lengths_alone_nobody_is_asked_for_a_width():
+    """Who does not show that he takes lengths alone was called ill."""
+
+    def unnamed(*given):
+        return of_lengths_alone(*given)
+
+    said = {"mask": "keep", "axes": "BN", "of": "lengths"}
+    wide = "a batch that is wider than its longest text"
+    for maker in unnamed, of_lengths_alone:
+        report = here(maker, **said)
+        assert report.passed, report
+        assert "how wide the batch is" in report.not_asked[wide]
+    assert here(width_first, **said).not_asked == {}
+
+
+def test_who_takes_more_than_lengths_is_asked_how_he_is_called():
+    """It was told that he takes one argument, and he takes two."""
+    report = here(
+        width_by_place, mask="keep", axes="BN", of="lengths", arguments=1
+    )
+    assert "However I call it, it raises" in report.different, report
+
+
+def width_by_place(lengths, n):
+    return width_first(n, lengths)
+
+
+def test_empty_texts_are_no_size_that_few_ask_for():
+    """A batch may have one: told what the mask says, that is no extra."""
+
+    def told_a_width(lengths, n):
+        return of_as_many_as(n, lengths)
+
+    report = here(told_a_width, mask="keep")
+    assert (report.different, report.exit_code) == ("", 1)

@@ -2,6 +2,7 @@
 
 import functools
 
+import pytest
 import torch
 
 from selfattn import attention
@@ -55,3 +56,43 @@ def test_what_autograd_cannot_undo_is_written_in_place():
     report = here(attend, kind="attention", layout="any")
     assert report.mistake is not None, report
     assert report.mistake.name == "changed in place"
+
+
+class BackToFront(torch.autograd.Function):
+    """Attention, with a way back of its own, which gives what is asked."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, way_back):
+        ctx.way_back = way_back
+        ctx.save_for_backward(q, k, v)
+        return attention(q, k, v)
+
+    @staticmethod
+    def backward(ctx, grad):
+        with torch.enable_grad():
+            inputs = [x.detach().requires_grad_() for x in ctx.saved_tensors]
+            made = attention(*inputs)
+            found = torch.autograd.grad(made, inputs, grad)
+        return *ctx.way_back(*found), None
+
+
+def with_way_back(way_back):
+    return lambda q, k, v: BackToFront.apply(q, k, v, way_back)
+
+
+def to_nan(q, k, v):
+    return q, k * torch.nan, v
+
+
+def no_way(q, k, v):
+    raise RuntimeError("there is no way back")
+
+
+@pytest.mark.parametrize("way_back", [to_nan, no_way])
+def test_a_way_back_that_gives_nan_or_raises_was_not_cut_off(way_back):
+    """It was called detached, and sent off to look for a .detach()."""
+    told = {"kind": "attention", "layout": "any"}
+    assert here(with_way_back(lambda *found: found), **told).passed
+    report = here(with_way_back(way_back), **told)
+    assert {f.difference.sort for f in report.findings} == {"gradient"}
+    assert report.mistake is None, report

@@ -4,9 +4,13 @@ import functools
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from selfattn.doctor import examine
 from selfattn.doctor.engine.promises import weighed
+from selfattn.doctor.engine.uncalled import refused_arguments
+from selfattn.doctor.exercises.multihead import attention as multihead
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Difference, Finding, Report
@@ -79,6 +83,89 @@ def test_of_what_always_raises_nothing_is_known():
     assert weighed(report, KIND, {"layout": "any"}).exit_code == 1
     one_is_right = report.with_(probes=3)
     assert weighed(one_is_right, KIND, {}).exit_code == 1
+
+
+def softmax(q, k, v):
+    """Attention, within which another softmax is called wrongly."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return F.softmax(scores, dimension=-1) @ v
+
+
+class Heads(nn.Module):
+    """Who calls himself wrongly, and is called rightly."""
+
+    def forward(self, q, k, v):
+        return self.attend(q, k, v, scale=1.0)
+
+    def attend(self, q, k, v):
+        return softmax(q, k, v)
+
+
+@pytest.mark.parametrize("thing", [softmax, Heads()])
+def test_a_wrong_call_within_is_no_other_way_to_be_called(thing):
+    """It raised wherever it was called, and was asked how to call it."""
+    report = here(thing, layout="any")
+    assert "unexpected keyword argument" in str(report)
+    assert (report.different, report.exit_code) == ("", 1)
+
+
+def of_four(q, k, v, table):
+    return softmax(q, k, v) + table
+
+
+@functools.wraps(of_four)
+def wrapped(*arguments, **named):
+    return of_four(*arguments, **named)
+
+
+class OfFour(nn.Module):
+    forward = staticmethod(of_four)
+
+
+class CalledWithFour:
+    def __call__(self, q, k, v, table):
+        return of_four(q, k, v, table)
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        of_four,
+        wrapped,
+        OfFour(),
+        CalledWithFour(),
+        CalledWithFour().__call__,
+        functools.partial(of_four),
+    ],
+    ids=str,
+)
+def test_who_takes_other_arguments_is_asked_how_he_is_called(thing):
+    report = here(thing, layout="any")
+    assert "However I call it" in report.different, report
+
+
+def test_what_is_raised_beside_the_thing_is_no_refusal():
+    """As where what came back is none of what its kind makes."""
+    error = TypeError("flip(): argument 'dims' must be tuple of ints")
+    assert not refused_arguments(softmax, error)
+    assert not refused_arguments(softmax, TypeError())
+    assert refused_arguments(softmax, TypeError("softmax() missing 1 …"))
+
+
+def test_a_name_that_is_found_comes_before_an_excuse():
+    """Who is told by a mistake's name is known, though it always raises."""
+    raised = tuple(found() for _ in range(9))
+    report = Report(
+        "attention",
+        9,
+        raised,
+        mistake=multihead.input_added,
+        uncalled=True,
+    )
+    told = {"layout": "any"}
+    assert weighed(report, KIND, told).different == ""
+    nameless = report.with_(mistake=None)
+    assert "However I call it" in weighed(nameless, KIND, told).different
 
 
 def capped(q, k, v, mask=None):

@@ -46,6 +46,9 @@ def test_a_report_in_words():
     assert "This does not hold: it is so.\n" in text and "It is not." in text
     like = as_text(ill.with_(likeness=KNOWN, alike_on=1))
     assert "On 1 of them it looks like “no luck”." in " ".join(like.split())
+    for on, by in (2, "It"), (0, "By who sees whom it"):
+        like = as_text(ill.with_(likeness=KNOWN, alike_on=on))
+        assert f"\n  {by} looks like “no luck”." in like
     named = ill.with_(mistake=dataclasses.replace(KNOWN, chapter="cost#a-b"))
     told = "Explained in chapter 11, “Counting and measuring”, under “a b”."
     assert told in " ".join(as_text(named).split())

@@ -1,7 +1,6 @@
 """What a module looks like: by its parts, and by what it does to tokens."""
 
 import copy
-import inspect
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
@@ -20,6 +19,7 @@ from selfattn.doctor.door.trying import (
     tensor,
 )
 from selfattn.doctor.kinds.layer.calling import NAMES
+from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import parameters
 
 N = 5
@@ -113,8 +113,8 @@ def keeps_a_cache(module: nn.Module) -> bool:
 
 def takes_two(module: nn.Module) -> bool:
     """Whether it takes a second sequence, which may be of another length."""
-    listed = parameters(module.forward)
-    if set(listed[1:]) & {*NAMES["context"]}:
+    names = parameters(module.forward)
+    if {*names[1:]} & {*NAMES["context"]}:
         return True
     if not asks_for_two(module):
         return hears_more(module)
@@ -148,13 +148,11 @@ def hears_more(module: nn.Module) -> bool:
 
 def optional(module: nn.Module) -> list[str]:
     """The names of what it takes if it is there, and is no mask or cache."""
-    listed = inspect.signature(module.forward).parameters.values()
+    left_out = [p.name for p in listed(module) if p.default is None]
     return [
-        p.name
-        for p in listed
-        if p.default is None
-        and not MASKS.search(p.name.lower())
-        and not CACHES.search(p.name.lower())
+        name
+        for name in left_out
+        if not (MASKS.search(name.lower()) or CACHES.search(name.lower()))
     ]
 
 

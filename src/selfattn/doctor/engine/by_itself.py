@@ -15,6 +15,7 @@ from selfattn.doctor.engine.comparison import difference
 from selfattn.doctor.engine.matching import Seen, observe_known
 from selfattn.doctor.engine.outcome import Outcome, alike, undisturbed
 from selfattn.doctor.exercise import Exercise, Mistake, mistake
+from selfattn.doctor.exercises.dot_product.attention import detached
 from selfattn.doctor.report import Difference
 
 FULL = (torch.float32, torch.float64)
@@ -41,17 +42,6 @@ def dropout_that_never_ends():
     """
 
 
-@mistake
-def detached():
-    """It is right forwards, and other gradients flow back.
-
-    Cause: Something on the way was taken out of the graph: .detach(), .data,
-        .item(), torch.no_grad() or a tensor made anew of its numbers.
-    Cure: Compute all of it with the tensors themselves.
-    Chapter: dot_product
-    """
-
-
 def seen_alone(
     answer: Any, exercise: Exercise, seen: Sequence[Seen]
 ) -> Mistake | None:
@@ -71,9 +61,19 @@ def seen_alone(
         return axes_in_another_order
     if sorts and varies(answer, exercise, seen):
         return dropout_that_never_ends
-    if sorts == {"gradient"}:
+    if sorts == {"gradient"} and all(map(is_cut_off, seen)):
         return detached
     return changed_in_place if always_modifies(exercise, seen) else None
+
+
+def is_cut_off(one: Seen) -> bool:
+    """Whether other gradients flow back, or none: but no NaN, and no error.
+
+    What is taken out of the graph leaves the others as they are.
+    """
+    flown = [g for g in one.outcome.gradients.values() if g is not None]
+    raised = one.outcome.gradient_error is not None
+    return not raised and all(bool(g.isfinite().all()) for g in flown)
 
 
 def always_modifies(exercise: Exercise, seen: Sequence[Seen]) -> bool:

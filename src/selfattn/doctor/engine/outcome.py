@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.engine.modes import modes_kept
+from selfattn.doctor.engine.uncalled import refused_arguments
 from selfattn.doctor.exercise import Exercise, UnusableError
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs, Probe, numbers
@@ -36,7 +37,8 @@ class Outcome:
     value: object = None
     error: str | None = None  # what it raised, in words
     stub: bool = False  # it said, in one way or other, "not yet"
-    unusable: bool = False  # the answer could not even be called
+    unusable: bool = False  # there is no way to call it as asked
+    uncalled: bool = False  # Python refused what it was handed
     modified: tuple[str, ...] = ()  # inputs that are not what they were
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
     gradient_error: str | None = None
@@ -70,6 +72,7 @@ def observe(
         outcome.error = of_an_answer(error)
         outcome.stub = isinstance(error, NotImplementedError)
         outcome.unusable = isinstance(error, UnusableError)
+        outcome.uncalled = refused_arguments(answer, error)
     outcome.modified = tuple(
         name for name in untouched if not alike(inputs[name], untouched[name])
     )

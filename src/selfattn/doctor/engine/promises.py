@@ -9,9 +9,8 @@ he left open. And a number type is promised by its name alone, whatever else
 is told: nearly all code runs in one or two of the four.
 """
 
-from dataclasses import replace
-
 from selfattn.doctor.deviations import hiding
+from selfattn.doctor.engine.two_at_once import exchanged
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.exercises.multihead import attention as multihead
@@ -24,7 +23,7 @@ from selfattn.doctor.report.record import NUMERIC
 TYPES = set(NAMES)
 AXES = {"batches", "heads"}  # which one may add by a loop
 FINE = {"finite"}  # who hides with -inf need not add before he scales
-EDGES = {"odd", "long", "early", "empty"}  # sizes that few ever ask for
+EDGES = {"odd", "long", "early", "rowless"}  # sizes that few ever ask for
 # What is a mistake only if there is a flag, by which one could ask.
 BY_FLAG = {name_of(hiding.causal_without_being_asked): "causal"}
 
@@ -59,8 +58,7 @@ def surest_first(mistake: Mistake | None, kind: Kind) -> Mistake | None:
     if mistake is None or mistake.also is None:
         return mistake
     if mistake.name in kind.meant and mistake.also.name not in kind.meant:
-        first = replace(mistake, also=None)
-        return replace(mistake.also, answer=mistake.answer, also=first)
+        return exchanged(mistake, mistake.also)
     return mistake
 
 
@@ -96,12 +94,9 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
     """
     mistake = report.mistake
     edges = set() if said.get("takes") is not None else EDGES
-    types = TYPES - set(report.promised)
-    sizes = edges - set(report.promised)
-    if unpromised := promised_by_nobody(report, types | sizes):
+    free = (TYPES | edges) - set(report.promised)
+    if unpromised := promised_by_nobody(report, free):
         return unpromised
-    if miscalled(report):
-        return UNCALLED
     if mistake is not None:
         if report.facts.get("formula", said.get("formula")) == "own":
             meant = kind.meant.get(mistake.name, OF_A_FORMULA)
@@ -111,10 +106,10 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
         open_ = flag in report.lacking and flag not in said
         open_ |= may_be_meant(mistake.name, kind, report.facts, said)
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
-    free = types | edges
+    if report.uncalled and always_raises(report):
+        return UNCALLED
     if "layout" in kind.facts and "layout" not in said:
-        free |= AXES
-    free -= set(report.promised)
+        free |= AXES - set(report.promised)
     return promised_by_nobody(report, free)
 
 
@@ -146,7 +141,7 @@ def different(report: Report, kind: Kind) -> str:
     said = promised_by_nobody(report, free, shared=True)
     if said or mistake is not None:
         return said
-    if never_called(report):
+    if always_raises(report):
         return UNCALLED
     designs = kind.meant.keys() - kind.promised_by.keys()
     return of_no_formula(report, free) if designs else ""
@@ -177,20 +172,11 @@ def promised_by_nobody(
     )
 
 
-def never_called(report: Report) -> bool:
+def always_raises(report: Report) -> bool:
     """Whether it raised wherever it was called, in several ways."""
     found = report.findings
     raised = all(one.difference.sort == "raises" for one in found)
     return raised and len(found) == report.probes > 1
-
-
-def miscalled(report: Report) -> bool:
-    """Whether it was never called, as its arguments are others."""
-    return never_called(report) and all(
-        "TypeError" in one.difference.sentence
-        and "argument" in one.difference.sentence
-        for one in report.findings
-    )
 
 
 def of_no_formula(report: Report, free: set[str]) -> str:

@@ -25,9 +25,12 @@ def weightier_first(
         return pair
     if not shows(exercise, pair.also.name, values):
         return pair
-    return replace(
-        pair.also, answer=pair.answer, also=replace(pair, also=None)
-    )
+    return exchanged(pair, pair.also)
+
+
+def exchanged(pair: Mistake, second: Mistake) -> Mistake:
+    """The same two mistakes, the second of them told first."""
+    return replace(second, answer=pair.answer, also=replace(pair, also=None))
 
 
 def shows(exercise: Exercise, name: str, values: Sequence[Seen]) -> bool:

@@ -85,7 +85,9 @@ class Visit(NamedTuple):
             case.report, self.thing, kind, exercise, said, reading
         )
         promised = *required, *sole_form(case.seen), *by_axes(facts)
-        return case._replace(report=report.with_(promised=promised))
+        uncalled = all(one.outcome.uncalled for one in case.seen)
+        report = report.with_(promised=promised, uncalled=uncalled)
+        return case._replace(report=report)
 
 
 def sole_form(seen: Sequence[Seen]) -> set[str]:

@@ -48,6 +48,7 @@ class Record:
     not_asked: Mapping[str, str] = field(default_factory=dict)  # and why
     refused: tuple[str, ...] = ()  # those of them at which it raises
     lacking: Mapping[str, str] = field(default_factory=dict)  # by their needs
+    uncalled: bool = False  # Python always refused what it was handed
     promised: tuple[str, ...] = ()  # what of the optional was told or seen
     different: str = ""  # which usual thing it is not, that nobody promised
     untried: str = ""  # what was promised and could not be tried

@@ -121,14 +121,10 @@ def mistake_in_words(mistake: Mistake, at_length: bool) -> list[Block]:
 def what_fails(report: Record) -> list[Block]:
     """What does not hold, the smallest input, and what else is wrong."""
     (first, *others), n = report.findings, len(report.findings)
-    on = report.alike_on
     sort, found = first.difference.sort, []
     always = n == report.probes and sort not in NUMERIC
     if report.likeness is not None:
-        of = "It" if on == n else f"On {on} of them it"
-        of = of if on else "By who sees whom it"
-        text = f"{of} looks like “{report.likeness.name}”. {report.likeness}"
-        found.append(Block("text", text))
+        found.append(Block("text", looks_like(report, report.likeness)))
     if report.probes > 1 and not always:
         text = f"This does not hold: {first.probe.claim}."
         found.append(Block("text", text))
@@ -143,6 +139,18 @@ def what_fails(report: Record) -> list[Block]:
         more = f"; and {len(others) - 4} more" if len(others) > 4 else ""
         found.append(Block("note", f"Nor does this: {listed}{more}."))
     return found
+
+
+def looks_like(report: Record, known: Mistake) -> str:
+    """What a patient looks like, and by what: all that fails, or some of it.
+
+    If it is alike on nothing that fails, who sees whom gave the hint.
+    """
+    on = report.alike_on
+    by = f"On {on} of them it" if on else "By who sees whom it"
+    if on == len(report.findings):
+        by = "It"
+    return f"{by} looks like “{known.name}”. {known}"
 
 
 def furthest_off(difference: Difference) -> str:

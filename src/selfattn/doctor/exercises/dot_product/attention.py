@@ -297,10 +297,11 @@ def computed_in_float32(q, k, v, mask=None):
 
 @mistake
 def detached(q, k, v, mask=None):
-    """The output is right, but nothing could be learned through it.
+    """The output is right, but its gradient, or part of it, is lost.
 
-    Cause: It is cut off from the inputs, by .detach(), .data, .item(),
-        numpy or torch.no_grad(), so no gradient flows back.
+    Cause: Something on the way is cut off from the inputs, by .detach(),
+        .data, .item(), numpy or torch.no_grad(), so that no gradient flows
+        back through it.
     Cure: Stay with differentiable operations on tensors.
     """
     return attention(q, k, v, mask=mask).detach()

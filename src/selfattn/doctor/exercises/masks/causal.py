@@ -159,7 +159,7 @@ CAUSAL = Exercise(
         of_lengths("with a cache, the last query sits on the last key", 3, 7),
         of_lengths("queries before the first key see nothing", 7, 3),
         Probe("one token sees itself", sizes(1, 1)),
-        Probe("no queries make no rows", sizes(0, 3), needs=("empty",)),
+        Probe("no queries make no rows", sizes(0, 3), needs=("rowless",)),
     ),
     mistakes=(
         first_on_first,

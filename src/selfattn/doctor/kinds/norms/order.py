@@ -21,8 +21,8 @@ USUAL = ("x", "gain", "shift", "eps")
 def roles_of(function: Any) -> dict[str, str]:
     """The role of each argument, by its name; none if one has none.
 
-    What has no other role is x, if it is the only one; what may be left out,
-    and has none, is.
+    What has no role of these is x, if it is the only one; but what has none
+    and may be left out is left out.
     """
     try:
         listed = list(inspect.signature(function).parameters.values())
@@ -39,13 +39,18 @@ def roles_of(function: Any) -> dict[str, str]:
     return roles if len({*found}) == len(found) and "x" in found else {}
 
 
+def in_order(roles: dict[str, str]) -> list[str]:
+    """The names of what is handed over, x first, then what is learnt."""
+    return [n for role in USUAL for n, is_ in roles.items() if is_ == role]
+
+
 def in_usual_order(function: Any) -> Any:
     """A function that is called with x first, then gain, shift and eps.
 
     It is the very one, if that is how it is called.
     """
     roles = roles_of(function)
-    usual = [n for role in USUAL for n, is_ in roles.items() if is_ == role]
+    usual = in_order(roles)
     if not roles or [*roles] == usual:
         return function
     shape = [n for n, role in roles.items() if role == "shape"]
@@ -75,7 +80,7 @@ def code(thing: Any, facts: Any) -> tuple[str, ...]:
     if isinstance(thing, type) or in_usual_order(thing) is thing:
         return (name,)
     roles = roles_of(thing)
-    usual = [n for role in USUAL for n, is_ in roles.items() if is_ == role]
+    usual = in_order(roles)
     x = next(n for n, role in roles.items() if role == "x")
     given = [
         f"{n}={x}.shape[-1:]" if role == "shape" else f"{n}={n}"

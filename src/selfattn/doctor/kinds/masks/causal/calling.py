@@ -46,11 +46,11 @@ def read(thing: Any, told: Facts) -> Reading:
     if told.get("mask"):
         seen["told"] = True
     why = "it takes one number"
-    lacks = {"length": why, "empty": why} if many == 1 else {}
+    lacks = {"length": why, "rowless": why} if many == 1 else {}
     if many != 1 and makes_no(thing, form, 7, 3):
         lacks["early"] = "of more queries than keys it makes no such table"
     if many != 1 and makes_no(thing, form, 0, 3):
-        lacks["empty"] = "of no queries it makes no such table"
+        lacks["rowless"] = "of no queries it makes no such table"
     return Reading(seen, lacks=lacks)
 
 

@@ -26,7 +26,7 @@ REFERENCE = dataclasses.replace(
     optional={
         "length": "another number of keys than of queries",
         "early": "more queries than keys",
-        "empty": "no queries at all",
+        "rowless": "no queries at all",
     },
     conventions=CONVENTIONS,
 )

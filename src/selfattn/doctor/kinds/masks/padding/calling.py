@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor import sayings
+from selfattn.doctor.exercise import UnusableError
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
@@ -18,6 +19,8 @@ MADE_OF = ("lengths", "tokens", "ones")
 TOKENS = ("tok", "seq", "ids", "src", "text", "input", "batch", "word")
 LENGTHS = {"lens", "lengths", "sizes", "counts"}
 WIDTHS = {"n", "max", "maximum", "total", "width", "t", "longest"}
+NO_SIZES = {"device", "dtype"}
+NO_WIDTH = "of lengths alone nobody can tell how wide the batch is"
 
 FACTS = {
     "mask": Fact("what the mask says", OF_A_MAKER),
@@ -69,11 +72,8 @@ def read(thing: Any, told: Facts) -> Reading:
     pad = shown_pad(thing, roles)
     if pad is not None and told.get("pad") is None:
         seen["pad"] = pad
-    rest = {*roles.values()} - {"lengths", "device", "dtype"}
-    if rest or not roles:
-        return Reading(seen)
-    why = "of lengths alone nobody can tell how wide the batch is"
-    return Reading(seen, lacks={"width": why})
+    alone = {*roles.values()} - NO_SIZES == {"lengths"}
+    return Reading(seen, lacks={"width": NO_WIDTH} if alone else {})
 
 
 def roles_of(thing: Any, told: Facts) -> dict[str, str]:
@@ -127,6 +127,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     side = facts.get("side") or "right"
 
     def padding(lengths: Tensor, n: int) -> object:
+        if of_lengths_alone(facts) and n != int(lengths.max()):
+            raise UnusableError(NO_WIDTH)
         mask = trial_calls.as_tensor(handed(thing, facts, lengths, n))
         if isinstance(mask, Tensor):
             mask = in_our_axes(mask, facts["axes"])
@@ -134,6 +136,24 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         return as_ours(mask, facts["mask"])
 
     return padding
+
+
+def of_lengths_alone(facts: Facts) -> bool:
+    """Whether it is handed lengths, and nothing that tells of a width."""
+    roles = {*roles_in(facts).values()} - NO_SIZES
+    if roles and "" not in roles:
+        return roles == {"lengths"}
+    return facts["of"] == "lengths" and facts.get("arguments", 2) == 1
+
+
+def roles_in(facts: Facts) -> dict[str, str]:
+    """What each argument is; what it is made of comes first, if unnamed."""
+    roles = {**facts.get("roles", {})}
+    if not any(one in MADE_OF for one in roles.values()):
+        first = next((n for n, one in roles.items() if one in ("", "x")), None)
+        if first is not None:
+            roles[first] = facts["of"]
+    return roles
 
 
 def handed(thing: Any, facts: Facts, lengths: Tensor, n: int) -> Any:
@@ -152,11 +172,7 @@ def handed(thing: Any, facts: Facts, lengths: Tensor, n: int) -> Any:
         "device": "cpu",
         "dtype": torch.float32,
     }
-    roles = {**facts.get("roles", {})}
-    if not any(one in MADE_OF for one in roles.values()):
-        first = next((n for n, one in roles.items() if one in ("", "x")), None)
-        if first is not None:
-            roles[first] = facts["of"]
+    roles = roles_in(facts)
     if roles and "" not in roles.values():
         given = [values[one] for one in roles.values()]
         return thing(*given)

@@ -1,13 +1,27 @@
 """Functions that make padding masks, of lengths or of tokens."""
 
+import dataclasses
+from typing import Any
+
 from selfattn.doctor.exercise import Exercise, name_of
 from selfattn.doctor.kind import Kind
-from selfattn.doctor.kinds.masks.padding.calling import FACTS, adapt, read
+from selfattn.doctor.kinds.masks.padding.calling import (
+    FACTS,
+    adapt,
+    of_lengths_alone,
+    read,
+)
 from selfattn.doctor.kinds.masks.padding.mistakes import (
     MISTAKES,
     padded_on_the_other_side,
 )
-from selfattn.doctor.kinds.masks.padding.probes import OPTIONAL, PROBES
+from selfattn.doctor.kinds.masks.padding.probes import (
+    OPTIONAL,
+    OPTIONAL_ALONE,
+    PROBES,
+    PROBES_ALONE,
+)
+from selfattn.doctor.patient import Facts
 from selfattn.masks import padding_mask
 
 ON_THE_LEFT = name_of(padded_on_the_other_side)
@@ -19,12 +33,20 @@ REFERENCE = Exercise(
     mistakes=MISTAKES,
     optional=OPTIONAL,
 )
+ALONE = dataclasses.replace(
+    REFERENCE, probes=PROBES_ALONE, optional=OPTIONAL_ALONE
+)
+
+
+def held_to(thing: Any, facts: Facts) -> Exercise:
+    """The exercise; of lengths alone a width is asked only on promise."""
+    return ALONE if of_lengths_alone(facts) else REFERENCE
 
 
 KIND = Kind(
     "padding-mask",
     does="of lengths and n, or of tokens, which tokens are real",
-    exercise=lambda thing, facts: REFERENCE,
+    exercise=held_to,
     facts=FACTS,
     read=read,
     adapt=adapt,
