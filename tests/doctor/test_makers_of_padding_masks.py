@@ -126,3 +126,19 @@ def test_texts_may_be_padded_on_the_left():
     assert here(padded_by_one, side="left", pad=1).passed
     right = here(width_first, mask="keep", axes="BN", side="left")
     assert right.findings
+
+
+def behind_a_type(lengths, dtype=torch.bool, n=7):
+    return (torch.arange(n) < lengths[:, None]).to(dtype)
+
+
+def width_by_name(lengths, *, n):
+    return torch.arange(n) < lengths[:, None]
+
+
+@pytest.mark.parametrize("maker", [behind_a_type, width_by_name])
+def test_a_width_is_handed_over_as_what_it_is(maker):
+    # It went where the type stands, or where nothing is taken by its place.
+    report = here(maker)
+    assert report.passed, report
+    assert "dtype = 7" not in str(report)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor import sayings
+from selfattn.doctor import patient, sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
@@ -60,7 +60,8 @@ def read(thing: Any, told: Facts) -> Reading:
     if not names:
         return Reading()
     roles = roles_of(thing, told)
-    seen: dict[str, Any] = {"roles": roles}
+    by_name = arguments.without_place(thing, roles)
+    seen: dict[str, Any] = {"roles": roles, "by name": by_name}
     if told.get("arguments") is None:
         seen["arguments"] = min(len(names), 2)
     of = {*roles.values()} & {*MADE_OF}
@@ -158,8 +159,9 @@ def handed(thing: Any, facts: Facts, lengths: Tensor, n: int) -> Any:
         if first is not None:
             roles[first] = facts["of"]
     if roles and "" not in roles.values():
-        given = [values[one] for one in roles.values()]
-        return thing(*given)
+        given = {name: values[one] for name, one in roles.items()}
+        named = {name: given.pop(name) for name in facts["by name"]}
+        return patient.handed(thing, *given.values(), **named)
     second = pad if facts["of"] == "tokens" else n
     return thing(*(values[facts["of"]], second)[: facts.get("arguments", 2)])
 
