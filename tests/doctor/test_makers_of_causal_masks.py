@@ -9,6 +9,7 @@ from torch import nn
 
 from selfattn.doctor import examine
 from selfattn.doctor.kinds.masks import arguments
+from selfattn.masks import causal_mask
 
 here = functools.partial(
     examine, kind="causal-mask", time_limit=None, alignment="last"
@@ -198,3 +199,13 @@ def test_names_tell_what_an_argument_is():
         "num_heads": "heads",
     }
     assert {name: arguments.role(name) for name in told} == told
+
+
+def keys_behind_a_type(n_q, dtype=torch.bool, n_k=None):
+    return causal_mask(n_q, n_q if n_k is None else n_k).to(dtype)
+
+
+def test_the_keys_are_handed_over_behind_what_is_left_out():
+    report = here(keys_behind_a_type)
+    assert report.passed, report
+    assert "it takes one number" not in str(report), report

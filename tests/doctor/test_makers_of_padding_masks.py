@@ -195,3 +195,19 @@ def test_empty_texts_are_no_size_that_few_ask_for():
 
     report = here(told_a_width, mask="keep")
     assert (report.different, report.exit_code) == ("", 1)
+
+
+def behind_a_type(lengths, dtype=torch.bool, n=7):
+    return (torch.arange(n) < lengths[:, None]).to(dtype)
+
+
+def width_by_name(lengths, *, n):
+    return torch.arange(n) < lengths[:, None]
+
+
+@pytest.mark.parametrize("maker", [behind_a_type, width_by_name])
+def test_a_width_is_handed_over_as_what_it_is(maker):
+    # It went where the type stands, or where nothing is taken by its place.
+    report = here(maker)
+    assert report.passed, report
+    assert "dtype = 7" not in str(report)

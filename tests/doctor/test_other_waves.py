@@ -254,3 +254,42 @@ def test_who_must_be_told_where_tokens_stand_is_told():
         )
         wrong = [found.probe.claim for found in report.findings]
         assert ("token p gets row p" not in wrong) == right, report
+
+
+def to_the_end(n, d_model, base=10_000.0, first=0, shortest=1.0):
+    """Rates from 1 to that of the base itself."""
+    f = 2 * (torch.arange(d_model, dtype=torch.float64) // 2)
+    p = torch.arange(first, first + n, dtype=torch.float64)[:, None]
+    angle = p / shortest * base ** (-f / max(d_model - 2, 1))
+    even = torch.arange(d_model) % 2 == 0
+    return torch.where(even, angle.sin(), angle.cos()).float()
+
+
+def test_a_base_that_is_told_leaves_the_exponents_as_they_were_told():
+    def far(n, d_model):
+        return to_the_end(n, d_model, 5e5)
+
+    def far_from_one(n, d_model):
+        return to_the_end(n, d_model, 5e5, first=1)
+
+    told = {"base": 5e5, "ends": "at 1"}
+    report = here(far, kind="sinusoidal", **told)
+    assert report.passed, report
+    report = here(far_from_one, kind="sinusoidal", **told)
+    assert report.mistake.name == "counted from one", report
+    usual = {"ends": "before 1", "base": 5e5}
+    report = here(far, kind="sinusoidal", **usual)
+    assert report.mistake.name == "reaching the base", report
+
+
+def test_the_shortest_time_is_one_and_the_longest_is_the_base():
+    def timing(n, d_model, min_timescale):
+        return to_the_end(n, d_model, shortest=min_timescale)
+
+    def both(n, d_model, min_timescale, max_timescale):
+        return to_the_end(n, d_model, max_timescale / min_timescale)
+
+    for thing, base in ((timing, None), (both, None), (both, 500.0)):
+        told = {"base": base} if base else {}
+        report = here(thing, kind="sinusoidal", ends="at 1", **told)
+        assert report.passed, report

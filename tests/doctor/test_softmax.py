@@ -63,3 +63,27 @@ def test_what_an_empty_row_becomes_is_a_convention():
     assert [m.name for m in report.remarks] == ["empty row gives zeros"]
     report = examine(wiped, kind="softmax", time_limit=None, empty_row="nan")
     assert report.mistake.name == "empty row gives zeros"
+
+
+def of_what_is_masked(masked_scores):
+    return masked_scores.softmax(-1)
+
+
+def of_what_is_masked_and_cooled(masked, temperature=1.0):
+    return (masked / temperature).softmax(-1)
+
+
+def masked_scores_behind(mask, masked_scores):
+    if mask is not None:
+        masked_scores = masked_scores.masked_fill(~mask, -torch.inf)
+    return masked_scores.softmax(-1)
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [of_what_is_masked, of_what_is_masked_and_cooled, masked_scores_behind],
+)
+def test_scores_that_are_masked_are_scores(thing):
+    # What it turns into weights was taken for its mask, so it got none.
+    report = examine(thing, kind="softmax", time_limit=None)
+    assert report.passed, report

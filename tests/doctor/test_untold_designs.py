@@ -15,6 +15,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from selfattn.doctor import examine
+from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.kinds.blocks import family
+from selfattn.doctor.kinds.blocks.exercise import of_parts
 
 here = functools.partial(examine, time_limit=None)
 
@@ -269,3 +272,56 @@ class Banded(nn.Module):
 def test_a_block_of_its_own_may_see_near_tokens_alone():
     report = here(Banded(), kind="encoder-block", formula="own")
     assert report.passed, report
+
+
+class SeesAll(nn.Module):
+    """A decoder's block whose own text is known from the first on."""
+
+    def __init__(self, past=False):
+        super().__init__()
+        self.norm, self.past = nn.LayerNorm(8), past
+        self.qkv, self.kv = nn.Linear(8, 24), nn.Linear(8, 16)
+
+    def forward(self, x, memory):
+        q, k, v = self.qkv(self.norm(x)).chunk(3, -1)
+        attend = nn.functional.scaled_dot_product_attention
+        own = attend(q, k, v, is_causal=self.past)
+        return x + own + attend(q, *self.kv(memory).chunk(2, -1))
+
+
+def test_a_decoder_block_that_is_told_to_see_all_may():
+    told = {"kind": "decoder-block", "formula": "own"}
+    torch.manual_seed(0)
+    report = here(SeesAll(), causal=False, **told)
+    assert report.passed, report
+    report = here(SeesAll(past=True), causal=False, **told)
+    assert not report.passed
+    for more in ({}, {"causal": True}):
+        report = here(SeesAll(), **more, **told)
+        assert report.mistake.name == "the future is seen", report
+
+
+def test_what_is_wrong_in_the_doctor_is_no_property_of_a_block(monkeypatch):
+    def broken(*given):
+        raise KeyError("a fault of the doctor's own")
+
+    block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    told = {"formula": "own", "order": "post", "mask": "block"}
+    monkeypatch.setattr(family, "of_parts", broken)
+    with pytest.raises(KeyError, match="a fault of the doctor's own"):
+        find_kind("encoder-block").exercise(block, told)
+
+
+def test_a_block_of_its_own_is_taken_apart_once(monkeypatch):
+    made = []
+
+    def counted(*given):
+        made.append(given)
+        return of_parts(*given)
+
+    monkeypatch.setattr(family, "of_parts", counted)
+    block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    told = {"formula": "own", "order": "post", "mask": "block"}
+    exercise = find_kind("encoder-block").exercise(block, told)
+    assert len(made) == 1
+    assert "own formula" not in exercise.asks

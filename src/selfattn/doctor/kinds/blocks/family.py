@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake
-from selfattn.doctor.kind import Kind
+from selfattn.doctor.kind import Kind, UnclearError
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
@@ -37,31 +38,41 @@ def is_made_of(
     Of one of which is ``told`` how they are joined, that they can be is all.
     """
     given = [*exercise.probes[0].make().values()]
-    with torch.no_grad():
-        said = call(*given)
-        if told and exercise.solution(*given).shape == said.shape:
-            return True
-        known = (*exercise.mistakes, *exercise.deviations)
-        for answer in (exercise.solution, *(one.answer for one in known)):
-            value = answer(*given)
-            if value.shape == said.shape and torch.allclose(
-                value, said, rtol=1e-4, atol=1e-4
-            ):
-                return True
-    return False
+    said = trial_calls.outcome(call, *given)
+    usual = trial_calls.outcome(exercise.solution, *given)
+    if not (like(usual, said) and isinstance(said, Tensor)):
+        return False  # there is no output, or its parts do not fit
+    if told or is_near(usual, said):
+        return True
+    known = (*exercise.mistakes, *exercise.deviations)
+    values = (trial_calls.outcome(one.answer, *given) for one in known)
+    return any(like(value, said) and is_near(value, said) for value in values)
 
 
-def fits(
+def like(value: Any, said: Any) -> bool:
+    """Whether both are tensors of one shape."""
+    both = isinstance(value, Tensor) and isinstance(said, Tensor)
+    return both and value.shape == said.shape
+
+
+def is_near(value: Tensor, said: Tensor) -> bool:
+    """Whether one block could have said both."""
+    return torch.allclose(value, said, rtol=1e-4, atol=1e-4)
+
+
+def fitting(
     made: Callable[[], Exercise], call: Callable[..., Any], facts: Facts
-) -> bool:
-    """Whether a block is joined as others are after all, or is wrongly so.
+) -> Exercise | None:
+    """The exercise of a block joined as others are after all, or wrongly so.
 
     Who tells where its norms stand is held to that.
     """
     try:
-        return is_made_of(made(), call, bool(facts.get("by_parts")))
-    except Exception:  # it has no such parts, or they do not fit
-        return False
+        exercise = made()
+    except UnclearError:  # it has no such parts
+        return None
+    told = bool(facts.get("by_parts"))
+    return exercise if is_made_of(exercise, call, told) else None
 
 
 def of_its_own(
@@ -74,8 +85,8 @@ def of_its_own(
     """What a block is held to that joins other parts, or otherwise."""
     wide = properties.widths(thing, call, across)
     causal = facts.get("causal")
-    if causal is None and not across:
-        causal = properties.seen_past(call, wide[0])
+    if causal is None:  # who reads a context writes, word by word
+        causal = across or properties.seen_past(call, wide[0])
     made = properties.of_widths(name, *wide, causal)
     return with_dropout(made, facts.get("dropout"))
 
@@ -107,10 +118,12 @@ def kind_of_block(
     def exercise(thing: Any, facts: Facts) -> Exercise:
         made = partial(by_parts, thing, facts)
         call = described["adapt"](thing, facts)
-        if facts.get("formula") == "own" and not fits(made, call, facts):
+        own = facts.get("formula") == "own"
+        exercise = fitting(made, call, facts) if own else made()
+        if exercise is None:
             across = "context" in words[1]
             return of_its_own(name, thing, facts, call, across)
-        return with_dropout(made(), facts.get("dropout"))
+        return with_dropout(exercise, facts.get("dropout"))
 
     def by_parts(thing: Any, facts: Facts) -> Exercise:
         parts = parts_of(thing, facts)

@@ -191,7 +191,7 @@ def of_widths(
     ``causal`` is "own" of one that sees whom nobody could tell.
     """
     across = d_context is not None
-    usual = Way(causal_mask if causal or across else None)
+    usual = Way(causal_mask if causal else None)
     asked = probes(d_model, d_context)
     return Exercise(
         kind,

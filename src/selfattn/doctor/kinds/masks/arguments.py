@@ -4,14 +4,14 @@ Names say what an argument is; where a number will not do, a call tells what
 stands for it: a tensor whose tokens are counted, its shape, or positions.
 """
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.patient import handed
 
 BATCH = 2  # texts, where a mask is made for some
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -95,11 +95,23 @@ def of_names(thing: Any, told: int | None) -> Form | None:
             sizes += what in SIZES
     if not kept or not sizes:
         return None
-    alone = inspect.Parameter.KEYWORD_ONLY
     return Form(
         tuple((p.name, what) for p, what in kept),
-        tuple(p.name for p, _ in kept if p.kind is alone),
+        without_place(thing, {p.name for p, _ in kept}),
     )
+
+
+def without_place(thing: Any, kept: Container[str]) -> tuple[str, ...]:
+    """Of the arguments that are handed over, those that go by their names.
+
+    Behind one that is left out, the next would come to stand in its place.
+    """
+    found, gap = [], False
+    for p in trial_calls.listed(thing):
+        gap = gap or p.name not in kept or p.kind is p.KEYWORD_ONLY
+        if gap and p.name in kept:
+            found.append(p.name)
+    return tuple(found)
 
 
 def given(form: Form, n_q: int, n_k: int) -> tuple[list[Any], dict[str, Any]]:
@@ -132,7 +144,7 @@ def size(what: str, first: bool, form: Form, n_q: int, n_k: int) -> Any:
 def called(thing: Any, form: Form, n_q: int, n_k: int) -> Any:
     """What it makes of these sizes."""
     places, named = given(form, n_q, n_k)
-    return thing(*places, **named)
+    return handed(thing, *places, **named)
 
 
 def tried(thing: Any, form: Form, n_q: int, n_k: int) -> Any:

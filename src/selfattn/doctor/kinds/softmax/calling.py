@@ -19,6 +19,7 @@ AXES = ("dim", "axis")
 
 
 MASKS = ("mask", "attn_mask", "lengths", "length", "seq_len", "lens")
+SCORES = {"scores", "score", "logits", "logit"}  # even if they are masked
 LIKE_MASKS = {"where", "visible", "valid", "allowed", "keep", "seen"}
 FACTS = {
     "mask": Fact(
@@ -74,16 +75,26 @@ def read(thing: Any, told: Facts) -> Reading:
 
 def mask_of(called: Any, told: Facts) -> str | None:
     """The name of its mask: told, or known, or of all others the only one."""
-    listed = parameters(called)
     if of_mask := dict(told.get("names") or {}).get("mask"):
         return str(of_mask)
+    listed = [x for x in parameters(called) if may_be_mask(called, x)]
     masks = [name for name in MASKS if name in listed]
     masks += [x for x in listed if "mask" in x or "len" in x]
     masks += [x for x in listed if LIKE_MASKS & {*x.lower().split("_")}]
     if masks:
         return masks[0]
-    others = [x for x in listed[1:] if x not in AXES]
+    others = [x for x in parameters(called)[1:] if x not in AXES]
     return others[0] if told.get("mask") and len(others) == 1 else None
+
+
+def may_be_mask(called: Any, name: str) -> bool:
+    """Whether scores are asked for besides, and it is not called so."""
+    if SCORES & {*name.lower().split("_")}:
+        return False
+    asked = [
+        p.name for p in trial_calls.listed(called) if p.default is p.empty
+    ]
+    return name not in asked or bool({*asked} - {name, *AXES})
 
 
 def scores_of(called: Any, masked: str | None) -> str:

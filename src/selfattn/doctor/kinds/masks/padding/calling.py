@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor import sayings
+from selfattn.doctor import patient, sayings
 from selfattn.doctor.exercise import UnusableError
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds import trial_calls
@@ -63,7 +63,8 @@ def read(thing: Any, told: Facts) -> Reading:
     if not names:
         return Reading()
     roles = roles_of(thing, told)
-    seen: dict[str, Any] = {"roles": roles}
+    by_name = arguments.without_place(thing, roles)
+    seen: dict[str, Any] = {"roles": roles, "by name": by_name}
     if told.get("arguments") is None:
         seen["arguments"] = min(len(names), 2)
     of = {*roles.values()} & {*MADE_OF}
@@ -174,8 +175,9 @@ def handed(thing: Any, facts: Facts, lengths: Tensor, n: int) -> Any:
     }
     roles = roles_in(facts)
     if roles and "" not in roles.values():
-        given = [values[one] for one in roles.values()]
-        return thing(*given)
+        given = {name: values[one] for name, one in roles.items()}
+        named = {name: given.pop(name) for name in facts["by name"]}
+        return patient.handed(thing, *given.values(), **named)
     second = pad if facts["of"] == "tokens" else n
     return thing(*(values[facts["of"]], second)[: facts.get("arguments", 2)])
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor.kinds.positions import waves
 from selfattn.doctor.kinds.positions.rotary.ways_of_calling import Way
 from selfattn.doctor.patient import handed
 
@@ -20,9 +21,6 @@ LAYS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-BASE = 10_000.0
-
-
 def called(
     thing: Any,
     way: Way,
@@ -34,7 +32,7 @@ def called(
 ) -> object:
     """Call it in a way, with tokens on this axis; give back x, turned."""
     n, d = x.shape[axis], x.shape[-1]
-    base = base or BASE
+    base = base or waves.BASE
     named = {
         name: value(form, x, offset, axis, pairs, base)
         for name, form in way.forms

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
-from selfattn.doctor.kinds.positions.rotary.arguments import BASE, called
+from selfattn.doctor.kinds.positions import waves
+from selfattn.doctor.kinds.positions.rotary.arguments import called
 from selfattn.doctor.kinds.positions.rotary.part import (
     is_half_turned,
     part_turned,
@@ -103,7 +104,7 @@ def base_of(thing: Any) -> dict[str, float]:
     held = [getattr(thing, name, None) for name in WORDS["base"]]
     names = (*WORDS["base"], "theta")
     held += [p.default for p in listed(thing) if p.name in names]
-    larger = [x for x in held if isinstance(x, int | float) and x > BASE]
+    larger = [x for x in held if isinstance(x, int | float) and x > waves.BASE]
     return {"base": float(larger[0])} if larger else {}
 
 

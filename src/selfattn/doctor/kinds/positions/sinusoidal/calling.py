@@ -8,11 +8,12 @@ from torch import Tensor
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
+from selfattn.doctor.kinds.positions import waves
 from selfattn.doctor.kinds.trial_calls import as_tensor, listed, outcome
 from selfattn.doctor.patient import Facts, parameters
 
-BASE = 10_000.0
-BASES = ("base", "theta", "max_period", "min_timescale", "wavelength")
+BASES = ("base", "theta", "max_period", "max_timescale", "wavelength")
+SHORTEST = "min_timescale"  # of which the base is so many
 LAYOUTS = ("pairs", "halves")  # that are tried; sines come first, if any do
 WIDTHS = ("d_model", "dim", "d", "embed_dim", "n_embd", "hidden", "channels")
 
@@ -69,6 +70,7 @@ def found_out(thing: Any, facts: Facts) -> dict[str, Any]:
     named = [p.name for p in listed(thing) if p.default is p.empty]
     of_base = [n for n in named if n in BASES]
     base: dict[str, Any] = {"by base": of_base[0]} if of_base else {}
+    base |= {"shortest": 1.0} if SHORTEST in named else {}
     ways: tuple[dict[str, Any], ...] = ({}, {"of positions": True})
     for more in ways:
         seen = {**base, **more}
@@ -124,7 +126,8 @@ def rows(thing: Any, facts: Facts, n: int, d_model: int) -> object:
     if "width" in facts:
         given = [of]
     name = facts.get("by base")
-    base = {name: facts.get("base") or BASE} if name else {}
+    base = {name: facts.get("base") or waves.BASE} if name else {}
+    base |= {SHORTEST: facts["shortest"]} if "shortest" in facts else {}
     return without_ones(thing(*given, **base))
 
 

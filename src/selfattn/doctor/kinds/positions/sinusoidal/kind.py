@@ -40,28 +40,23 @@ REFERENCE = Exercise(
     },
 )
 
-# Of one that ends elsewhere, or has another base, only steps are known.
-TO_THE_END = dataclasses.replace(
-    REFERENCE,
-    solution=reaching_the_base,
-    mistakes=(),
-    deviations=steps.beside(steps.TO_THE_END),
-    second=lambda: steps.second(steps.TO_THE_END),
-)
 FLOAT64 = name_of(float64_returned)
 ANOTHER_BASE = name_of(waves.another_base)
 REACHING = name_of(reaching_the_base)
 
 
 @functools.cache
-def of_base(base: float) -> Exercise:
-    """The exercise of a table with another base."""
+def of_steps(usual: steps.Table) -> Exercise:
+    """The exercise of a table that ends elsewhere, or has another base.
+
+    Of such a one only steps are known.
+    """
     return dataclasses.replace(
         REFERENCE,
-        solution=lambda n, d_model: sinusoidal(n, d_model, base=base),
+        solution=lambda n, d_model: steps.made(usual, n, d_model),
         mistakes=(),
-        deviations=steps.beside(steps.of_base(base)),
-        second=lambda: steps.second(steps.of_base(base)),
+        deviations=steps.beside(usual),
+        second=lambda: steps.second(usual),
     )
 
 
@@ -79,9 +74,10 @@ def of_width(exercise: Exercise, width: int) -> Exercise:
 
 def held_to(thing: Any, facts: Facts) -> Exercise:
     """The exercise with the exponents, the base and the width it has."""
-    made = TO_THE_END if facts.get("ends") == "at 1" else REFERENCE
-    if facts.get("base") not in (None, waves.BASE):
-        made = of_base(float(facts["base"]))
+    usual = steps.TO_THE_END if facts.get("ends") == "at 1" else steps.USUAL
+    base = float(facts.get("base") or waves.BASE)
+    usual = dataclasses.replace(usual, base=base)
+    made = REFERENCE if usual == steps.USUAL else of_steps(usual)
     return of_width(made, facts["width"]) if facts.get("width") else made
 
 

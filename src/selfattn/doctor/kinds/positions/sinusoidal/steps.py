@@ -144,10 +144,5 @@ def beside(usual: Table) -> tuple[Mistake, ...]:
     return singles((*KNOWN, base), by(usual))
 
 
-def of_base(base: float) -> Table:
-    """The usual table with another base."""
-    return replace(USUAL, base=base)
-
-
 TO_THE_END = replace(USUAL, exponent=lambda f, d: f / max(d - 2, 1))
 SINGLES = singles(KNOWN, by(USUAL))
