@@ -4,6 +4,7 @@ An encoder block and a decoder block have other parts, and other words for
 them; what is asked of these, and of the dropout between them, is one.
 """
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
@@ -13,10 +14,11 @@ from torch import Tensor, nn
 
 from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake
-from selfattn.doctor.kind import Kind
-from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kind import Kind, UnclearError
+from selfattn.doctor.kinds.blocks import passing_on, properties
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
+from selfattn.doctor.kinds.blocks.usual_joins import held_to_its_parts
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe
 
@@ -29,18 +31,11 @@ class Wide(Ordered, Protocol):
         """The number of features of a token."""
 
 
-def is_made_of(
-    exercise: Exercise, call: Callable[..., Any], told: bool
-) -> bool:
-    """Whether a block's numbers are those of its parts, if wrongly joined.
-
-    Of one of which is ``told`` how they are joined, that they can be is all.
-    """
+def is_made_of(exercise: Exercise, call: Callable[..., Any]) -> bool:
+    """Whether a block's numbers are those of its parts, if wrongly joined."""
     given = [*exercise.probes[0].make().values()]
     with torch.no_grad():
         said = call(*given)
-        if told and exercise.solution(*given).shape == said.shape:
-            return True
         known = (*exercise.mistakes, *exercise.deviations)
         for answer in (exercise.solution, *(one.answer for one in known)):
             value = answer(*given)
@@ -51,32 +46,26 @@ def is_made_of(
     return False
 
 
-def fits(
-    made: Callable[[], Exercise], call: Callable[..., Any], facts: Facts
-) -> bool:
-    """Whether a block is joined as others are after all, or is wrongly so.
-
-    Who tells where its norms stand is held to that.
-    """
+def fits(made: Callable[[], Exercise], call: Callable[..., Any]) -> bool:
+    """Whether a block is joined as others are after all, or is wrongly so."""
     try:
-        return is_made_of(made(), call, bool(facts.get("by_parts")))
+        return is_made_of(made(), call)
     except Exception:  # it has no such parts, or they do not fit
         return False
 
 
 def of_its_own(
     name: str,
-    thing: nn.Module,
     facts: Facts,
     call: Callable[..., Any],
-    across: bool,
+    wide: tuple[int, int | None],
 ) -> Exercise:
     """What a block is held to that joins other parts, or otherwise."""
-    wide = properties.widths(thing, call, across)
     causal = facts.get("causal")
-    if causal is None and not across:
+    if causal is None and wide[1] is None:
         causal = properties.seen_past(call, wide[0])
-    made = properties.of_widths(name, *wide, causal)
+    order = facts.get("path") or facts.get("placed")
+    made = properties.of_widths(name, *wide, causal, order)
     return with_dropout(made, facts.get("dropout"))
 
 
@@ -107,10 +96,13 @@ def kind_of_block(
     def exercise(thing: Any, facts: Facts) -> Exercise:
         made = partial(by_parts, thing, facts)
         call = described["adapt"](thing, facts)
-        if facts.get("formula") == "own" and not fits(made, call, facts):
-            across = "context" in words[1]
-            return of_its_own(name, thing, facts, call, across)
-        return with_dropout(made(), facts.get("dropout"))
+        if facts.get("formula") != "own" or fits(made, call):
+            return with_dropout(made(), facts.get("dropout"))
+        wide = properties.widths(thing, call, "context" in words[1])
+        if held_to_its_parts(thing, facts, call, wide):
+            with contextlib.suppress(UnclearError):  # or it has no such parts
+                return with_dropout(made(), facts.get("dropout"))
+        return of_its_own(name, facts, call, wide)
 
     def by_parts(thing: Any, facts: Facts) -> Exercise:
         parts = parts_of(thing, facts)
@@ -122,5 +114,7 @@ def kind_of_block(
         exercise=exercise,
         prepare=prepare,
         examples=lambda: {"": (healthy(), {})},
+        meant=passing_on.MEANT,
+        promised_by=dict.fromkeys(passing_on.MEANT, "path"),
         **described,
     )
