@@ -131,8 +131,90 @@ class Unfollowed(nn.Module):
         return out
 
 
-def test_of_what_cannot_be_followed_nothing_is_said():
-    assert here(Unfollowed()).passed
+class Mapped(nn.Module):
+    """Its network is called for each token by itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.mix, self.net = nn.LayerNorm(D), Mixing(), network()
+        self.half = torch.full((D,), 0.5)  # no buffer
+
+    def forward(self, x):
+        x = x + self.half * self.mix(self.norm(x))
+        each = torch.vmap(self.net)(x.flatten(0, 1))
+        return x + each.view_as(x) * torch.tensor([0.5])
+
+
+@pytest.mark.parametrize("block", [Unfollowed, Mapped])
+def test_of_what_cannot_be_followed_nothing_is_said(block):
+    assert here(block()).passed
+
+
+class Routed(nn.Module):
+    """A token is worked on by one of three networks; some have no token."""
+
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(D) for _ in range(2))
+        self.mix, self.router = Mixing(), nn.Linear(D, 3)
+        self.experts = nn.ModuleList(network() for _ in range(3))
+        self.idle = nn.ModuleList([network()])
+
+    def forward(self, x):
+        x = x + self.mix(self.norms[0](x))
+        normed = self.norms[1](x)
+        shares = self.router(normed).softmax(-1)
+        said = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            chosen = shares.argmax(-1) == i
+            if bool(chosen.any()):
+                said[chosen] = shares[chosen][:, i, None] * expert(
+                    normed[chosen]
+                )
+        return x + said
+
+
+class Shifted(nn.Module):
+    """What came just before is mixed in by shares that are learnt."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.LayerNorm(D), nn.LayerNorm(D)
+        self.share = nn.Parameter(torch.rand(D))
+        self.get, self.key = nn.Linear(D, D), nn.Linear(D, 2 * D)
+        self.value, self.mix = nn.Linear(2 * D, D), Mixing()
+
+    def forward(self, x):
+        x = x + self.mix(self.one(x))
+        normed = self.two(x)
+        before = nn.functional.pad(normed, (0, 0, 1, -1))
+        mixed = normed * self.share + before * (1 - self.share)
+        said = self.value(torch.relu(self.key(mixed)).square())
+        return x + torch.sigmoid(self.get(mixed)) * said
+
+
+class Added(nn.Module):
+    """Each head has its own way out, and a small network beside the large."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.last = nn.LayerNorm(D), nn.LayerNorm(D)
+        self.heads = nn.ModuleList(Mixing() for _ in range(3))
+        self.net = network()
+        self.down, self.up = nn.Linear(D, 2), nn.Linear(2, D, bias=False)
+
+    def forward(self, x):
+        normed = self.norm(x)
+        x = x + sum(head(normed) for head in self.heads)
+        normed = self.last(x)
+        return x + self.net(normed) + self.up(self.down(normed))
+
+
+@pytest.mark.parametrize("block", [Routed, Shifted, Added])
+@pytest.mark.parametrize("told", [{}, {"order": "pre"}])
+def test_other_designs_are_sound(block, told):
+    report = here(block(), **told)
+    assert report.passed, report
 
 
 class Left(SideBySide):

@@ -5,6 +5,7 @@ them; what is asked of these, and of the dropout between them, is one.
 """
 
 import contextlib
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
@@ -54,19 +55,30 @@ def fits(made: Callable[[], Exercise], call: Callable[..., Any]) -> bool:
         return False
 
 
-def of_its_own(
+def perhaps_its_own(
     name: str,
+    thing: nn.Module,
     facts: Facts,
     call: Callable[..., Any],
-    wide: tuple[int, int | None],
+    made: Callable[[], Exercise],
 ) -> Exercise:
-    """What a block is held to that joins other parts, or otherwise."""
+    """What a block is held to: its parts, joined as they should be.
+
+    Who was said to have his own formula is not, unless it is these that he
+    joins after all.
+    """
+    if facts.get("formula") != "own" or fits(made, call):
+        return made()
+    across = "context" in inspect.signature(call).parameters
+    wide = properties.widths(thing, call, across)
+    if held_to_its_parts(thing, facts, call, wide):
+        with contextlib.suppress(UnclearError):  # or it has no such parts
+            return made()
     causal = facts.get("causal")
-    if causal is None and wide[1] is None:
+    if causal is None and not across:
         causal = properties.seen_past(call, wide[0])
     order = facts.get("path") or facts.get("placed")
-    made = properties.of_widths(name, *wide, causal, order)
-    return with_dropout(made, facts.get("dropout"))
+    return properties.of_widths(name, *wide, causal, order)
 
 
 def kind_of_block(
@@ -96,13 +108,8 @@ def kind_of_block(
     def exercise(thing: Any, facts: Facts) -> Exercise:
         made = partial(by_parts, thing, facts)
         call = described["adapt"](thing, facts)
-        if facts.get("formula") != "own" or fits(made, call):
-            return with_dropout(made(), facts.get("dropout"))
-        wide = properties.widths(thing, call, "context" in words[1])
-        if held_to_its_parts(thing, facts, call, wide):
-            with contextlib.suppress(UnclearError):  # or it has no such parts
-                return with_dropout(made(), facts.get("dropout"))
-        return of_its_own(name, facts, call, wide)
+        found = perhaps_its_own(name, thing, facts, call, made)
+        return with_dropout(found, facts.get("dropout"))
 
     def by_parts(thing: Any, facts: Facts) -> Exercise:
         parts = parts_of(thing, facts)
@@ -115,6 +122,6 @@ def kind_of_block(
         prepare=prepare,
         examples=lambda: {"": (healthy(), {})},
         meant=passing_on.MEANT,
-        promised_by=dict.fromkeys(passing_on.MEANT, "path"),
+        promised_by=passing_on.PROMISED_BY,
         **described,
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -32,6 +33,7 @@ NORMS = {"native_layer_norm", "_fused_rms_norm"}
 SAME = {"clone", "_to_copy", "_unsafe_view", "expand", "lift_fresh", "copy"}
 # Numbers of which the input tells the shape alone.
 NEW = ("new_", "zeros_like", "ones_like", "full_like", "empty_like", "rand")
+MADE = {"lift_fresh", "detach"}  # what torch.tensor calls
 SIGNS = {"add": 1.0, "sub": -1.0}
 
 
@@ -56,6 +58,10 @@ class Followed(TorchDispatchMode):
         self.clear = True
         for weights in block.parameters():
             self.note(weights, of(Said("weights", part=weights)))
+        for module in block.modules():
+            for thing in tree_leaves([*vars(module).values()]):
+                if is_tensor(thing) and id(thing) not in self.known:
+                    self.note(thing, NOTHING)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -79,7 +85,7 @@ class Followed(TorchDispatchMode):
         made = func(*args, **kwargs)
         word = func._schema.name.partition("::")[2]
         inplace = word.endswith("_") and not word.startswith("_")
-        if "out" in kwargs:
+        if "out" in kwargs or self.from_elsewhere(word, args):
             self.clear = False
         tensors = [t for t in tree_leaves(made) if isinstance(t, Tensor)]
         for tensor in tensors:
@@ -88,6 +94,14 @@ class Followed(TorchDispatchMode):
                 self.overwritten(tensor, value)
             self.note(tensor, value)
         return made
+
+    def from_elsewhere(self, word: str, args: Any) -> bool:
+        """Whether an operation gets what nothing that was seen has made.
+
+        So it is within what maps calls over an axis, such as torch.vmap.
+        """
+        given = [t for t in tree_leaves(args) if is_tensor(t) and t.ndim]
+        return word not in MADE and any(id(t) not in self.known for t in given)
 
     def normed(self, norm: nn.Module, value: Sum, said: Tensor) -> Said:
         """What a norm says of a sum: the same term if it is asked again."""
@@ -226,7 +240,8 @@ def followed(
         by.note(text, of(terms[-1]))
         given.append(text)
     try:
-        with watched(block, by) as called, by:
+        # Without gradients, PyTorch's own layers are a single call.
+        with torch.enable_grad(), watched(block, by) as called, by:
             output = call(*given)
     except Exception:
         return None  # what it cannot do is seen when it is asked

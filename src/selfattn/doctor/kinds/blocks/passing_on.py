@@ -28,6 +28,7 @@ ASKED = (
     path_faults.norms_on_both_sides,
 )
 MEANT = {name_of(one): FREE for one in ASKED}  # some may mean these
+PROMISED_BY = dict.fromkeys(MEANT, "path")
 KNOWN = tuple(
     described(one)
     for one in (

@@ -8,13 +8,16 @@ and how, its author has told.
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import nn
 
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import parts
 from selfattn.doctor.kinds.blocks.flow import Flow, followed
 from selfattn.doctor.kinds.blocks.paths import stages
 from selfattn.doctor.kinds.blocks.sums import Said
 from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import numbers
 
 FLAT = ("flat_attention", "flat_feed_forward")
 USUAL = {1.0, -1.0}  # added once, or taken off
@@ -30,11 +33,20 @@ def held_to_its_parts(
     if not facts.get("by_parts"):
         return False
     texts = [d for d in widths if d is not None]
-    flow = followed(block, call, *texts)
+    flow = trial_calls.outcome(followed, block, call, *texts)
+    if trial_calls.outcome(is_random, call, texts):
+        return True  # as it drops, its numbers are like nobody's
     return flow is not None and (
         any(facts.get(name) for name in FLAT)
         or is_of_parts(block, flow, 1 + len(texts))
     )
+
+
+def is_random(call: Callable[..., Any], texts: list[int]) -> bool:
+    """Whether two calls with the same say different things."""
+    given = [numbers(2, 5, d, seed=d) for d in texts]
+    one, other = call(*given), call(*given)
+    return not torch.equal(one, other)
 
 
 def is_of_parts(block: nn.Module, flow: Flow, n: int) -> bool:
