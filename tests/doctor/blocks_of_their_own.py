@@ -263,7 +263,7 @@ class Macaron(Slipping):
     slips: ClassVar = {
         "lost at first": NETWORK,
         "lost at attention": ATTENTION,
-        "lost at convolution": "no residual around the feed forward",
+        "lost at convolution": "no residual around a sublayer",
         "lost at last": NETWORK,
         "taken off at first": "residual subtracted",
         "taken off at convolution": "residual subtracted",

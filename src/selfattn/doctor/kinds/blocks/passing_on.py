@@ -46,6 +46,7 @@ KNOWN = tuple(
         joining.no_feed_forward,
         joining.network_without_a_bend,
         projection_not_used,
+        path_faults.no_residual_around_a_sublayer,
         path_faults.path_twice,
         *ASKED,
     )

@@ -30,6 +30,16 @@ FEWEST = 2  # maps of a sublayer
 
 
 @mistake
+def no_residual_around_a_sublayer():
+    """What all sublayers before brought is gone.
+
+    Cause: x = sublayer(…) without x + .
+    Cure: x + sublayer(…).
+    Chapter: layers#add-a-path-past-the-layer
+    """
+
+
+@mistake
 def path_twice():
     """What came before counts twice, and twice again in the next block.
 
@@ -87,6 +97,8 @@ def lost(flow: Flow) -> Iterator[str]:
         yield name_of(decoder.no_residual_around_the_cross_attention)
     elif attends(first, flow):
         yield name_of(joining.no_residual_around_the_attention)
+    elif any(one.word == "convolution" for one in deep(first)):
+        yield name_of(no_residual_around_a_sublayer)
     else:
         yield name_of(joining.no_residual_around_the_feed_forward)
 
