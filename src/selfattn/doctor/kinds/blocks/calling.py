@@ -51,6 +51,14 @@ FACTS = {
         },
         tried=False,
     ),
+    "path": Fact(
+        "what becomes of x on its way past the sublayers, likewise",
+        {
+            "clear": "nothing; it is normed at an end at most",
+            "free": "whatever the block means: it is not asked",
+        },
+        tried=False,
+    ),
     "causal": Fact(
         "whether, with a formula of its own, it hides later tokens",
         {False: "it sees them", True: "it hides them"},
@@ -131,7 +139,15 @@ def read(
         seen["mask"] = "keep"
     if {"order", "norms"} & told.keys():
         seen["by_parts"] = True
+    seen |= placed(told.get("order") or seen.get("order"))
     return Reading(seen, lacks=lacking(names, told))
+
+
+def placed(order: str | None) -> dict[str, str]:
+    """Where the norms were said to stand, for one of its own formula."""
+    if order is None:
+        return {}
+    return {"placed": order if order in ("post", "sandwich") else "clear"}
 
 
 def masks_of(

@@ -4,6 +4,8 @@ An encoder block and a decoder block have other parts, and other words for
 them; what is asked of these, and of the dropout between them, is one.
 """
 
+import contextlib
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
@@ -15,9 +17,10 @@ from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks import passing_on, properties
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
+from selfattn.doctor.kinds.blocks.usual_joins import held_to_its_parts
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe
 
@@ -30,19 +33,14 @@ class Wide(Ordered, Protocol):
         """The number of features of a token."""
 
 
-def is_made_of(
-    exercise: Exercise, call: Callable[..., Any], told: bool
-) -> bool:
-    """Whether a block's numbers are those of its parts, if wrongly joined.
-
-    Of one of which is ``told`` how they are joined, that they can be is all.
-    """
+def is_made_of(exercise: Exercise, call: Callable[..., Any]) -> bool:
+    """Whether a block's numbers are those of its parts, if wrongly joined."""
     given = [*exercise.probes[0].make().values()]
     said = trial_calls.outcome(call, *given)
     usual = trial_calls.outcome(exercise.solution, *given)
     if not (like(usual, said) and isinstance(said, Tensor)):
         return False  # there is no output, or its parts do not fit
-    if told or is_near(usual, said):
+    if is_near(usual, said):
         return True
     known = (*exercise.mistakes, *exercise.deviations)
     values = (trial_calls.outcome(one.answer, *given) for one in known)
@@ -61,34 +59,42 @@ def is_near(value: Tensor, said: Tensor) -> bool:
 
 
 def fitting(
-    made: Callable[[], Exercise], call: Callable[..., Any], facts: Facts
+    made: Callable[[], Exercise], call: Callable[..., Any]
 ) -> Exercise | None:
-    """The exercise of a block joined as others are after all, or wrongly so.
-
-    Who tells where its norms stand is held to that.
-    """
+    """Of a block joined as others are after all, or wrongly so: what is asked."""
     try:
         exercise = made()
     except UnclearError:  # it has no such parts
         return None
-    told = bool(facts.get("by_parts"))
-    return exercise if is_made_of(exercise, call, told) else None
+    return exercise if is_made_of(exercise, call) else None
 
 
-def of_its_own(
+def perhaps_its_own(
     name: str,
     thing: nn.Module,
     facts: Facts,
     call: Callable[..., Any],
-    across: bool,
+    made: Callable[[], Exercise],
 ) -> Exercise:
-    """What a block is held to that joins other parts, or otherwise."""
+    """What a block is held to: its parts, joined as they should be.
+
+    Who was said to have his own formula is not, unless it is these that he
+    joins after all.
+    """
+    if facts.get("formula") != "own":
+        return made()
+    if (exercise := fitting(made, call)) is not None:
+        return exercise
+    across = "context" in inspect.signature(call).parameters
     wide = properties.widths(thing, call, across)
+    if held_to_its_parts(thing, facts, call, wide):
+        with contextlib.suppress(UnclearError):  # or it has no such parts
+            return made()
     causal = facts.get("causal")
     if causal is None:  # who reads a context writes, word by word
         causal = across or properties.seen_past(call, wide[0])
-    made = properties.of_widths(name, *wide, causal)
-    return with_dropout(made, facts.get("dropout"))
+    order = facts.get("path") or facts.get("placed")
+    return properties.of_widths(name, *wide, causal, order)
 
 
 def kind_of_block(
@@ -118,12 +124,8 @@ def kind_of_block(
     def exercise(thing: Any, facts: Facts) -> Exercise:
         made = partial(by_parts, thing, facts)
         call = described["adapt"](thing, facts)
-        own = facts.get("formula") == "own"
-        exercise = fitting(made, call, facts) if own else made()
-        if exercise is None:
-            across = "context" in words[1]
-            return of_its_own(name, thing, facts, call, across)
-        return with_dropout(exercise, facts.get("dropout"))
+        found = perhaps_its_own(name, thing, facts, call, made)
+        return with_dropout(found, facts.get("dropout"))
 
     def by_parts(thing: Any, facts: Facts) -> Exercise:
         parts = parts_of(thing, facts)
@@ -135,5 +137,7 @@ def kind_of_block(
         exercise=exercise,
         prepare=prepare,
         examples=lambda: {"": (healthy(), {})},
+        meant=passing_on.MEANT,
+        promised_by=passing_on.PROMISED_BY,
         **described,
     )

@@ -19,6 +19,7 @@ from selfattn.doctor.deviations.number_types import TYPES, of_types
 from selfattn.doctor.exercise import Exercise, Mistake, described
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks import passing_on
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.layer.experiments import (
@@ -136,7 +137,9 @@ def table(sizes: Sizes) -> Tensor:
     return (torch.arange(n_k) % 2 == 0).expand(sizes["n"], -1)
 
 
-def probes(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
+def probes(
+    d_model: int, d_context: int | None, order: str | None
+) -> tuple[Probe, ...]:
     """All probes of a block of these widths; None: it takes no context."""
     x = {"x": "batch n d_model"}
     sizes = {"n": N, "n_k": N, "d_model": d_model}
@@ -153,6 +156,8 @@ def probes(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
         asked("something is learned", experiment=of_x),
         *with_masks(x, sizes),
     ]
+    if order != "free":
+        found += passing_on.probes(x, sizes, order)
     if d_context is not None:
         sees = "all of the context is seen"
         found.append(asked(sees, experiment=who_sees_whom))
@@ -184,23 +189,36 @@ def with_masks(x: dict[str, Any], sizes: dict[str, int]) -> list[Probe]:
 
 @lru_cache(maxsize=16)  # one object, so that its reference is one, too
 def of_widths(
-    kind: str, d_model: int, d_context: int | None, causal: bool | str | None
+    kind: str,
+    d_model: int,
+    d_context: int | None,
+    causal: bool | str | None,
+    order: str | None = "free",
 ) -> Exercise:
     """What a block of these widths is held to.
 
-    ``causal`` is "own" of one that sees whom nobody could tell.
+    ``causal`` is "own" of one that sees whom nobody could tell. ``order`` is
+    where its norms stand, "clear" if not on the path of x; None if nobody
+    told, and "free" if that path is its own affair.
     """
     across = d_context is not None
     usual = Way(causal_mask if causal else None)
-    asked = probes(d_model, d_context)
+    asked = probes(d_model, d_context, order)
+    right = partial(stand_in, usual)
+    first = asked[0].make()
+    known = passing_on.KNOWN if order != "free" else ()
     return Exercise(
         kind,
         asks="a block of its own formula, which sees what it may see",
-        solution=partial(stand_in, usual),
+        solution=right,
         probes=asked if causal != "own" else asked[1:],
         by_name=("mask", "padding"),
         mistakes=tuple(mistakes(usual, across)),
         optional=OPTIONAL,
+        deviations=tuple(replace(one, answer=right) for one in known),
+        signs=partial(passing_on.sign, inputs=first, order=order)
+        if known
+        else None,
     )
 
 

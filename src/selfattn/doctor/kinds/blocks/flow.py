@@ -1,0 +1,258 @@
+"""A block's calls of PyTorch, followed from its inputs to its output."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from selfattn.doctor.kinds.blocks.sums import (
+    NOTHING,
+    Said,
+    Sum,
+    added,
+    of,
+    scaled,
+)
+from selfattn.doctor.kinds.layer.norming import is_norm
+from selfattn.doctor.probes import numbers
+
+# What takes numbers together, of several tokens or of several features.
+MAPS = {
+    *("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "convolution"),
+    *("_softmax", "_log_softmax", "_safe_softmax", "sum", "mean", "var"),
+    *("var_mean", "std", "std_mean", "logsumexp", "linalg_vector_norm"),
+    *("cumsum", "prod", "embedding", "_fft_r2c", "_fft_c2c", "_fft_c2r"),
+}
+FUSED = "_scaled_dot_product"
+NORMS = {"native_layer_norm", "_fused_rms_norm"}
+# The same numbers at other places, or in another type.
+SAME = {"clone", "_to_copy", "_unsafe_view", "expand", "lift_fresh", "copy"}
+# Numbers of which the input tells the shape alone.
+NEW = ("new_", "zeros_like", "ones_like", "full_like", "empty_like", "rand")
+MADE = {"lift_fresh", "detach"}  # what torch.tensor calls
+SIGNS = {"add": 1.0, "sub": -1.0}
+
+
+class Flow(NamedTuple):
+    """What a block made of its inputs."""
+
+    output: Sum
+    x: Said
+    called: dict[nn.Module, Sum]  # whose forward ran, and what it said
+    lengths: tuple[int, ...]  # how many tokens of each there were
+
+
+class Followed(TorchDispatchMode):
+    """Keeps of each tensor what it is."""
+
+    def __init__(self, block: nn.Module):
+        """Begin with what the block has learnt."""
+        super().__init__()
+        self.known: dict[int, Sum] = {}
+        self.kept: list[Any] = []  # so that no other has their place
+        self.norms: list[tuple[nn.Module, Sum, Said]] = []
+        self.clear = True
+        for weights in block.parameters():
+            self.note(weights, of(Said("weights", part=weights)))
+        for module in block.modules():
+            for thing in tree_leaves([*vars(module).values()]):
+                if is_tensor(thing) and id(thing) not in self.known:
+                    self.note(thing, NOTHING)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """It compiles nothing, and to load the compiler takes seconds."""
+        return False
+
+    def note(self, tensor: Tensor, value: Sum) -> None:
+        """Keep what a tensor is."""
+        self.known[id(tensor)] = value
+        self.kept.append(tensor)
+
+    def sum_of(self, thing: Any) -> Sum:
+        """What a tensor is; nothing known of what comes from elsewhere."""
+        return self.known.get(id(thing), NOTHING)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run an operation, and note what came of it."""
+        kwargs = kwargs or {}
+        made = func(*args, **kwargs)
+        word = func._schema.name.partition("::")[2]
+        inplace = word.endswith("_") and not word.startswith("_")
+        if "out" in kwargs or self.from_elsewhere(word, args):
+            self.clear = False
+        tensors = [t for t in tree_leaves(made) if isinstance(t, Tensor)]
+        for tensor in tensors:
+            value = self.value(word.rstrip("_"), func, args, kwargs, tensor)
+            if inplace:
+                self.overwritten(tensor, value)
+            self.note(tensor, value)
+        return made
+
+    def from_elsewhere(self, word: str, args: Any) -> bool:
+        """Whether an operation gets what nothing that was seen has made.
+
+        So it is within what maps calls over an axis, such as torch.vmap.
+        """
+        given = [t for t in tree_leaves(args) if is_tensor(t) and t.ndim]
+        return word not in MADE and any(id(t) not in self.known for t in given)
+
+    def normed(self, norm: nn.Module, value: Sum, said: Tensor) -> Said:
+        """What a norm says of a sum: the same term if it is asked again."""
+        for known, of_what, term in self.norms:
+            if known is norm and of_what is value:
+                return term
+        term = Said("norm", (value,), norm, tuple(said.shape))
+        self.norms.append((norm, value, term))
+        return term
+
+    def overwritten(self, tensor: Tensor, value: Sum) -> None:
+        """Note that what shares its numbers is another, too."""
+        start = tensor.untyped_storage().data_ptr()
+        for other in self.kept:
+            if other.untyped_storage().data_ptr() != start:
+                continue
+            if other.numel() == tensor.numel():
+                self.known[id(other)] = value
+            elif value.inputs or self.sum_of(other).inputs:
+                self.clear = False  # a part of it alone is another now
+
+    def value(
+        self, word: str, func: Any, args: Any, kwargs: Any, made: Tensor
+    ) -> Sum:
+        """What an operation's output is."""
+        given = [t for t in tree_leaves((args, kwargs)) if is_tensor(t)]
+        first, other = (*args, None, None)[:2]
+        if word.startswith(NEW):
+            return NOTHING
+        if word == "copy":
+            first = args[1]
+        same = word in SAME or func.is_view
+        if same and is_tensor(first) and fills(first, made):
+            return self.sum_of(first)
+        if word in SIGNS and is_tensor(first):
+            times = SIGNS[word] * kwargs.get("alpha", 1)
+            return added(self.sum_of(first), self.sum_of(other), times)
+        if word == "neg":
+            return scaled(self.sum_of(first), -1.0)
+        if word == "rsub":
+            minus = scaled(self.sum_of(first), -kwargs.get("alpha", 1))
+            return added(self.sum_of(other), minus)
+        if word in ("mul", "div"):
+            product = self.product(word, first, other)
+            if product is not None:
+                return product
+        kind = "map" if word in MAPS or word.startswith(FUSED) else "other"
+        kind = "norm" if word in NORMS else kind
+        reads = tuple(map(self.sum_of, given))
+        said = Said(kind, reads, shape=tuple(made.shape), word=word)
+        return of(said) if any(r.terms or r.factors for r in reads) else Sum()
+
+    def product(self, word: str, one: Any, other: Any) -> Sum | None:
+        """What a product is of which one factor is the same for all inputs."""
+        left, right = self.sum_of(one), self.sum_of(other)
+        if right.inputs and not left.inputs and word == "mul":
+            one, other, left, right = other, one, right, left
+        if right.inputs or not left.inputs:
+            return None
+        number = constant(other) if not (right.terms or right.factors) else 0
+        if word == "div" and number:
+            number = 1 / number
+        return scaled(left, number or None, right)
+
+
+def is_tensor(thing: object) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(thing, Tensor)
+
+
+def is_several(thing: object) -> bool:
+    """Whether something is a tuple of things, of which the first counts."""
+    return isinstance(thing, tuple) and bool(thing)
+
+
+def fills(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors may have the same numbers, each as often."""
+    return one.numel() == other.numel()
+
+
+def constant(thing: Any) -> float | None:
+    """The number that a factor is, if it is one."""
+    if not isinstance(thing, Tensor):
+        return float(thing) if isinstance(thing, int | float) else None
+    flat = thing.detach().flatten()
+    if not flat.numel() or not bool((flat == flat[0]).all()):
+        return None
+    return float(flat[0])
+
+
+@contextmanager
+def watched(block: nn.Module, by: Followed) -> Iterator[dict[Any, Sum]]:
+    """Know of each norm what it was given; and what all that ran said."""
+    called: dict[Any, Sum] = {}
+    before: list[Sum] = []
+
+    def begins(module: nn.Module, given: Any) -> None:
+        before.append(by.sum_of(given[0]) if given else NOTHING)
+
+    def ends(module: nn.Module, given: Any, said: Any) -> None:
+        value = before.pop()
+        if is_tensor(said) and value.inputs and said is not given[0]:
+            by.note(said, of(by.normed(module, value, said)))
+
+    def seen(module: nn.Module, given: Any, said: Any) -> None:
+        called[module] = by.sum_of(said[0] if is_several(said) else said)
+
+    with ExitStack() as stack:
+        for module in block.modules():
+            hooks = []
+            if is_norm(module):
+                hooks.append(module.register_forward_pre_hook(begins))
+                hooks.append(module.register_forward_hook(ends))
+            hooks.append(module.register_forward_hook(seen))
+            for hook in hooks:
+                stack.callback(hook.remove)
+        yield called
+
+
+def followed(
+    block: nn.Module, call: Callable[..., Any], *widths: int
+) -> Flow | None:
+    """What a block makes of x, and perhaps of a context, of these widths.
+
+    None if that cannot be followed.
+    """
+    lengths = free_sizes(block)[: len(widths)]
+    by = Followed(block)
+    given: list[Tensor] = []
+    terms: list[Said] = []
+    for name, length, d in zip(
+        ("x", "context"), lengths, widths, strict=False
+    ):
+        text = numbers(2, length, d, seed=len(given) + 1)
+        terms.append(Said(name, shape=tuple(text.shape)))
+        by.note(text, of(terms[-1]))
+        given.append(text)
+    try:
+        # Without gradients, PyTorch's own layers are a single call.
+        with torch.enable_grad(), watched(block, by) as called, by:
+            output = call(*given)
+    except Exception:
+        return None  # what it cannot do is seen when it is asked
+    if not (by.clear and is_tensor(output) and id(output) in by.known):
+        return None
+    value = by.sum_of(output)
+    return Flow(value, terms[0], called, tuple(lengths))
+
+
+def free_sizes(block: nn.Module) -> list[int]:
+    """Two lengths that no axis of what the block has learnt has."""
+    taken = {size for x in block.parameters() for size in x.shape}
+    free = [n for n in (7, 11, 13, 5, 9, 6, 4) if n not in taken]
+    return [*free, 7, 6][:2]

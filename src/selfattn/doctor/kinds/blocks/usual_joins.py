@@ -1,0 +1,77 @@
+"""Whether a block of which is told where its norms stand is held to that.
+
+Who has a formula of his own may have gates, numbers or parts that others have
+not. Where there is nothing of this, it is the usual parts that are joined;
+and how, its author has told.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks import parts
+from selfattn.doctor.kinds.blocks.flow import Flow, followed
+from selfattn.doctor.kinds.blocks.paths import stages
+from selfattn.doctor.kinds.blocks.sums import Said
+from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import numbers
+
+FLAT = ("flat_attention", "flat_feed_forward")
+USUAL = {1.0, -1.0}  # added once, or taken off
+
+
+def held_to_its_parts(
+    block: nn.Module,
+    facts: Facts,
+    call: Callable[..., Any],
+    widths: tuple[int | None, ...],
+) -> bool:
+    """Whether its sums are of the usual parts alone, and their order told."""
+    if not facts.get("by_parts"):
+        return False
+    texts = [d for d in widths if d is not None]
+    flow = trial_calls.outcome(followed, block, call, *texts)
+    if trial_calls.outcome(is_random, call, texts):
+        return True  # as it drops, its numbers are like nobody's
+    return flow is not None and (
+        any(facts.get(name) for name in FLAT)
+        or is_of_parts(block, flow, 1 + len(texts))
+    )
+
+
+def is_random(call: Callable[..., Any], texts: list[int]) -> bool:
+    """Whether two calls with the same say different things."""
+    given = [numbers(2, 5, d, seed=d) for d in texts]
+    one, other = call(*given), call(*given)
+    return not torch.equal(one, other)
+
+
+def is_of_parts(block: nn.Module, flow: Flow, n: int) -> bool:
+    """Whether its attentions are added as they are, and nothing is scaled.
+
+    Nor is more added than so many sublayers say.
+    """
+    found = stages(flow)
+    if found is None:
+        return False
+    times = {n for stage in found for n in stage.whole.terms.values()}
+    said = {bare(one) for stage in found for one in stage.beside}
+    attending = [
+        flow.called[part]
+        for name in parts.attentions(block)
+        if (part := block.get_submodule(name)) in flow.called
+    ]
+    if not attending or len(said) > n or not times <= USUAL:
+        return False
+    return all(
+        {bare(one) for one in value.moving} & said for value in attending
+    )
+
+
+def bare(said: Said) -> Said:
+    """What a sublayer says, without a norm behind it."""
+    inner = said.reads[0].moving if said.kind == "norm" else []
+    return inner[0] if len(inner) == 1 else said
