@@ -61,7 +61,7 @@ def is_near(value: Tensor, said: Tensor) -> bool:
 def fitting(
     made: Callable[[], Exercise], call: Callable[..., Any]
 ) -> Exercise | None:
-    """Of a block joined as others are after all, or wrongly so: what is asked."""
+    """What is asked of a block joined as others are after all, if wrongly."""
     try:
         exercise = made()
     except UnclearError:  # it has no such parts
