@@ -4,7 +4,6 @@ An encoder block and a decoder block have other parts, and other words for
 them; what is asked of these, and of the dropout between them, is one.
 """
 
-import contextlib
 import inspect
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake
-from selfattn.doctor.kind import Kind, UnclearError
+from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds.blocks import passing_on, properties
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
@@ -47,10 +46,22 @@ def is_made_of(exercise: Exercise, call: Callable[..., Any]) -> bool:
     return False
 
 
-def fits(made: Callable[[], Exercise], call: Callable[..., Any]) -> bool:
-    """Whether a block is joined as others are after all, or is wrongly so."""
+def is_alike(exercise: Exercise, call: Callable[..., Any]) -> bool:
+    """Whether what its parts say, rightly joined, has a block's shape."""
+    given = [*exercise.probes[0].make().values()]
+    with torch.no_grad():
+        shape = exercise.solution(*given).shape
+        return bool(shape == call(*given).shape)
+
+
+def holds(
+    claim: Callable[[Exercise, Callable[..., Any]], bool],
+    made: Callable[[], Exercise],
+    call: Callable[..., Any],
+) -> bool:
+    """Whether a claim holds of a block and the exercise of its parts."""
     try:
-        return is_made_of(made(), call)
+        return claim(made(), call)
     except Exception:  # it has no such parts, or they do not fit
         return False
 
@@ -67,13 +78,13 @@ def perhaps_its_own(
     Who was said to have his own formula is not, unless it is these that he
     joins after all.
     """
-    if facts.get("formula") != "own" or fits(made, call):
+    if facts.get("formula") != "own" or holds(is_made_of, made, call):
         return made()
     across = "context" in inspect.signature(call).parameters
     wide = properties.widths(thing, call, across)
-    if held_to_its_parts(thing, facts, call, wide):
-        with contextlib.suppress(UnclearError):  # or it has no such parts
-            return made()
+    held = held_to_its_parts(thing, facts, call, wide)
+    if held and holds(is_alike, made, call):
+        return made()
     causal = facts.get("causal")
     if causal is None and not across:
         causal = properties.seen_past(call, wide[0])
