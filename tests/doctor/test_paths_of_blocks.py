@@ -217,6 +217,23 @@ def test_other_designs_are_sound(block, told):
     assert report.passed, report
 
 
+class Blind(Memory):
+    """The first token may see nothing: what it is told is NaN."""
+
+    def forward(self, x, memory):
+        n = x.shape[1]
+        past = torch.ones(n, n).tril(-1).log()
+        q = self.norms[0](x)
+        return super().forward(x + (q @ q.mT + past).softmax(-1) @ x, memory)
+
+
+def test_numbers_that_are_none_are_no_chance():
+    """It was taken for random, and compared with parts that do not fit."""
+    report = here(Blind(), order="pre")
+    assert report.exit_code == 1, report
+    assert not report.trouble
+
+
 class Left(SideBySide):
     """A part that is for another kind of block is not called."""
 

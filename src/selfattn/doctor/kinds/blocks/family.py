@@ -4,7 +4,6 @@ An encoder block and a decoder block have other parts, and other words for
 them; what is asked of these, and of the dropout between them, is one.
 """
 
-import contextlib
 import inspect
 from collections.abc import Callable
 from functools import partial
@@ -37,14 +36,20 @@ def is_made_of(exercise: Exercise, call: Callable[..., Any]) -> bool:
     """Whether a block's numbers are those of its parts, if wrongly joined."""
     given = [*exercise.probes[0].make().values()]
     said = trial_calls.outcome(call, *given)
-    usual = trial_calls.outcome(exercise.solution, *given)
-    if not (like(usual, said) and isinstance(said, Tensor)):
-        return False  # there is no output, or its parts do not fit
-    if is_near(usual, said):
-        return True
     known = (*exercise.mistakes, *exercise.deviations)
-    values = (trial_calls.outcome(one.answer, *given) for one in known)
-    return any(like(value, said) and is_near(value, said) for value in values)
+    answers = (exercise.solution, *(one.answer for one in known))
+    return is_alike(exercise, call) and any(
+        like(value := trial_calls.outcome(answer, *given), said)
+        and torch.allclose(value, said, rtol=1e-4, atol=1e-4)
+        for answer in answers
+    )
+
+
+def is_alike(exercise: Exercise, call: Callable[..., Any]) -> bool:
+    """Whether what its parts say, rightly joined, has a block's shape."""
+    given = [*exercise.probes[0].make().values()]
+    asked = (exercise.solution, call)
+    return like(*(trial_calls.outcome(one, *given) for one in asked))
 
 
 def like(value: Any, said: Any) -> bool:
@@ -53,20 +58,12 @@ def like(value: Any, said: Any) -> bool:
     return both and value.shape == said.shape
 
 
-def is_near(value: Tensor, said: Tensor) -> bool:
-    """Whether one block could have said both."""
-    return torch.allclose(value, said, rtol=1e-4, atol=1e-4)
-
-
-def fitting(
-    made: Callable[[], Exercise], call: Callable[..., Any]
-) -> Exercise | None:
-    """What is asked of a block joined as others are after all, if wrongly."""
+def of_its_parts(made: Callable[[], Exercise]) -> Exercise | None:
+    """What is asked of a block with such parts; None if it has none."""
     try:
-        exercise = made()
-    except UnclearError:  # it has no such parts
+        return made()
+    except UnclearError:
         return None
-    return exercise if is_made_of(exercise, call) else None
 
 
 def perhaps_its_own(
@@ -83,13 +80,14 @@ def perhaps_its_own(
     """
     if facts.get("formula") != "own":
         return made()
-    if (exercise := fitting(made, call)) is not None:
-        return exercise
+    usual = of_its_parts(made)
+    if usual and is_made_of(usual, call):
+        return usual
     across = "context" in inspect.signature(call).parameters
     wide = properties.widths(thing, call, across)
-    if held_to_its_parts(thing, facts, call, wide):
-        with contextlib.suppress(UnclearError):  # or it has no such parts
-            return made()
+    held = held_to_its_parts(thing, facts, call, wide)
+    if usual and held and is_alike(usual, call):
+        return usual
     causal = facts.get("causal")
     if causal is None:  # who reads a context writes, word by word
         causal = across or properties.seen_past(call, wide[0])
