@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from selfattn.checks import check_whole, is_transformed
 from selfattn.pieces import without_autocast
 from selfattn.signatures import Seed, checked
+from selfattn.spoilt import can_look
 
 
 @checked
@@ -109,6 +110,25 @@ def log_products(log_q: Tensor, log_k: Tensor) -> Tensor:
     top_q, top_k = log_q.amax(-1, True), log_k.amax(-1, True)
     products = (log_q - top_q).exp() @ (log_k - top_k).exp().mT
     # The slope of a logarithm at 0 is infinite; times a weight of 0, NaN.
-    none = products < torch.finfo(products.dtype).tiny
+    limits = torch.finfo(products.dtype)
+    none = products < limits.tiny
     logs = products.masked_fill(none, 1.0).log() + top_k.mT
-    return logs.masked_fill(none, -math.inf)
+    logs = logs.masked_fill(none, -math.inf)
+    if can_look(none) and none.any():
+        most = math.log(limits.tiny) + top_k.mT  # that what is lost may be
+        counts = most > logs.amax(-1, True) + math.log(limits.eps)
+        if (none & counts).any():
+            return log_products_by_query(log_q, log_k)
+    return logs
+
+
+def log_products_by_query(log_q: Tensor, log_k: Tensor) -> Tensor:
+    """The same where products are too small for the type, and yet count.
+
+    A key far from a query's directions may outweigh all others by its length.
+    """
+    rows = (
+        (query[..., None, :] + log_k).logsumexp(dim=-1)
+        for query in log_q.unbind(dim=-2)
+    )
+    return torch.stack([*rows], dim=-2)

@@ -31,6 +31,8 @@ from selfattn.dot_product import (
 from selfattn.entering import check_at_layer, mixed
 from selfattn.signatures import checked
 
+MANY = 256  # numbers that may be added one after another in float32
+
 # From (..., n, d) to (..., m, d): m mixtures of the tokens.
 Projection = Callable[[Tensor], Tensor]
 
@@ -224,7 +226,11 @@ class MeanPooling(nn.Module):
         if 0 in x.shape:  # of which PyTorch makes no means
             return x[..., :m, :]
         flat = x.flatten(0, -3) if x.ndim > 2 else x[None]
-        means = F.adaptive_avg_pool1d(flat.mT, m).mT
+        # A processor adds one number after another: in float32 the means of
+        # very many drift away.
+        drifts = x.device.type == "cpu" and x.shape[-2] > MANY * m
+        flat = flat.double() if drifts else flat
+        means = F.adaptive_avg_pool1d(flat.mT, m).mT.to(x.dtype)
         return means.reshape(*x.shape[:-2], m, x.shape[-1])
 
 

@@ -143,8 +143,10 @@ def performer_attention(
         orthogonal: whether they are drawn orthogonal, which errs less.
 
     Returns:
-        The output, (..., n_q, d_v). A query that may see no key gets zeros.
-        It can be differentiated once, not twice.
+        The output, (..., n_q, d_v). A query that may see no key gets zeros,
+        and so does one whose sum of weights is under e⁻⁶⁰⁰ of what the
+        largest features allow, as of queries and keys some hundreds long. It
+        can be differentiated once, not twice.
 
     Raises:
         ValueError: if shapes do not fit together, there are no features, or a

@@ -31,7 +31,7 @@ from selfattn.dot_product import (
 from selfattn.hidden import all_seen, unfelt
 from selfattn.kernels import keeping_nan
 from selfattn.masks import causal_mask
-from selfattn.pieces import without_autocast
+from selfattn.pieces import softmax_again, without_autocast
 from selfattn.signatures import checked
 from selfattn.spoilt import can_look, is_spoilt
 
@@ -395,8 +395,10 @@ def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
     dtype, scale = q.dtype, 1 / math.sqrt(q.shape[-1])
     q, k, v, grad = widen(q, k, v, grad)
     scores = (q @ k.mT).mul_(scale)
-    weights = (scores if added is None else scores.add_(added)).softmax(-1)
-    if added is not None:  # a row of -inf is NaN to softmax
+    if added is None:
+        weights = scores.softmax(dim=-1)
+    else:  # a row of -inf is NaN to softmax
+        weights = softmax_again(scores.add_(added), added)
         unseen = (added == -math.inf).all(dim=-1, keepdim=True)
         if not can_look(unseen) or unseen.any():
             weights.masked_fill_(unseen, 0.0)

@@ -141,6 +141,23 @@ class Convolution(nn.Module):
             if x.shape[1] == 0:  # of which PyTorch makes no convolution
                 continue
             after = 0 if self.causal else span // 2
-            padded = F.pad(x.mT, (span - after, after))
-            x = x + layer(padded).mT.relu()
+            x = x + convolved(layer, x.mT, span - after).mT.relu()
         return x
+
+
+def convolved(layer: nn.Conv1d, x: Tensor, before: int) -> Tensor:
+    """What a layer makes of (batch, features, n), with zeros on both sides.
+
+    A tap that is n tokens away or farther meets zeros alone, and is left out:
+    there may be more of those zeros than fit into memory.
+    """
+    dilation, n = layer.dilation[0], x.shape[-1]
+    away = [tap * dilation - before for tap in range(layer.kernel_size[0])]
+    near = [tap for tap, far in enumerate(away) if abs(far) < n]
+    if len(near) == len(away):
+        return layer(F.pad(x, (-away[0], away[-1])))
+    if not near:
+        return layer.bias[:, None].expand(*x.shape[:-2], -1, n)
+    padded = F.pad(x, (-away[near[0]], away[near[-1]]))
+    weight = layer.weight[..., near[0] : near[-1] + 1]
+    return F.conv1d(padded, weight, layer.bias, dilation=dilation)
