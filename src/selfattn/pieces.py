@@ -116,7 +116,7 @@ def chunks(
         yield rows, slice(rows.start + extra_k, rows.stop + extra_k)
 
 
-def softmax_again(scores: Tensor, added: Tensor) -> Tensor:
+def softmax_again(scores: Tensor, added: Tensor | None) -> Tensor:
     """Softmax on the way back, where minus infinity was added to hide.
 
     To a score of infinity: that is NaN, and so is the whole row, though on
@@ -126,7 +126,8 @@ def softmax_again(scores: Tensor, added: Tensor) -> Tensor:
 
     Args:
         scores: with what was added to them, (..., n_q, n_k).
-        added: -inf where a query may not look, else 0; (n_q, n_k).
+        added: -inf where a query may not look, else 0, (n_q, n_k); or any
+            bias, or none.
 
     >>> added = torch.tensor([[0.0, -torch.inf], [0.0, 0.0]])
     >>> softmax_again(torch.tensor([0.0, torch.inf]) + added, added)
@@ -136,8 +137,9 @@ def softmax_again(scores: Tensor, added: Tensor) -> Tensor:
     weights = scores.softmax(dim=-1)
     if not is_spoilt(weights[..., :1]):  # NaN is all of its row
         return weights
-    scores = scores.masked_fill(added == -math.inf, -math.inf)
-    weights = scores.softmax(dim=-1)
+    if added is not None:
+        scores = scores.masked_fill(added == -math.inf, -math.inf)
+        weights = scores.softmax(dim=-1)
     return weights.masked_fill_(weights[..., :1].isnan(), 0.0)
 
 

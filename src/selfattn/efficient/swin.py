@@ -33,7 +33,7 @@ from selfattn.kernels import keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import softmax_again, without_autocast
 from selfattn.signatures import checked
-from selfattn.spoilt import can_look, is_spoilt
+from selfattn.spoilt import can_look
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
 
@@ -395,17 +395,12 @@ def pass_back(q, k, v, grad, added: Tensor | None) -> tuple[Tensor, ...]:
     dtype, scale = q.dtype, 1 / math.sqrt(q.shape[-1])
     q, k, v, grad = widen(q, k, v, grad)
     scores = (q @ k.mT).mul_(scale)
-    if added is None:
-        weights = scores.softmax(dim=-1)
-    else:  # a row of -inf is NaN to softmax
-        weights = softmax_again(scores.add_(added), added)
+    scores = scores if added is None else scores.add_(added)
+    weights = softmax_again(scores, added)
+    if added is not None:  # a row of -inf is NaN to softmax
         unseen = (added == -math.inf).all(dim=-1, keepdim=True)
         if not can_look(unseen) or unseen.any():
             weights.masked_fill_(unseen, 0.0)
-    if is_spoilt(lost := weights[..., :1]):
-        # A score overflows, which in the order of the way there may have been
-        # a number: NaN, and times the zero that comes back to it as well.
-        weights.masked_fill_(lost.isnan(), 0.0)
     grad_v = weights.mT @ grad
     grad_scores = (grad @ v.mT).mul_(weights)
     grad_scores -= weights.mul_(grad_scores.sum(dim=-1, keepdim=True))
