@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import owned
+from selfattn.checks import check_floats
 from selfattn.entering import check_four_axes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
@@ -22,6 +23,7 @@ from selfattn.models.encoder import (
 )
 from selfattn.multihead import KeysValues
 from selfattn.signatures import checked, shown
+from selfattn.spoilt import projected
 
 Cache = list[KeysValues]  # one for each block
 Ids = Int[Tensor, "batch n"]
@@ -47,6 +49,16 @@ class Writer(nn.Module):
     def is_one(self) -> bool:
         """Whether the scores are made with the table of ``embed``."""
         return self.head.weight is self.embed.tokens.weight
+
+    def scores(self, x: Tensor) -> Tensor:
+        """Of each token; one that is spoilt is not felt by the ``head``."""
+
+        def head(x: Tensor) -> Tensor:
+            made = self.head(x)
+            check_floats("what head makes", made)
+            return made
+
+        return projected(head, x)
 
     def _apply(self, fn: Any, recurse: bool = True) -> "Writer":
         """Move or cast all numbers; what was one table is one afterwards."""
@@ -127,7 +139,7 @@ class Decoder(Writer):
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
             x = block(x, mask=mask, bias=bias, causal=True)
-        return self.head(self.norm(x))
+        return self.scores(self.norm(x))
 
     @checked
     def step(
@@ -154,7 +166,7 @@ class Decoder(Writer):
             kept = block.remember(x, None if cache is None else cache[i])
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
-        return self.head(self.norm(x[:, -1])), longer
+        return self.scores(self.norm(x[:, -1])), longer
 
 
 def check_new(tokens: Tensor) -> None:

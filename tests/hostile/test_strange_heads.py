@@ -1,0 +1,126 @@
+"""What strangers found of what stands on a model, and of tables that are one.
+
+As in `test_strangers`, each is a single story.
+"""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+
+from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.masks import padding_mask
+from selfattn.models import (
+    ClassHead,
+    Decoder,
+    Embedding,
+    Encoder,
+    EncoderDecoder,
+    LabelHead,
+    PatchEmbedding,
+    Pooler,
+    SpanHead,
+    VisionTransformer,
+    WordHead,
+)
+
+IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])  # no token is in both texts
+
+
+@pytest.fixture(autouse=True)
+def by_strangers(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+def block(kind=EncoderBlock):
+    return kind(8, 2, 16, pre=True)
+
+
+def decoder(**options):
+    return Decoder(Embedding(11, 8), [block()], **options)
+
+
+def both(**options):
+    """One that reads and writes, with one table for all."""
+    embed = Embedding(11, 8)
+    encoder = Encoder(embed, [block()])
+    return EncoderDecoder(encoder, embed, [block(DecoderBlock)], **options)
+
+
+def vision():
+    embed = PatchEmbedding((4, 4), (2, 2), n_channels=1, d_model=8)
+    return VisionTransformer(embed, [block()], 3)
+
+
+def gradients(model, total):
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    return torch.autograd.grad(total, parameters, allow_unused=True)
+
+
+# What is hidden in what a head is given
+
+
+SEEN = {
+    "SpanHead": (lambda: SpanHead(8), lambda h, x: sum(h(x))[:, 0].sum()),
+    "LabelHead": (lambda: LabelHead(8, 3), lambda h, x: h(x)[:, 0].sum()),
+    "WordHead": (
+        lambda: WordHead(Embedding(11, 8)),
+        lambda h, x: h(x)[:, 0].square().sum(),
+    ),
+    "Pooler": (lambda: Pooler(8), lambda h, x: h(x)[0].sum()),
+    "ClassHead": (lambda: ClassHead(8, 3), lambda h, x: h(x)[0].sum()),
+}
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("name", SEEN)
+def test_a_token_that_nobody_asks_for_is_not_felt_by_a_head(name, bad):
+    """Of the padding, or of another text: 0 · NaN came into each weight."""
+    make, total = SEEN[name]
+    torch.manual_seed(0)
+    head, x = make(), torch.randn(2, 5, 8)
+    hidden = (1, slice(None)) if name in ("Pooler", "ClassHead") else (0, 4)
+    spoilt = x.clone()
+    spoilt[hidden] = bad
+    x[hidden] = 0.0
+    found = gradients(head, total(head, spoilt))
+    assert_close(found, gradients(head, total(head, x)))
+
+
+def test_labels_of_the_padding_are_ignored_on_the_way_back_too():
+    """The loss was finite, the encoder's gradients were, the head's not."""
+    encoder, head = Encoder(nn.Identity(), [block()]), LabelHead(8, 3)
+    x, labels = torch.randn(2, 5, 8), torch.zeros(2, 5).long()
+    x[0, 3:], labels[0, 3:] = math.nan, -100
+    mask = padding_mask(torch.tensor([3, 5]), 5)
+    logits = head(encoder(x, mask=mask))
+    loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    for one in gradients(nn.ModuleList([encoder, head]), loss):
+        assert one.isfinite().all()
+
+
+@pytest.mark.parametrize("model", [decoder, both])
+def test_another_text_is_not_felt_by_scores_of_their_own(model):
+    """Only the head's weight was NaN, all others were right."""
+    made = model(tied=False)
+    with torch.no_grad():
+        made.embed.tokens.weight[4] = math.nan
+    given = (IDS,) * (2 if model is both else 1)
+    for one in gradients(made, made(*given)[0].sum()):
+        assert one.isfinite().all()
+    if model is both:
+        step = made.step(IDS, memory=made.read(IDS))[0]
+    else:
+        step = made.step(IDS)[0]
+    assert gradients(made, step[0].sum())[-1].isfinite().all()
+
+
+def test_another_image_is_not_felt():
+    """Neither by what embeds its patches nor by what tells its class."""
+    model, images = vision(), torch.randn(2, 1, 4, 4)
+    images[1, 0, 0, 0] = math.nan
+    for one in gradients(model, model(images)[0].sum()):
+        assert one.isfinite().all()
