@@ -3,6 +3,7 @@
 As in `test_strangers`, each is a single story.
 """
 
+import copy
 import math
 
 import pytest
@@ -14,6 +15,7 @@ from torch.testing import assert_close
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.masks import padding_mask
 from selfattn.models import (
+    Bert,
     ClassHead,
     Decoder,
     Embedding,
@@ -124,3 +126,135 @@ def test_another_image_is_not_felt():
     images[1, 0, 0, 0] = math.nan
     for one in gradients(model, model(images)[0].sum()):
         assert one.isfinite().all()
+
+
+# A table that is two, or three
+
+
+def bert():
+    embed = Embedding(11, 8)
+    return Bert(Encoder(embed, [block()]), words=WordHead(embed))
+
+
+def shared():
+    """Two that write with one embedding."""
+    embed = Embedding(11, 8)
+    return nn.ModuleList([Decoder(embed, [block()]) for _ in range(2)])
+
+
+def assigned(model):
+    numbers = {k: v.clone() for k, v in model.state_dict().items()}
+    model.load_state_dict(numbers, assign=True)
+
+
+def emptied(model):
+    model.to("meta").to_empty(device="cpu")
+
+
+def overwritten(model):
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        model.double()
+    finally:
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
+
+
+def swapped(model):
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        model.double()
+        assigned(model)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+
+
+def twice(model):
+    """With one function both times, as PyTorch's own is not."""
+
+    def overwrite(x):
+        return torch.empty_like(x, device="meta")
+
+    for device in ("cpu", "meta"):
+        model._apply(overwrite)
+        model.to_empty(device=device)
+
+
+def said_to_be_nan(model):
+    with torch.no_grad():
+        next(model.parameters())[5] = math.nan
+    assigned(model)
+
+
+WAYS = [assigned, emptied, overwritten, swapped, twice, said_to_be_nan]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("make", [bert, shared, decoder, both])
+@pytest.mark.parametrize("within", [False, True])
+def test_a_table_stays_one_whatever_scores_with_it(make, way, within):
+    """After one step of training, two tables were parted."""
+    model = make()
+    way(nn.Sequential(model) if within else model)
+    for one in model if make is shared else [model]:
+        assert one.is_one()
+        way(copy.deepcopy(one))
+    if make is shared:
+        assert model[0].embed is model[1].embed
+
+
+@pytest.mark.parametrize("left", ["head.weight", "embed.tokens.weight"])
+def test_a_table_that_is_written_once_is_loaded_twice(left):
+    """As safetensors writes a model: the old head was beside the new table."""
+    model = decoder()
+    numbers = {k: v + 1 for k, v in model.state_dict().items() if k != left}
+    model.load_state_dict(numbers, assign=True, strict=False)
+    [given] = {"head.weight", "embed.tokens.weight"} - {left}
+    assert model.is_one() and torch.equal(model.head.weight, numbers[given])
+
+
+def test_a_table_is_one_where_there_are_no_numbers():
+    """There are none to be compared: PyTorch said it had no such operator."""
+    with torch.device("meta"):
+        model, numbers = decoder(), decoder().state_dict()
+    model.load_state_dict(numbers, assign=True)
+    assert model.is_one()
+
+
+def test_one_of_two_that_shared_may_get_other_numbers():
+    """The other one keeps the table; nobody's numbers are lost."""
+    model = shared()
+    numbers = {k: v.clone() for k, v in model.state_dict().items()}
+    numbers["0.head.weight"] += 1
+    model.load_state_dict(numbers, assign=True)
+    assert [one.is_one() for one in model] == [False, True]
+    assert torch.equal(model[0].head.weight, numbers["0.head.weight"])
+
+
+class Wrapped(nn.Module):
+    """An adapter round the table."""
+
+    def __init__(self, tokens):
+        super().__init__()
+        self.base = tokens
+        self.num_embeddings = tokens.num_embeddings
+
+    def forward(self, x):
+        return self.base(x)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [nn.Identity(), nn.Sequential(nn.Linear(8, 3)), None, "wrapped"],
+    ids=["identity", "sequential", "none", "wrapped"],
+)
+@pytest.mark.parametrize("make", [decoder, both])
+def test_a_model_with_another_head_moves_and_loads(make, head):
+    """It had no weight: an AttributeError, even when one moved it."""
+    model = make()
+    if head == "wrapped":
+        model.embed.tokens = Wrapped(model.embed.tokens)
+    else:
+        model.head = head
+    model.double().load_state_dict(model.state_dict(), assign=True)
+    assert {p.dtype for p in model.parameters()} == {torch.float64}
+    assert not model.is_one()

@@ -222,7 +222,8 @@ def check_spans(sums: Tensor, start: Tensor) -> None:
 class WordHead(nn.Module):
     """Which word stands at each place, for texts with some words hidden.
 
-    Its last matrix is the table of the embedding.
+    Its last matrix is the table of the embedding; `Bert` keeps them one when
+    it moves or is loaded.
 
     Args:
         embed: the embedding of the encoder that it stands on.
