@@ -10,9 +10,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.testing import assert_close
 
 from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.devices.heads import tensor_parallel
+from selfattn.devices.world import on_ranks
 from selfattn.masks import padding_mask
 from selfattn.models import (
     Bert,
@@ -28,6 +31,7 @@ from selfattn.models import (
     VisionTransformer,
     WordHead,
 )
+from selfattn.multihead import MultiHeadAttention
 
 IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])  # no token is in both texts
 
@@ -258,3 +262,58 @@ def test_a_model_with_another_head_moves_and_loads(make, head):
     model.double().load_state_dict(model.state_dict(), assign=True)
     assert {p.dtype for p in model.parameters()} == {torch.float64}
     assert not model.is_one()
+
+
+# Heads that are dealt out
+
+
+def of_padding(rank, n_ranks):
+    """How far a layer that is dealt out is from the whole one, with NaN in
+    the padding: its output, and the gradients of x and of each matrix.
+    """
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(8, 4, projection_bias=True)
+    x = torch.randn(2, 5, 8)
+    x[0, 3:] = math.nan
+    mask = padding_mask(torch.tensor([3, 5]), 5)
+    mesh = init_device_mesh("cpu", (n_ranks,))
+    found = []
+    for one in (layer, tensor_parallel(layer, mesh)):
+        given = x.clone().requires_grad_()
+        made = one(given, mask=mask)
+        seen = made[0, :3].square().sum() + made[1].square().sum()
+        seen.backward()
+        grads = [whole(p.grad) for p in one.parameters()]
+        found.append([seen.detach() * 1, whole(given.grad), *grads])
+    return [(a - b).abs().max().item() for a, b in zip(*found, strict=True)]
+
+
+def whole(x):
+    return x.full_tensor() if hasattr(x, "full_tensor") else x * 1
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_padding_is_not_felt_by_heads_that_are_dealt_out(ranks):
+    """PyTorch spoke of mixed tensors, while training alone."""
+    for errors in on_ranks(of_padding, ranks):
+        assert max(errors) < 1e-5 and not any(e != e for e in errors)
+
+
+def of_one_rank(rank, n_ranks):
+    """Of one rank's heads a query overflows: all are to go on alike."""
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(8, 4)
+    with torch.no_grad():
+        layer.W_q.weight[0] = 3e38
+    layer = tensor_parallel(layer, init_device_mesh("cpu", (n_ranks,)))
+    x = torch.full((1, 5, 8), 0.1)
+    x[0, 4] = 9.0
+    x.requires_grad_()
+    made = layer(x, causal=True)
+    made[0, :2].sum().backward()
+    return tuple(x.grad.shape)
+
+
+def test_ranks_go_back_alike_whatever_their_own_heads_made():
+    """One would have waited for a sum that the other never asks for."""
+    assert on_ranks(of_one_rank, 2) == [(1, 5, 8)] * 2
