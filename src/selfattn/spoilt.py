@@ -84,9 +84,14 @@ def of_sound_tokens(
     """What a layer made of tokens, x; on the way back those are not felt that
     are spoilt themselves, or in what is told of each.
     """
-    both = (x, told)
-    sound, fits = (y.isfinite().all(dim=-1, keepdim=True) for y in both)
-    sound = sound & fits
-    if sound.all():
+    sound = x.isfinite().all(dim=-1, keepdim=True)
+    if hasattr(x, "placements"):  # the same on all ranks, that must go alike
+        if not all(place.is_replicate() for place in x.placements):
+            return made
+        here = sound.to_local()
+    else:
+        fits = told.isfinite().all(dim=-1, keepdim=True)
+        here = sound = sound & fits
+    if here.all():
         return made
-    return torch.where(sound, layer(x.masked_fill(~sound, 0)), made.detach())
+    return torch.where(here, layer(x.masked_fill(~sound, 0)), made.detach())

@@ -77,6 +77,7 @@ def tensor_parallel(
         return tuple(same(x, mesh) for x in tokens), options
 
     layer.register_forward_pre_hook(deal, with_kwargs=True)
+    layer.W_o.register_forward_hook(arrived)
     return layer
 
 
@@ -91,6 +92,13 @@ def check_whole_matrices(layer: MultiHeadAttention) -> None:
                 f"out, but {name} is a DTensor, dealt out already: "
                 f"{tuple(parameter.shape)} as {parameter.placements}"
             )
+
+
+def arrived(layer: Any, given: Any, made: Tensor) -> Tensor:
+    """What was added up, as numbers at hand: whether a token is spoilt is
+    asked of the sum, which is the same on all ranks.
+    """
+    return made.clone()
 
 
 def tell_sizes(layer: MultiHeadAttention, n_ranks: int) -> None:

@@ -16,6 +16,7 @@ from selfattn.models.config import BERT, check_config, check_encoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.heads import Pooler, WordHead
+from selfattn.models.ties import Tied
 from selfattn.models.weights import (
     Weights,
     count_blocks,
@@ -57,7 +58,7 @@ BERT_NAMES = {
 }
 
 
-class Bert(nn.Module):
+class Bert(Tied):
     """What a published BERT holds: an encoder, and what it was trained with.
 
     Args:
@@ -69,6 +70,8 @@ class Bert(nn.Module):
 
     Reference: Devlin et al. (2019), section 3.
     """
+
+    AT_SCORES, AT_TABLE = "words.words", "encoder.embed.tokens"
 
     @checked
     def __init__(

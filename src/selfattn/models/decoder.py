@@ -5,13 +5,12 @@ This is GPT's kind, with nothing to translate from. Its blocks are
 """
 
 from collections.abc import Iterable
-from typing import Any
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import owned
+from selfattn.checks import check_floats
 from selfattn.entering import check_four_axes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
@@ -20,53 +19,34 @@ from selfattn.models.encoder import (
     check_relative,
     stacked,
 )
+from selfattn.models.ties import Tied
 from selfattn.multihead import KeysValues
 from selfattn.signatures import checked, shown
+from selfattn.spoilt import projected
 
 Cache = list[KeysValues]  # one for each block
 Ids = Int[Tensor, "batch n"]
 
 
-class Writer(nn.Module):
+class Writer(Tied):
     """What scores tokens with a ``head``, which may be the table of ``embed``.
 
-    PyTorch makes two of a parameter that is in two places when a model goes
-    to another device by way of "meta", and when numbers are assigned to it,
-    also within a larger model.
+    Such a head stays the table, wherever the model goes and whatever it loads.
     """
 
+    AT_SCORES, AT_TABLE = "head", "embed.tokens"
     embed: Embedding
     head: nn.Linear
 
-    def __init__(self) -> None:
-        """Have what is loaded looked at when all parts have it."""
-        super().__init__()
-        self.was_one = False
-        self.register_load_state_dict_post_hook(one_again)
+    def scores(self, x: Tensor) -> Tensor:
+        """Of each token; one that is spoilt is not felt by the ``head``."""
 
-    def is_one(self) -> bool:
-        """Whether the scores are made with the table of ``embed``."""
-        return self.head.weight is self.embed.tokens.weight
+        def head(x: Tensor) -> Tensor:
+            made = self.head(x)
+            check_floats("what head makes", made)
+            return made
 
-    def _apply(self, fn: Any, recurse: bool = True) -> "Writer":
-        """Move or cast all numbers; what was one table is one afterwards."""
-        one = self.is_one()
-        super()._apply(fn, recurse)
-        if one:
-            self.head.weight = self.embed.tokens.weight
-        return self
-
-    def _load_from_state_dict(self, *given: Any) -> None:
-        """Note, before any part is loaded, whether two of them are one."""
-        self.was_one = self.is_one()
-        super()._load_from_state_dict(*given)
-
-
-def one_again(model: Writer, _: Any) -> None:
-    """Make one table of two that were one, unless other numbers came in."""
-    table = model.embed.tokens.weight
-    if model.was_one and torch.equal(model.head.weight, table):
-        model.head.weight = table
+        return projected(head, x)
 
 
 class Decoder(Writer):
@@ -127,7 +107,7 @@ class Decoder(Writer):
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
             x = block(x, mask=mask, bias=bias, causal=True)
-        return self.head(self.norm(x))
+        return self.scores(self.norm(x))
 
     @checked
     def step(
@@ -154,7 +134,7 @@ class Decoder(Writer):
             kept = block.remember(x, None if cache is None else cache[i])
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
-        return self.head(self.norm(x[:, -1])), longer
+        return self.scores(self.norm(x[:, -1])), longer
 
 
 def check_new(tokens: Tensor) -> None:

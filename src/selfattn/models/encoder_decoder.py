@@ -133,7 +133,7 @@ class EncoderDecoder(Writer):
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
             x = block(x, memory, mask=target_mask, memory_mask=mask, bias=bias)
-        return self.head(self.norm(x))
+        return self.scores(self.norm(x))
 
     @checked
     def read(self, source: Source, *, mask: Mask = None) -> Memory:
@@ -182,4 +182,4 @@ class EncoderDecoder(Writer):
                 bias=bias,
             )
             longer.append(kept)
-        return self.head(self.norm(x[:, -1])), longer
+        return self.scores(self.norm(x[:, -1])), longer

@@ -15,6 +15,7 @@ from selfattn.entering import check_enters
 from selfattn.layers import LayerNorm, gelu
 from selfattn.models.embedding import Embedding
 from selfattn.signatures import Positive, Share, checked
+from selfattn.spoilt import projected
 
 Encoded = Float[Tensor, "batch n d_model"]
 Padding = Bool[Tensor, "#batch 1 1 n"] | None
@@ -47,7 +48,7 @@ class Pooler(nn.Module):
                 "a text must have a first token to stand for it, but x is "
                 f"{tuple(x.shape)}"
             )
-        return self.dense(x[:, 0]).tanh()
+        return projected(self.dense, x[:, 0]).tanh()
 
 
 class ClassHead(nn.Module):
@@ -75,7 +76,7 @@ class ClassHead(nn.Module):
     @checked
     def forward(self, x: Encoded) -> Float[Tensor, "batch n_classes"]:
         """Logits of the classes, (batch, n, d_model) -> (batch, n_classes)."""
-        return self.classes(self.dropout(self.pooler(x)))
+        return projected(self.classes, self.dropout(self.pooler(x)))
 
 
 class LabelHead(nn.Module):
@@ -103,7 +104,7 @@ class LabelHead(nn.Module):
     def forward(self, x: Encoded) -> Float[Tensor, "batch n n_labels"]:
         """Logits, (batch, n, d_model) -> (batch, n, n_labels)."""
         check_enters("x", x, self.labels)
-        return self.labels(self.dropout(x))
+        return projected(self.labels, self.dropout(x))
 
 
 class SpanHead(nn.Module):
@@ -141,7 +142,7 @@ class SpanHead(nn.Module):
         """
         check_enters("x", x, self.ends)
         check_padding(mask, x)
-        start, end = self.ends(x).unbind(dim=-1)
+        start, end = projected(self.ends, x).unbind(dim=-1)
         if mask is not None:
             padding = ~mask[:, 0, 0]
             start = start.masked_fill(padding, -math.inf)
@@ -221,7 +222,8 @@ def check_spans(sums: Tensor, start: Tensor) -> None:
 class WordHead(nn.Module):
     """Which word stands at each place, for texts with some words hidden.
 
-    Its last matrix is the table of the embedding.
+    Its last matrix is the table of the embedding; `Bert` keeps them one when
+    it moves or is loaded.
 
     Args:
         embed: the embedding of the encoder that it stands on.
@@ -247,4 +249,8 @@ class WordHead(nn.Module):
     def forward(self, x: Encoded) -> Float[Tensor, "batch n n_tokens"]:
         """Logits, (batch, n, d_model) -> (batch, n, n_tokens)."""
         check_enters("x", x, self.dense)
-        return self.words(self.norm(gelu(self.dense(x))))
+
+        def network(x: Tensor) -> Tensor:
+            return self.words(self.norm(gelu(self.dense(x))))
+
+        return projected(network, x)

@@ -11,6 +11,7 @@ from selfattn.entering import check_enters
 from selfattn.models.encoder import Encoder
 from selfattn.positions import LearnedPositions
 from selfattn.signatures import Positive, Share, checked
+from selfattn.spoilt import projected
 
 Images = Float[Tensor, "batch channels height width"]
 
@@ -81,7 +82,7 @@ class PatchEmbedding(nn.Module):
         patches = F.unfold(images, self.patch_size, stride=self.patch_size)
         name = "images, cut into patches,"
         check_enters(name, patches.mT, self.project)
-        x = self.project(patches.mT)  # (batch, n_patches, d_model)
+        x = projected(self.project, patches.mT)  # (batch, n_patches, d_model)
         first = self.first.expand(x.shape[0], 1, -1)
         x = torch.cat((first, x), dim=1)
         return self.dropout(x + self.positions(x.shape[1]))
@@ -122,4 +123,4 @@ class VisionTransformer(nn.Module):
     @checked
     def forward(self, images: Images) -> Float[Tensor, "batch n_classes"]:
         """Logits of the classes, (batch, n_classes)."""
-        return self.head(self.encoder(images)[:, 0])
+        return projected(self.head, self.encoder(images)[:, 0])

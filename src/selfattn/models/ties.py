@@ -1,0 +1,126 @@
+"""Ties: a matrix of scores that is the table of an embedding, and stays it.
+
+PyTorch makes two of a parameter that is in two places when a model goes to
+another device by way of "meta", and when numbers are assigned to it, also
+within a larger model.
+"""
+
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.models.weights import same
+
+
+class Tied(nn.Module):
+    """A model whose scores may be made with the table of its embedding."""
+
+    AT_SCORES: str  # where the matrix of the scores is, and the embedding's
+    AT_TABLE: str
+
+    def __init__(self) -> None:
+        """Have what is loaded looked at when all parts have it."""
+        super().__init__()
+        self.given = (True, True)
+        self.register_load_state_dict_post_hook(one_again)
+
+    def is_one(self) -> bool:
+        """Whether the scores are made with the table of the embedding."""
+        table = weight_of(part_at(self, self.AT_TABLE))
+        scores = weight_of(part_at(self, self.AT_SCORES))
+        return table is not None and scores is table
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "Tied":
+        """Move or cast all numbers; what was one table is one afterwards."""
+        note(self, fn)
+        super()._apply(fn, recurse)
+        for model in who_shared(self):
+            tie(model)
+        return self
+
+    def _load_from_state_dict(self, numbers: Any, prefix: str, *more: Any):
+        """Note, before any part is loaded, whether two of them are one."""
+        paths = f"{self.AT_SCORES}.weight", f"{self.AT_TABLE}.weight"
+        scores, table = (prefix + path in numbers for path in paths)
+        self.given = scores, table
+        *_, missing, _, _ = more  # a list that all parts are handed
+        note(self, missing)
+        super()._load_from_state_dict(numbers, prefix, *more)
+
+
+class Note:
+    """A table before a call on all parts, and the models that score with it:
+    the first to have its turn gives another one to those they share it with.
+    """
+
+    def __init__(self, call: Any, table: Tensor):
+        """Remember the table by its number: PyTorch swaps no tensor that is
+        referred to weakly.
+        """
+        self.call, self.table = call, id(table)
+        self.models: WeakSet[Tied] = WeakSet()
+
+
+NOTES: WeakKeyDictionary[nn.Module, Note] = WeakKeyDictionary()
+
+
+def note(model: Tied, call: Any) -> None:
+    """Write down whether a model scores with a table that is to be changed."""
+    part = part_at(model, model.AT_TABLE)
+    table = weight_of(part)
+    if part is None or table is None:
+        return
+    known = NOTES.get(part)
+    if known is None or known.call is not call or model in known.models:
+        known = NOTES[part] = Note(call, table)
+    if id(weight_of(part_at(model, model.AT_SCORES))) == known.table:
+        known.models.add(model)
+
+
+def who_shared(model: Tied) -> list[Tied]:
+    """The models that had one table, if this one is among them."""
+    known = NOTES.get(part_at(model, model.AT_TABLE))
+    return [*known.models] if known and model in known.models else []
+
+
+def one_again(model: Tied, _: Any) -> None:
+    """Make one table of two that were one, unless other numbers came in."""
+    for one in who_shared(model):
+        scores = part_at(one, one.AT_SCORES)
+        table = part_at(one, one.AT_TABLE)
+        if one is model and one.given == (True, False):
+            table.weight = scores.weight
+        elif (one is model and one.given == (False, True)) or agree(
+            scores.weight, table.weight
+        ):
+            tie(one)
+
+
+def tie(model: Tied) -> None:
+    """Have a model score with the table of its embedding."""
+    table = part_at(model, model.AT_TABLE)
+    part_at(model, model.AT_SCORES).weight = table.weight
+
+
+def agree(one: Tensor, other: Tensor) -> bool:
+    """Whether two tables are alike; without numbers, they are."""
+    if one is other:
+        return True
+    if (one.device, one.dtype) != (other.device, other.dtype):
+        return False
+    return one.is_meta or torch.equal(one, other) or same(one, other)
+
+
+def part_at(model: Any, path: str) -> Any:
+    """A part of a model; None where it has another one there."""
+    for name in path.split("."):
+        model = getattr(model, name, None)
+    return model
+
+
+def weight_of(part: Any) -> nn.Parameter | None:
+    """The matrix of a part that has one of its own."""
+    weight = getattr(part, "weight", None)
+    return weight if isinstance(weight, nn.Parameter) else None
