@@ -14,10 +14,18 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import Bound, owned, parameters_of, takes
+from selfattn.bound import (
+    Bound,
+    is_of_the_book,
+    owned,
+    parameters_of,
+    takes,
+    unbound,
+)
 from selfattn.checks import (
     check_divides,
     check_dropout,
+    check_floats,
     check_places,
     is_autocast,
 )
@@ -102,6 +110,7 @@ class MultiHeadAttention(nn.Module):
         rotate: tells queries and keys where they are, as ``rope`` does:
             called as ``rotate(x, offset=…)``, where the offset is the
             position of x's first token. The last query sits on the last key.
+            Where ranks share the tokens, it must add where the rank begins.
 
     Raises:
         ValueError: if the heads do not divide evenly, if ``attend`` has no
@@ -201,7 +210,8 @@ class MultiHeadAttention(nn.Module):
             far, (batch, n_kv_heads, n_k, d_head): a context for `forward`.
 
         Raises:
-            ValueError: if the context has another width than the layer.
+            ValueError: if the context has another width than the layer, or
+                if each of several ranks would rotate from position 0.
 
         >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
         >>> kept = layer.keys_values(x[:, 4:], layer.keys_values(x[:, :4]))
@@ -216,6 +226,7 @@ class MultiHeadAttention(nn.Module):
         k = split_heads(projected(self.W_k, context), self.n_kv_heads)
         v = split_heads(projected(self.W_v, context), self.n_kv_heads)
         if self.rotate is not None:
+            check_rotation(self)
             n_past = past.k.shape[-2] if past else 0
             k = made_alike("rotate", self.rotate, k, offset=n_past)
         if past is not None:
@@ -366,6 +377,24 @@ def weights_of(attend: Any) -> Callable[..., Tensor]:
     return partial(weigh, **{n: x for n, x in options.items() if n in known})
 
 
+def check_rotation(layer: MultiHeadAttention) -> None:
+    """Raise if the tokens are shared out to ranks, each of which would rotate
+    its own from position 0; somebody's own rotation may know where it is.
+    """
+    attend, bound = unbound(layer.attend)
+    count = getattr(attend, "n_ranks", None)
+    if count is None or not is_of_the_book(attend):
+        return
+    rotation, _ = unbound(layer.rotate)
+    ranks = count(bound.get("group"))
+    if ranks > 1 and is_of_the_book(rotation):
+        raise ValueError(
+            "rotate must add the position of a rank's first token, as lambda "
+            "x, offset: rope(x, offset=first + offset) does, but attend is "
+            f"of {ranks} ranks and rotate={layer.rotate}"
+        )
+
+
 def check_kept(
     layer: MultiHeadAttention, name: str, kept: KeysValues, x: Tensor
 ) -> None:
@@ -382,6 +411,8 @@ def check_kept(
             f"{tuple(k.shape)} and v is {tuple(v.shape)}"
         )
     check_places(**{"x": x, f"{name}.k": k, f"{name}.v": v})
+    for part, made in (("k", k), ("v", v)):
+        check_floats(f"{name}.{part}", made)  # whatever autocast would take
     if not (k.dtype == v.dtype == x.dtype or is_autocast(x)):
         raise ValueError(
             f"{name} must have the type of x, {x.dtype}, but k is {k.dtype} "

@@ -18,6 +18,7 @@ from selfattn.models.encoder import (
     Relative,
     bias_of,
     check_relative,
+    last_normed,
     stacked,
 )
 from selfattn.multihead import KeysValues
@@ -127,7 +128,7 @@ class Decoder(Writer):
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
             x = block(x, mask=mask, bias=bias, causal=True)
-        return self.head(self.norm(x))
+        return self.head(last_normed(self.norm, x))
 
     @checked
     def step(
@@ -154,7 +155,7 @@ class Decoder(Writer):
             kept = block.remember(x, None if cache is None else cache[i])
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
-        return self.head(self.norm(x[:, -1])), longer
+        return self.head(last_normed(self.norm, x[:, -1])), longer
 
 
 def check_new(tokens: Tensor) -> None:
