@@ -128,6 +128,24 @@ def is_of_the_book(function: Any) -> bool:
     return getattr(sys.modules[home], made.__qualname__, None) is made
 
 
+def check_rotation(layer: Any) -> None:
+    """Raise if the tokens are shared out to ranks, each of which would rotate
+    its own from position 0; somebody's own rotation may know where it is.
+    """
+    attend, bound = unbound(layer.attend)
+    count = getattr(attend, "n_ranks", None)
+    if count is None or not is_of_the_book(attend):
+        return
+    rotation, _ = unbound(layer.rotate)
+    ranks = count(bound.get("group"))
+    if ranks > 1 and is_of_the_book(rotation):
+        raise ValueError(
+            "rotate must add the position of a rank's first token, as lambda "
+            "x, offset: rope(x, offset=first + offset) does, but attend is "
+            f"of {ranks} ranks and rotate={layer.rotate}"
+        )
+
+
 def is_own(x: object) -> bool:
     """Whether it is, or has, what a layer is to move, save and train."""
     return isinstance(x, nn.Module | nn.Parameter)

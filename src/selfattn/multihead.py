@@ -14,14 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import (
-    Bound,
-    is_of_the_book,
-    owned,
-    parameters_of,
-    takes,
-    unbound,
-)
+from selfattn.bound import check_rotation, owned, parameters_of, takes, unbound
 from selfattn.checks import (
     check_divides,
     check_dropout,
@@ -362,9 +355,7 @@ def weights_of(attend: Any) -> Callable[..., Tensor]:
     Raises:
         ValueError: if it never makes one.
     """
-    function, options = attend, {}
-    if isinstance(attend, partial | Bound):
-        function, options = attend.func, attend.keywords
+    function, options = unbound(attend)
     if function in (attention, fused_attention):
         return partial(attention_weights, scale=options.get("scale"))
     weigh = getattr(attend, "weights", getattr(function, "weights", None))
@@ -375,24 +366,6 @@ def weights_of(attend: Any) -> Callable[..., Tensor]:
         )
     known = inspect.signature(weigh).parameters
     return partial(weigh, **{n: x for n, x in options.items() if n in known})
-
-
-def check_rotation(layer: MultiHeadAttention) -> None:
-    """Raise if the tokens are shared out to ranks, each of which would rotate
-    its own from position 0; somebody's own rotation may know where it is.
-    """
-    attend, bound = unbound(layer.attend)
-    count = getattr(attend, "n_ranks", None)
-    if count is None or not is_of_the_book(attend):
-        return
-    rotation, _ = unbound(layer.rotate)
-    ranks = count(bound.get("group"))
-    if ranks > 1 and is_of_the_book(rotation):
-        raise ValueError(
-            "rotate must add the position of a rank's first token, as lambda "
-            "x, offset: rope(x, offset=first + offset) does, but attend is "
-            f"of {ranks} ranks and rotate={layer.rotate}"
-        )
 
 
 def check_kept(
