@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from selfattn.bound import takes
-from selfattn.entering import made_by
+from selfattn.entering import made_alike, made_by
 from selfattn.layers import AddNorm, FeedForward, LayerNorm
 from selfattn.multihead import KeysValues, MultiHeadAttention
 from selfattn.signatures import Positive, Share, checked, shown
@@ -257,5 +257,7 @@ def look_back(
             "a layer must have keys_values, as `MultiHeadAttention` has, to "
             f"remember tokens, but it is {shown(attention)}"
         )
-    seen = path.norm(x) if path.pre else x
+    seen = x.clone()  # what works in place gets a copy, as in `AddNorm`
+    if path.pre:
+        seen = made_alike("norm", path.norm, seen)
     return attention.keys_values(seen, past)

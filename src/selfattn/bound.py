@@ -5,6 +5,7 @@ would neither move nor save nor train the parameters in it.
 """
 
 import inspect
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -98,6 +99,51 @@ def owned(function: Any) -> Any:
     if any(is_own(x) for x in (function.func, *map(owned, given))):
         return Bound(function)
     return function
+
+
+def unbound(function: Any) -> tuple[Any, dict[str, Any]]:
+    """A function without what is bound to it, and what that is by name.
+
+    >>> unbound(partial(partial(max, key=abs), default=0))
+    (<built-in function max>, {'key': <built-in function abs>, 'default': 0})
+    """
+    keywords: dict[str, Any] = {}
+    while isinstance(function, partial | Bound):
+        keywords = {**function.keywords, **keywords}
+        function = function.func
+    return function, keywords
+
+
+def is_of_the_book(function: Any) -> bool:
+    """Whether a function or a module is this package's, so that one knows
+    what it does; what only bears its name, as a wrapper does, is not.
+
+    >>> is_of_the_book(unbound), is_of_the_book(max)
+    (True, False)
+    """
+    made = function if hasattr(function, "__qualname__") else type(function)
+    home = str(made.__module__)
+    if home.partition(".")[0] != "selfattn":
+        return False
+    return getattr(sys.modules[home], made.__qualname__, None) is made
+
+
+def check_rotation(layer: Any) -> None:
+    """Raise if the tokens are shared out to ranks, each of which would rotate
+    its own from position 0; somebody's own rotation may know where it is.
+    """
+    attend, bound = unbound(layer.attend)
+    count = getattr(attend, "n_ranks", None)
+    if count is None or not is_of_the_book(attend):
+        return
+    rotation, _ = unbound(layer.rotate)
+    ranks = count(bound.get("group"))
+    if ranks > 1 and is_of_the_book(rotation):
+        raise ValueError(
+            "rotate must add the position of a rank's first token, as lambda "
+            "x, offset: rope(x, offset=first + offset) does, but attend is "
+            f"of {ranks} ranks and rotate={layer.rotate}"
+        )
 
 
 def is_own(x: object) -> bool:

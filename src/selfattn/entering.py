@@ -51,13 +51,15 @@ def check_enters(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
 
 def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
     """Raise unless x has the type of a layer's weights, and is where they
-    are; a layer without parameters takes what it takes.
+    are; a layer without parameters takes what it takes. Of somebody's own,
+    one weight has to be so: the others may be an adapter's.
     """
-    of_tensor = isinstance(layer, Tensor)
-    weight = layer if of_tensor else next(layer.parameters(), None)
-    if weight is None:
+    weights = weights_to_meet(layer)
+    if not weights:
         return
-    check_at_layer(name, x, weight)
+    near = [w for w in weights if w.device == x.device] or weights
+    check_at_layer(name, x, near[0])
+    weight = next((w for w in near if w.dtype == x.dtype), near[0])
     # Autocast leaves numbers of float64 as they are.
     casts = is_autocast(x) and torch.float64 not in (x.dtype, weight.dtype)
     if x.dtype != weight.dtype and not casts:
@@ -65,6 +67,21 @@ def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
             f"{name} must have the type of the layer, {weight.dtype}, but it "
             f"is {tuple(x.shape)} of {x.dtype}"
         )
+
+
+def weights_to_meet(layer: nn.Module | Tensor) -> list[Tensor]:
+    """The weights that tell what a layer takes: of PyTorch's own, the first.
+
+    None, if somebody's layer has whole numbers or numbers of one byte: it
+    makes those of x from them, of whatever type that is.
+    """
+    if isinstance(layer, Tensor):
+        return [layer]
+    weights = list(layer.parameters())
+    if type(layer).__module__.startswith("torch."):
+        return weights[:1]
+    plain = all(w.is_floating_point() and w.itemsize > 1 for w in weights)
+    return weights if plain else []
 
 
 def check_at_layer(name: str, x: Tensor, weight: Tensor) -> None:

@@ -14,10 +14,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import Bound, owned, parameters_of, takes
+from selfattn.bound import check_rotation, owned, parameters_of, takes, unbound
 from selfattn.checks import (
     check_divides,
     check_dropout,
+    check_floats,
     check_places,
     is_autocast,
 )
@@ -102,6 +103,7 @@ class MultiHeadAttention(nn.Module):
         rotate: tells queries and keys where they are, as ``rope`` does:
             called as ``rotate(x, offset=…)``, where the offset is the
             position of x's first token. The last query sits on the last key.
+            Where ranks share the tokens, it must add where the rank begins.
 
     Raises:
         ValueError: if the heads do not divide evenly, if ``attend`` has no
@@ -201,7 +203,8 @@ class MultiHeadAttention(nn.Module):
             far, (batch, n_kv_heads, n_k, d_head): a context for `forward`.
 
         Raises:
-            ValueError: if the context has another width than the layer.
+            ValueError: if the context has another width than the layer, or
+                if each of several ranks would rotate from position 0.
 
         >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
         >>> kept = layer.keys_values(x[:, 4:], layer.keys_values(x[:, :4]))
@@ -216,6 +219,7 @@ class MultiHeadAttention(nn.Module):
         k = split_heads(projected(self.W_k, context), self.n_kv_heads)
         v = split_heads(projected(self.W_v, context), self.n_kv_heads)
         if self.rotate is not None:
+            check_rotation(self)
             n_past = past.k.shape[-2] if past else 0
             k = made_alike("rotate", self.rotate, k, offset=n_past)
         if past is not None:
@@ -351,9 +355,7 @@ def weights_of(attend: Any) -> Callable[..., Tensor]:
     Raises:
         ValueError: if it never makes one.
     """
-    function, options = attend, {}
-    if isinstance(attend, partial | Bound):
-        function, options = attend.func, attend.keywords
+    function, options = unbound(attend)
     if function in (attention, fused_attention):
         return partial(attention_weights, scale=options.get("scale"))
     weigh = getattr(attend, "weights", getattr(function, "weights", None))
@@ -382,6 +384,8 @@ def check_kept(
             f"{tuple(k.shape)} and v is {tuple(v.shape)}"
         )
     check_places(**{"x": x, f"{name}.k": k, f"{name}.v": v})
+    for part, made in (("k", k), ("v", v)):
+        check_floats(f"{name}.{part}", made)  # whatever autocast would take
     if not (k.dtype == v.dtype == x.dtype or is_autocast(x)):
         raise ValueError(
             f"{name} must have the type of x, {x.dtype}, but k is {k.dtype} "

@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import math
 from collections import Counter
+from functools import partial
 from itertools import islice
 
 import pytest
@@ -17,9 +18,11 @@ from selfattn.data import (
     evidence,
     induction,
     language,
+    relations,
     sentiment,
     sequences,
     series,
+    tales,
 )
 
 # Each task as a function of a size and a seed.
@@ -345,6 +348,30 @@ def test_no_default_changes_a_task():
     with torch.device("meta"):
         drawn = next(series_batches(3, seed=1))
     assert all(map(torch.equal, drawn, wanted))
+
+
+DRAWN = {
+    "digits": lambda _: digits.handwritten_digits(seed=0)[0],
+    "echoes": partial(tales.echoes, 4),
+    "agreements": partial(tales.agreements, 4),
+    "coreferences": partial(tales.coreferences, 4),
+    "held_digits": partial(relations.held_digits, 4),
+    "sentences": lambda chance: [*islice(language.sentences(chance), 3)],
+    "places": partial(evidence.places, 4, 6, 2),
+}
+
+
+@pytest.mark.parametrize("drawn", DRAWN)
+def test_what_is_drawn_is_where_its_generator_is(drawn):
+    """Under another default device pictures and their labels were garbage,
+    and a tale was PyTorch's own error."""
+
+    def one():
+        return listed(tuple(DRAWN[drawn](torch.Generator().manual_seed(0))))
+
+    wanted = one()
+    with torch.device("meta"):
+        assert one() == wanted
 
 
 A, B = evidence.A, evidence.B

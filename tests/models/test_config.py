@@ -7,8 +7,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from theirs import saved, small_llama, small_t5, small_vit
+from torch import nn
 from torch.testing import assert_close
 
+from selfattn.devices.ulysses import ulysses_attention
+from selfattn.dot_product import attention, fused_attention
+from selfattn.efficient.flash import flash_attention
+from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.models import (
     load_bert,
@@ -157,6 +162,78 @@ def test_a_window_is_bound_to_the_mechanism(tmp_path):
     with pytest.raises(ValueError, match=r"sliding_window=3, and .*=4"):
         RIGHT["llama"](path, attend=window)
     assert RIGHT["llama"](path, attend=partial(window, window=3))
+
+
+class Elsewhere(nn.Module):
+    """A mechanism of somebody's, who may well keep to a window inside."""
+
+    def forward(self, q, k, v, *, mask=None, bias=None, causal=False):
+        return attention(q, k, v, mask=mask, bias=bias, causal=causal)
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [
+        *(attention, flash_attention, linear_attention, fused_attention),
+        *(partial(fused_attention), partial(attention, scale=0.5)),
+        partial(linear_attention, feature_map=nn.Sigmoid()),
+        partial(ulysses_attention, attend=attention),
+    ],
+)
+def test_a_window_is_asked_of_each_mechanism_of_ours(tmp_path, attend):
+    """Only a bare `fused_attention` was asked: logits were off by 4.67."""
+    path = saved(small_llama(), tmp_path)
+    assert RIGHT["llama"](path, attend=attend)
+    config = tmp_path / "config.json"
+    told = json.loads(config.read_text()) | {"sliding_window": 3}
+    config.write_text(json.dumps(told))
+    with pytest.raises(ValueError, match=r"sliding_window=3, and .*=None"):
+        RIGHT["llama"](path, attend=attend)
+    assert RIGHT["llama"](path, attend=Elsewhere())
+
+
+def test_a_window_within_what_ranks_do_is_found(tmp_path):
+    path = saved(small_llama(), tmp_path)
+    config = tmp_path / "config.json"
+    told = json.loads(config.read_text()) | {"sliding_window": 3}
+    config.write_text(json.dumps(told))
+    window = partial(sliding_window_attention, window=3)
+    assert RIGHT["llama"](
+        path, attend=partial(ulysses_attention, attend=window)
+    )
+    window = partial(sliding_window_attention, window=4)
+    with pytest.raises(ValueError, match=r"sliding_window=3, and .*=4"):
+        RIGHT["llama"](path, attend=partial(ulysses_attention, attend=window))
+
+
+def test_where_there_is_none_no_window_may_be_bound(tmp_path):
+    """It was accepted, and the logits were those of another model."""
+    path = saved(small_llama(), tmp_path)
+    config = tmp_path / "config.json"
+    told = json.loads(config.read_text())
+    window = partial(sliding_window_attention, window=4)
+    assert RIGHT["llama"](path, attend=window)  # of a window it says nothing
+    config.write_text(json.dumps(told | {"sliding_window": None}))
+    with pytest.raises(ValueError, match=r"sliding_window=None, and .*=4"):
+        RIGHT["llama"](path, attend=window)
+    assert RIGHT["llama"](path)
+
+
+@pytest.mark.parametrize("bases", [(1e4, 5e5), (5e5, 1e4)])
+@pytest.mark.parametrize("base", [1e4, 5e5])
+def test_of_two_bases_neither_is_overlooked(tmp_path, bases, base):
+    """Theirs read the one, and what was compared was the other."""
+    path = saved(small_llama(), tmp_path)
+    config = tmp_path / "config.json"
+    first, second = bases
+    rotation = {"rope_type": "default", "rope_theta": second}
+    told = json.loads(config.read_text()) | {"rope_theta": first}
+    config.write_text(json.dumps(told | {"rope_parameters": rotation}))
+    with pytest.raises(ValueError, match=r"says rope_theta=.*, and base="):
+        RIGHT["llama"](path, base=base)
+    rotation["rope_theta"] = first
+    config.write_text(json.dumps(told | {"rope_parameters": rotation}))
+    assert RIGHT["llama"](path, base=first)
 
 
 def test_a_t5_whose_scores_are_not_scaled_is_loaded_so(tmp_path):

@@ -56,7 +56,7 @@ def handwritten_digits(
     images = torch.from_numpy(loaded.images).float() / 16
     labels = torch.from_numpy(loaded.target).long()
     generator = torch.Generator().manual_seed(seed)
-    order = torch.randperm(N_PICTURES, generator=generator)
+    order = torch.randperm(N_PICTURES, generator=generator, device="cpu")
     test, train = order[:n_test], order[n_test:]
     return (
         Pictures(images[train], labels[train]),

@@ -9,6 +9,7 @@ import torch
 
 P = ParamSpec("P")
 Batch = TypeVar("Batch")
+Drawn = TypeVar("Drawn")
 MOST = 2**24  # texts of a batch, or tokens of all: some gigabytes
 
 
@@ -40,6 +41,27 @@ def on_the_cpu(
             if batch is None:
                 return
             yield batch
+
+    return drawn
+
+
+def where_it_draws(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
+    """Have all its tensors where its generator is, which draws nowhere else.
+
+    >>> @where_it_draws
+    ... def one(generator):
+    ...     return torch.rand(1, generator=generator)
+    >>> with torch.device("meta"):
+    ...     one(torch.Generator().manual_seed(0))
+    tensor([0.4963])
+    """
+    order = inspect.signature(draw)
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Drawn:
+        given = order.bind(*args, **kwargs).arguments
+        with torch.device(given["generator"].device):
+            return draw(*args, **kwargs)
 
     return drawn
 

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from selfattn.data.drawing import on_the_cpu
+from selfattn.data.drawing import on_the_cpu, where_it_draws
 from selfattn.signatures import Positive, Seed, checked
 
 Question = Literal["pattern", "latest", "place"]
@@ -54,6 +54,7 @@ def question_batches(
         yield make(x, y, generator), y
 
 
+@where_it_draws
 def places(
     size: int, high: int, number: int, generator: torch.Generator
 ) -> Tensor:
@@ -63,6 +64,7 @@ def places(
     return drawn.argsort(dim=-1)[:, :number].sort(dim=-1).values
 
 
+@where_it_draws
 def patterns(x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
     """Each has an ``a`` and a ``b``; side by side if and only if yes."""
     first = torch.randint(N - 1, (len(x),), generator=generator)
@@ -73,6 +75,7 @@ def patterns(x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
     return x.scatter(1, at, torch.tensor([[A, B]]).expand(len(x), 2))
 
 
+@where_it_draws
 def latest(x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
     """Four marks, each of either kind; yes if the last of them is ``b``."""
     at = places(len(x), N, LATEST, generator)
@@ -81,6 +84,7 @@ def latest(x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
     return x.scatter(1, at, kinds)
 
 
+@where_it_draws
 def placed(x: Tensor, y: Tensor, generator: torch.Generator) -> Tensor:
     """Marks in six places, and the one that is asked about in its own."""
     at = places(len(x), N - 1, OTHERS, generator)

@@ -69,9 +69,10 @@ def nats_per_character() -> float:
 
 def sentences(generator: torch.Generator) -> Iterator[str]:
     """Sentences without end, each with a space behind it."""
+    chance = {"generator": generator, "device": generator.device}
     while True:
         words = [
-            words[int(torch.randint(len(words), (1,), generator=generator))]
+            words[int(torch.randint(len(words), (1,), **chance))]
             for words in SLOTS
         ]
         yield " ".join(word for word in words if word) + ". "

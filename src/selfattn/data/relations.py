@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from selfattn.data.drawing import on_the_cpu
+from selfattn.data.drawing import on_the_cpu, where_it_draws
 from selfattn.data.numbering import check_below
 from selfattn.signatures import Positive, Seed, checked
 
@@ -45,6 +45,7 @@ def related(names: Int[Tensor, "..."], cycle: int) -> Int[Tensor, "..."]:
     return names // cycle * cycle + (names % cycle + 1) % cycle
 
 
+@where_it_draws
 def held_digits(
     size: int, generator: torch.Generator
 ) -> tuple[

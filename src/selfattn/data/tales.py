@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from selfattn.data.drawing import on_the_cpu
+from selfattn.data.drawing import on_the_cpu, where_it_draws
 from selfattn.data.numbering import numbers, said
 from selfattn.signatures import Positive, Seed, checked
 
@@ -76,6 +76,7 @@ def decode(tokens: Int[Tensor, " n"]) -> str:
     return " ".join(said(tokens, WORDS))
 
 
+@where_it_draws
 def echoes(size: int, generator: torch.Generator) -> Tales:
     """Words in random order, again and again; one round for the batch."""
     rounds = SHORTEST_ROUND, LONGEST_ROUND + 1
@@ -91,6 +92,7 @@ def echoes(size: int, generator: torch.Generator) -> Tales:
     return Tales(tokens, asked, where)
 
 
+@where_it_draws
 def agreements(size: int, generator: torch.Generator) -> Tales:
     """A subject, other nouns, a verb that agrees with the subject."""
 
@@ -114,6 +116,7 @@ def agreements(size: int, generator: torch.Generator) -> Tales:
     return Tales(tokens, verb_at, torch.full((size, 1), 2))
 
 
+@where_it_draws
 def coreferences(size: int, generator: torch.Generator) -> Tales:
     """Something was too tired, or too wide; and then who it was."""
 

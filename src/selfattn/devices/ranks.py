@@ -35,6 +35,13 @@ def place(group: Group) -> tuple[int, int]:
     return rank, dist.get_world_size(group)
 
 
+def n_ranks(group: Group = None) -> int:
+    """How many ranks there are: what a layer asks of a mechanism whose tokens
+    are shared out, before it tells it where they are.
+    """
+    return place(group)[1]
+
+
 def check_tables_fit(
     mask: Tensor | None, bias: Tensor | None, q: Tensor, k: Tensor, n_k: int
 ) -> None:

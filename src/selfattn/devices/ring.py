@@ -17,6 +17,7 @@ from selfattn.devices.ranks import (
     Group,
     answers,
     check_tables_fit,
+    n_ranks,
     place,
     shapes_of_all,
 )
@@ -48,6 +49,9 @@ def ring_attention(
     of them is attended to, another is on its way. No rank ever holds more
     than its own, one that comes and one that goes, so that the length that
     fits grows with the number of ranks.
+
+    In a layer that rotates, the rotation has to add the position of this
+    rank's first token: ``lambda x, offset: rope(x, offset=first + offset)``.
 
     Args:
         q: this rank's queries, (..., n_q, d).
@@ -85,6 +89,9 @@ def ring_attention(
     keys_values = torch.cat((k, v), dim=-1)  # to travel together
     ring = Ring(n_q, n_k, causal, group)
     return Joined.apply(q, keys_values, mask, bias, ring)
+
+
+vars(ring_attention)["n_ranks"] = n_ranks
 
 
 class Ring(NamedTuple):

@@ -13,6 +13,7 @@ from selfattn.devices.ranks import (
     Group,
     answers,
     check_tables_fit,
+    n_ranks,
     place,
     shapes_of_all,
 )
@@ -45,7 +46,8 @@ def ulysses_attention(
 
     In one all-to-all each for q, k and v, ranks swap their part of the
     tokens, with all heads, for a part of the heads, with all tokens. Then
-    they attend, each on its own and by any mechanism, and swap back.
+    they attend, each on its own and by any mechanism, and swap back. A layer
+    that rotates has to know where this rank begins; see `ring_attention`.
 
     Args:
         q: this rank's queries, (..., n_heads, n_q, d).
@@ -94,6 +96,9 @@ def ulysses_attention(
     output = attended(attend, *heads, **tables, causal=causal)
     output = ToTokens.apply(output, lengths[0], group)
     return output if batch else output[0]
+
+
+vars(ulysses_attention)["n_ranks"] = n_ranks
 
 
 def refuse_rows(mask: Mask, bias: Bias) -> None:

@@ -43,6 +43,7 @@ VIT = {
     "hidden_act": (None, "gelu"),
 }
 PLAIN = (None, "default")
+ROTATIONS = ("rope_scaling", "rope_parameters")
 
 
 def beside(path: str | Path) -> dict[str, Any]:
@@ -100,16 +101,32 @@ def check_sizes(path: str | Path, **ours: tuple[str, Any]) -> None:
         ValueError: naming the field.
     """
     told = beside(path)
-    rotation = told.get("rope_parameters")
-    if isinstance(rotation, dict):
-        told = {"rope_theta": rotation.get("rope_theta"), **told}
     for field, (name, value) in ours.items():
-        theirs = told.get(field)
-        if theirs is not None and not agree(value, theirs):
+        for theirs in said_of(field, told):
+            if agree(value, theirs):
+                continue
             raise ValueError(
                 f"a model must be made as its config.json says, but the one "
                 f"beside {path} says {field}={theirs!r}, and {name}={value!r}"
             )
+
+
+def said_of(field: str, told: Mapping[str, Any]) -> list[Any]:
+    """All that a configuration says of a size; of a base of rotation it may
+    say two things, in two places, of which others read the one that they know.
+
+    >>> said_of("rope_theta", {"rope_theta": 1e4, "rope_scaling": None})
+    [10000.0]
+    >>> said_of("sliding_window", {"sliding_window": None})  # there is none
+    [None]
+    """
+    places = [told]
+    if field == "rope_theta":
+        held = (told.get(x) for x in ROTATIONS)
+        places += [x for x in held if isinstance(x, dict)]
+    if field == "sliding_window" and field in told:
+        return [told[field]]
+    return [x[field] for x in places if x.get(field) is not None]
 
 
 def check_encoder(path: str | Path, encoder: Any) -> None:
@@ -144,7 +161,7 @@ def agree(value: Any, theirs: Any) -> bool:
 
 def stretched(told: Mapping[str, Any]) -> tuple[str, Any]:
     """The field that tells how a rotation is stretched, and what it holds."""
-    for field in ("rope_scaling", "rope_parameters"):
+    for field in ROTATIONS:
         held = told.get(field)
         if isinstance(held, dict):
             kind = held.get("rope_type", held.get("type"))

@@ -17,6 +17,7 @@ from selfattn.models.encoder import (
     Relative,
     bias_of,
     check_relative,
+    last_normed,
     stacked,
 )
 from selfattn.models.ties import Tied
@@ -107,7 +108,7 @@ class Decoder(Writer):
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
             x = block(x, mask=mask, bias=bias, causal=True)
-        return self.scores(self.norm(x))
+        return self.scores(last_normed(self.norm, x))
 
     @checked
     def step(
@@ -134,7 +135,7 @@ class Decoder(Writer):
             kept = block.remember(x, None if cache is None else cache[i])
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
-        return self.scores(self.norm(x[:, -1])), longer
+        return self.scores(last_normed(self.norm, x[:, -1])), longer
 
 
 def check_new(tokens: Tensor) -> None:

@@ -88,9 +88,14 @@ class Encoder(nn.Module):
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
             x = block(x, mask=mask, bias=bias)
-        made = self.norm(x)
-        check_same_shape("norm", made, x)
-        return made
+        return last_normed(self.norm, x)
+
+
+def last_normed(norm: nn.Module, x: Tensor) -> Tensor:
+    """What the last norm makes of all tokens, as many as they are."""
+    made = norm(x)
+    check_same_shape("norm", made, x)
+    return made
 
 
 def check_embedded(x: Any) -> None:

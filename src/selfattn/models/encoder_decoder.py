@@ -24,6 +24,7 @@ from selfattn.models.encoder import (
     Relative,
     bias_of,
     check_relative,
+    last_normed,
     stacked,
 )
 from selfattn.signatures import checked
@@ -133,7 +134,7 @@ class EncoderDecoder(Writer):
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
             x = block(x, memory, mask=target_mask, memory_mask=mask, bias=bias)
-        return self.scores(self.norm(x))
+        return self.scores(last_normed(self.norm, x))
 
     @checked
     def read(self, source: Source, *, mask: Mask = None) -> Memory:
@@ -182,4 +183,4 @@ class EncoderDecoder(Writer):
                 bias=bias,
             )
             longer.append(kept)
-        return self.scores(self.norm(x[:, -1])), longer
+        return self.scores(last_normed(self.norm, x[:, -1])), longer

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from selfattn.blocks import EncoderBlock
+from selfattn.bound import is_of_the_book, unbound
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import RMSNorm, SwiGLU
 from selfattn.models.config import LLAMA, check_config, check_sizes
@@ -111,11 +112,10 @@ def check_told(
 ) -> None:
     """Raise if a configuration beside the file tells of another Llama."""
     block: Any = model.blocks[0]
-    attend = block.attention.attend
-    bound = attend.keywords if isinstance(attend, partial) else {}
-    if "window" in bound or attend is fused_attention:
-        window = ("the window that attend binds", bound.get("window"))
-        check_sizes(path, sliding_window=window)
+    window = window_of(block.attention.attend)
+    if window != ():
+        named = ("the window that attend binds", window)
+        check_sizes(path, sliding_window=named)
     check_sizes(
         path,
         num_attention_heads=("n_heads", block.attention.n_heads),
@@ -124,6 +124,22 @@ def check_told(
         rope_theta=("base", base),
         num_hidden_layers=("the number of blocks", len(model.blocks)),
     )
+
+
+def window_of(attend: Any) -> Any:
+    """The window that a mechanism binds: None for one of the book's that has
+    none, and () where nobody can tell, as of a mechanism of somebody's.
+
+    >>> window_of(partial(fused_attention, scale=1.0)), window_of(max)
+    (None, ())
+    """
+    mechanism, bound = unbound(attend)
+    if "window" in bound:
+        return bound["window"]
+    if not is_of_the_book(mechanism):
+        return ()
+    # What ranks do with heads, another mechanism does with each.
+    return window_of(bound["attend"]) if "attend" in bound else None
 
 
 def check_angles(
