@@ -77,7 +77,6 @@ def tensor_parallel(
         return tuple(same(x, mesh) for x in tokens), options
 
     layer.register_forward_pre_hook(deal, with_kwargs=True)
-    layer.W_o.register_forward_hook(arrived)
     return layer
 
 
@@ -102,12 +101,15 @@ def arrived(layer: Any, given: Any, made: Tensor) -> Tensor:
 
 
 def tell_sizes(layer: MultiHeadAttention, n_ranks: int) -> None:
-    """Have a layer say what this rank has of it: its heads, and features."""
+    """Have a layer say what this rank has of it: its heads, and features;
+    and what all add up is waited for.
+    """
     layer.n_heads //= n_ranks
     layer.n_kv_heads //= n_ranks
     for dealt in (layer.W_q, layer.W_k, layer.W_v):
         dealt.out_features //= n_ranks
     layer.W_o.in_features //= n_ranks
+    layer.W_o.register_forward_hook(arrived)
 
 
 def sum_whole(layer: MultiHeadAttention, mesh: DeviceMesh) -> None:
