@@ -45,6 +45,7 @@ INTERNAL = {
     "selfattn.data.numbering.numbers": "of a task",
     "selfattn.layers.lacks_range": "of a norm",
     "selfattn.models.config.check_sizes": "of what loads, which is tried",
+    "selfattn.models.config.said_of": "likewise",
     "selfattn.mismatches.mismatch": "of what a layer says of an error",
 }
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")

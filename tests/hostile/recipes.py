@@ -319,6 +319,7 @@ ARGUMENTS: dict[str, Recipe] = {
         "grid": always((2, 3)),
         "relative_bias": lambda sizes: torch.randn(3, 5, dtype=torch.float64),
     },
+    "models.llama.window_of": {"attend": always(attention)},
     "looking_inside.not_finite": {
         "tensors": always({"x": torch.tensor([1.0, float("nan")])})
     },
