@@ -137,7 +137,7 @@ class CalledWithFour:
         CalledWithFour().__call__,
         functools.partial(of_four),
     ],
-    ids=str,
+    ids=["function", "wrapped", "module", "called", "bound", "partial"],
 )
 def test_who_takes_other_arguments_is_asked_how_he_is_called(thing):
     report = here(thing, layout="any")
