@@ -225,12 +225,13 @@ class MeanPooling(nn.Module):
         m = min(self.m, x.shape[-2])
         if 0 in x.shape:  # of which PyTorch makes no means
             return x[..., :m, :]
+        n = x.shape[-2]
+        if n > MANY * m:  # pooled, numbers are added one after another
+            borders = [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
+            pieces = [x[..., start:end, :] for start, end in borders]
+            return torch.stack([one.mean(dim=-2) for one in pieces], dim=-2)
         flat = x.flatten(0, -3) if x.ndim > 2 else x[None]
-        # A processor adds one number after another: in float32 the means of
-        # very many drift away.
-        drifts = x.device.type == "cpu" and x.shape[-2] > MANY * m
-        flat = flat.double() if drifts else flat
-        means = F.adaptive_avg_pool1d(flat.mT, m).mT.to(x.dtype)
+        means = F.adaptive_avg_pool1d(flat.mT, m).mT
         return means.reshape(*x.shape[:-2], m, x.shape[-1])
 
 
