@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -100,6 +101,14 @@ RIGHT = {
 MADE = {"llama": small_llama, "t5": small_t5, "vit": small_vit}
 
 
+def told_besides(path, **fields):
+    """Write more into the configuration beside a file, or something else."""
+    config = Path(path).with_name("config.json")
+    told = json.loads(config.read_text())
+    config.write_text(json.dumps(told | fields))
+    return config
+
+
 @pytest.mark.parametrize(
     ("kind", "field", "value"),
     [
@@ -125,10 +134,8 @@ def test_what_a_config_tells_of_sizes_is_compared(
 ):
     """Another base, eps or number of heads gave other logits, and no word."""
     path = saved(MADE[kind](), tmp_path)
-    config = tmp_path / "config.json"
     assert RIGHT[kind](path)
-    told = json.loads(config.read_text())
-    config.write_text(json.dumps(told | {field: value}))
+    config = told_besides(path, **{field: value})
     name = "rope_theta" if isinstance(value, dict) else field
     with pytest.raises(ValueError, match=rf"says {name}=.*, and [\w ]+="):
         RIGHT[kind](path)
@@ -138,9 +145,7 @@ def test_what_a_config_tells_of_sizes_is_compared(
 
 def test_a_picture_of_two_equal_sides_may_be_told_by_both(tmp_path):
     path = saved(small_vit(), tmp_path)
-    config = tmp_path / "config.json"
-    told = json.loads(config.read_text())
-    config.write_text(json.dumps(told | {"image_size": [224, 224]}))
+    told_besides(path, image_size=[224, 224])
     assert RIGHT["vit"](path)
 
 
@@ -155,9 +160,7 @@ def test_a_config_that_cannot_be_read_is_no_missing_one(tmp_path, text):
 def test_a_window_is_bound_to_the_mechanism(tmp_path):
     """It was not asked: from the fourth token on the logits were others."""
     path = saved(small_llama(), tmp_path)
-    config = tmp_path / "config.json"
-    told = json.loads(config.read_text()) | {"sliding_window": 3}
-    config.write_text(json.dumps(told))
+    told_besides(path, sliding_window=3)
     window = partial(sliding_window_attention, window=4)
     with pytest.raises(ValueError, match=r"sliding_window=3, and .*=4"):
         RIGHT["llama"](path, attend=window)
@@ -184,9 +187,7 @@ def test_a_window_is_asked_of_each_mechanism_of_ours(tmp_path, attend):
     """Only a bare `fused_attention` was asked: logits were off by 4.67."""
     path = saved(small_llama(), tmp_path)
     assert RIGHT["llama"](path, attend=attend)
-    config = tmp_path / "config.json"
-    told = json.loads(config.read_text()) | {"sliding_window": 3}
-    config.write_text(json.dumps(told))
+    told_besides(path, sliding_window=3)
     with pytest.raises(ValueError, match=r"sliding_window=3, and .*=None"):
         RIGHT["llama"](path, attend=attend)
     assert RIGHT["llama"](path, attend=Elsewhere())
@@ -194,9 +195,7 @@ def test_a_window_is_asked_of_each_mechanism_of_ours(tmp_path, attend):
 
 def test_a_window_within_what_ranks_do_is_found(tmp_path):
     path = saved(small_llama(), tmp_path)
-    config = tmp_path / "config.json"
-    told = json.loads(config.read_text()) | {"sliding_window": 3}
-    config.write_text(json.dumps(told))
+    told_besides(path, sliding_window=3)
     window = partial(sliding_window_attention, window=3)
     assert RIGHT["llama"](
         path, attend=partial(ulysses_attention, attend=window)
@@ -209,11 +208,9 @@ def test_a_window_within_what_ranks_do_is_found(tmp_path):
 def test_where_there_is_none_no_window_may_be_bound(tmp_path):
     """It was accepted, and the logits were those of another model."""
     path = saved(small_llama(), tmp_path)
-    config = tmp_path / "config.json"
-    told = json.loads(config.read_text())
     window = partial(sliding_window_attention, window=4)
     assert RIGHT["llama"](path, attend=window)  # of a window it says nothing
-    config.write_text(json.dumps(told | {"sliding_window": None}))
+    told_besides(path, sliding_window=None)
     with pytest.raises(ValueError, match=r"sliding_window=None, and .*=4"):
         RIGHT["llama"](path, attend=window)
     assert RIGHT["llama"](path)
@@ -224,28 +221,24 @@ def test_where_there_is_none_no_window_may_be_bound(tmp_path):
 def test_of_two_bases_neither_is_overlooked(tmp_path, bases, base):
     """Theirs read the one, and what was compared was the other."""
     path = saved(small_llama(), tmp_path)
-    config = tmp_path / "config.json"
     first, second = bases
     rotation = {"rope_type": "default", "rope_theta": second}
-    told = json.loads(config.read_text()) | {"rope_theta": first}
-    config.write_text(json.dumps(told | {"rope_parameters": rotation}))
+    told_besides(path, rope_theta=first, rope_parameters=rotation)
     with pytest.raises(ValueError, match=r"says rope_theta=.*, and base="):
         RIGHT["llama"](path, base=base)
     rotation["rope_theta"] = first
-    config.write_text(json.dumps(told | {"rope_parameters": rotation}))
+    told_besides(path, rope_parameters=rotation)
     assert RIGHT["llama"](path, base=first)
 
 
 def test_a_t5_whose_scores_are_not_scaled_is_loaded_so(tmp_path):
     """Its tables are equal, so they were: logits were off by 4."""
     path = saved(small_t5(), tmp_path)
-    config = tmp_path / "config.json"
     scaled = RIGHT["t5"](path)
-    told = json.loads(config.read_text()) | {"scale_decoder_outputs": False}
-    config.write_text(json.dumps(told))
+    told_besides(path, scale_decoder_outputs=False)
     source, target = torch.arange(10).view(2, 1, 5)
     found = RIGHT["t5"](path)(source, target)
     root = scaled.embed.tokens.weight.shape[1] ** 0.5
     assert_close(found, root * scaled(source, target))
-    config.write_text(json.dumps(told | {"scale_decoder_outputs": None}))
+    told_besides(path, scale_decoder_outputs=None)
     assert_close(RIGHT["t5"](path)(source, target), scaled(source, target))

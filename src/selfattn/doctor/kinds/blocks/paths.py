@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from selfattn.doctor.kinds.blocks.flow import FUSED, Flow
-from selfattn.doctor.kinds.blocks.sums import Said, Sum, below
+from selfattn.doctor.kinds.blocks.sums import Said, Sum, below, each_once
 
 Source = tuple[bool, Sum]  # whether a norm of its own lies between; and what
 
@@ -85,17 +85,13 @@ def normed_or_not(value: Sum, path: Collection[Said]) -> Source:
 
 def deep(said: Said) -> Iterator[Said]:
     """What a sublayer consists of, down to sums on the path."""
-    seen: set[Said] = set()
-    waiting = [said]
-    while waiting:
-        one = waiting.pop()
-        if one in seen:
-            continue
-        seen.add(one)
-        yield one
+
+    def made_of(one: Said) -> Iterator[Said]:
         for read in one.reads:
             if not read.of_the_path:
-                waiting += read.moving
+                yield from read.moving
+
+    return each_once(said, made_of)
 
 
 def attends(said: Said, flow: Flow) -> bool:

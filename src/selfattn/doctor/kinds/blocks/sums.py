@@ -5,14 +5,15 @@ sums before it. So it shows how often x itself is in the output, what stands
 beside it, and what each of that was made of.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 TURNS = count()
 INPUTS = frozenset({"x", "context"})
+One = TypeVar("One")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +123,24 @@ def scaled(one: Sum, times: float | None, by: Sum = NOTHING) -> Sum:
 
 def below(value: Sum) -> Iterator[Sum]:
     """A sum, and all of which it was made; each once."""
-    waiting, known = [value], set()
+
+    def made_of(one: Sum) -> Iterator[Sum]:
+        yield from one.factors
+        for said in one.terms:
+            yield from said.reads
+
+    return each_once(value, made_of)
+
+
+def each_once(
+    first: One, onward: Callable[[One], Iterable[One]]
+) -> Iterator[One]:
+    """All that is reached from the first, whichever way and how often."""
+    waiting, known = [first], set[One]()
     while waiting:
         one = waiting.pop()
         if one in known:
             continue
         known.add(one)
         yield one
-        waiting += one.factors
-        for said in one.terms:
-            waiting += said.reads
+        waiting += onward(one)
