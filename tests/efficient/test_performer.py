@@ -337,3 +337,24 @@ def test_values_of_zero_are_no_reason_to_compute_it_again(monkeypatch):
     assert not wanted[..., :3, :].any()  # these see no key
     assert performer_attention(q, k, 0 * v).eq(0).all()
     assert performer_attention(q, k[..., :0, :], v[..., :0, :]).eq(0).all()
+
+
+@pytest.mark.parametrize("size", [0.25, 0.5, 1.0, 1.5])
+@pytest.mark.parametrize("m", [64, 256, 1024])
+@pytest.mark.parametrize("d", [8, 16, 32])
+def test_long_keys_cost_more_than_long_queries(d, m, size):
+    """No score moves, and query plus key is as long: it is not that length
+    that the quotient of two estimates pays for.
+    """
+    draw = torch.Generator().manual_seed(d + m)
+    q, k, v = size * torch.randn(3, 61, d, generator=draw)
+    exact = attention(q, k, v)
+
+    def error(r):
+        given = (
+            performer_attention(r * q, k / r, v, n_features=m, seed=seed)
+            for seed in range(21)
+        )
+        return torch.stack([(one - exact).norm() for one in given]).median()
+
+    assert error(0.5) > max(error(1.0), error(2.0))
