@@ -1,6 +1,7 @@
 """What every test gets: a seed, a device, and tensors of prime sizes."""
 
 import gc
+import re
 
 import hypothesis
 import jaxtyping
@@ -10,11 +11,23 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
 # The same examples in every run; a slow machine is no failure.
 hypothesis.settings.register_profile(
     "book", derandomize=True, deadline=None, max_examples=40
 )
 hypothesis.settings.load_profile("book")
+
+
+def pytest_itemcollected(item):
+    """Refuse a test that each process would call by another name.
+
+    What has no name of its own is called by its address, and processes that
+    share the tests out then find that they have not collected the same.
+    """
+    if ADDRESS.search(item.name):
+        raise pytest.UsageError(f"{item.nodeid} names an address: give ids")
 
 
 def pytest_collection_finish():

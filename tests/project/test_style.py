@@ -1,6 +1,9 @@
 """The style sheet, held by tests: how long, how named, who imports whom."""
 
 import inspect
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,22 @@ def test_no_module_takes_a_name_of_the_standard_library(folder):
 
 def test_no_test_is_weak():
     assert source.weak_tests(ROOT / "tests") == []
+
+
+def test_no_test_is_called_by_an_address(tmp_path):
+    """One was, and several processes refused to share the tests out."""
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n\n"
+        "@pytest.mark.parametrize('x', [object(), 'word'], ids=str)\n"
+        "def test_it(x):\n    assert x\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-qpno:nbval", "--co", "."]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "names an address" in done.stdout + done.stderr
 
 
 def mechanisms():
