@@ -14,7 +14,8 @@ quartiles beside it. Bytes are the most that PyTorch's allocator held at once
 beyond the inputs, scratch memory of kernels and, after training, the
 gradients among them; they repeat to the byte. Outputs of the last 256 tokens,
 and in training what they send back to the inputs, are compared with the
-definition in float64, wherever there is one.
+definition in float64, wherever there is one. Neither weights nor what is made
+before the race, masks above all, is among the bytes.
 
 A run that was broken off goes on where it was.
 
@@ -24,10 +25,12 @@ performer-pytorch, linformer and reformer-pytorch.
 """
 
 import argparse
+import functools
 import importlib.metadata
 import json
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +52,7 @@ from tools.measure.bench.measuring import MANY, measure
 from tools.measure.provenance import RESULTS, ROOT, as_json, provenance
 
 STORE = ROOT / "_build" / "bench"
+SECONDS = 10.0  # at least, of a race
 
 PEERS = (
     "local-attention",
@@ -68,11 +72,32 @@ ABOUT = (
     "heads of 64, no mask but what the race's name says. Speed and "
     "memory are ratios to the first of each race, measured in turn in "
     "one process; ms and speed are medians of all rounds, low and high "
-    "the quartiles of speed. A tie has 1 between them. Shares are of the "
-    "processor's time, as the profiler saw one more run. Load is the "
-    "machine's, the race itself counted as one; share, what part of a "
-    "core's time the race was given."
+    "the quartiles of speed. A tie has 1 between them. To_mine is the "
+    "speed as a multiple of this package's in the same round, lower "
+    "quartile, median and upper; ahead, in how many rounds it took less "
+    "time. Shares are of the processor's time, as the profiler saw one "
+    "more run. Load is the machine's, the race itself counted as one; "
+    "share, what part of a core's time the race was given."
 )
+
+
+@functools.cache
+def here() -> dict[str, object]:
+    """On what is run, as it was when the first race began.
+
+    A commit that is made meanwhile is none that anything was run on.
+    """
+    changed = ["git", "status", "--porcelain", "--", "src", "tools"]
+    told = subprocess.run(
+        changed, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    allowed = getattr(os, "sched_getaffinity", None)
+    return {
+        **provenance(),
+        "edited": bool(told.stdout),
+        "processors": os.cpu_count(),
+        "allowed": len(allowed(0)) if allowed else os.cpu_count(),
+    }
 
 
 def versions() -> dict[str, str]:
@@ -96,8 +121,9 @@ def frequency() -> int | None:
 
 def raced(name: str, budget: float, many: int) -> Iterator[dict]:
     """The lines of a bench, each with load and clock; known ones at once."""
-    here = provenance()
-    key = f"{here['commit']}-{slug(str(here['processor']))}-{many}"
+    where = here()
+    made = f"{where['commit']}-{slug(str(where['processor']))}"
+    key = f"{made}-{many}-{budget:g}"
     path = STORE / f"{name}-{key}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = path.read_text("utf-8") if path.exists() else ""
@@ -125,9 +151,9 @@ def write(name: str, budget: float, many: int) -> None:
         )
         lines.append(line)
     options = "" if many == MANY else f" --rounds {many}"
+    options += "" if budget == SECONDS else f" --seconds {budget:g}"
     where = {
-        **provenance(),
-        "processors": os.cpu_count(),
+        **here(),
         "load": max(line["load"] for line in lines),
         "libraries": versions(),
     }
@@ -138,7 +164,7 @@ def write(name: str, budget: float, many: int) -> None:
         "runs": lines,
     }
     path = RESULTS / f"bench-{name}.json"
-    keep(path, where["processor"])
+    keep(path, str(where["processor"]))
     path.write_text(as_json(result), encoding="utf-8")
 
 
@@ -164,7 +190,10 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", help=", ".join(BENCHES))
     parser.add_argument(
-        "--seconds", type=float, default=10, help="least time for a race"
+        "--seconds",
+        type=float,
+        default=SECONDS,
+        help="least time for a race",
     )
     parser.add_argument(
         "--rounds",

@@ -37,6 +37,7 @@ def fast_linear(
             swapped = (x.transpose(1, 2) for x in (q, k, v))
             return layer(*swapped, mask, lengths, lengths).transpose(1, 2)
 
+        fast.features = layer.feature_map
         return {name: fast}
     except ImportError:
         return {}

@@ -51,7 +51,7 @@ def runner(f, given: list[Tensor], training: bool) -> Callable[[], object]:
     return run_and_back
 
 
-def shares(run: Callable[[], object], most: int = 6) -> dict[str, float]:
+def shares(run: Callable[[], object], most: int = 16) -> dict[str, float]:
     """The operations that take longest, as shares of all their time."""
     with profile(activities=[ProfilerActivity.CPU]) as seen:
         run()
@@ -119,10 +119,18 @@ def times(
     return took
 
 
-def speeds(took: dict[str, list[float]], name: str) -> list[float]:
-    """How many times as fast as the first of the race, in every round."""
-    first = next(iter(took.values()))
-    return [a / b for a, b in zip(first, took[name], strict=True)]
+def speeds(
+    took: dict[str, list[float]], name: str, beside: str | None = None
+) -> list[float]:
+    """How many times as fast as another, in every round.
+
+    Args:
+        took: seconds of each in every round.
+        name: who.
+        beside: than whom; than the first of the race if no one is named.
+    """
+    other = took[beside or next(iter(took))]
+    return [a / b for a, b in zip(other, took[name], strict=True)]
 
 
 def quartiles(ratios: list[float]) -> tuple[float, float]:
@@ -143,6 +151,23 @@ def compared(took: dict[str, list[float]], name: str) -> dict[str, object]:
         "high": round(high, 3),
         "tie": name != next(iter(took)) and low <= 1 <= high,
     }
+
+
+def beside_mine(
+    took: dict[str, list[float]], name: str, mine: str | None
+) -> dict[str, object]:
+    """The same against this package's, and in how many rounds it was ahead.
+
+    Two ratios to a third each have that one's noise, too, so who of two is
+    ahead is told by the two alone.
+    """
+    if mine is None:
+        return {}
+    ratios = speeds(took, name, mine)
+    numbers = (median(ratios), *quartiles(ratios))
+    middle, low, high = (round(x, 3) for x in numbers)
+    ahead = sum(ratio > 1 for ratio in ratios)
+    return {"to_mine": [low, middle, high], "ahead": ahead}
 
 
 def settled(took: dict[str, list[float]]) -> bool:
@@ -175,12 +200,13 @@ def measure(race: Race, budget: float, many: int = MANY) -> Iterator[dict]:
             "who": name,
             "ms": round(1000 * median(took[name]), 2),
             **compared(took, name),
+            **beside_mine(took, name, race.mine),
             "bytes": held[name],
             "memory": round(held[name] / held[first], 3),
             "error": None,
             "gradient_error": None,
             **errors(race, name, given),
             "rounds": len(took[name]),
-            "share": round(share, 2),
+            "share": round(share, 3),
             "shares": shares(runs[name]),
         }

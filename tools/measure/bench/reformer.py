@@ -110,16 +110,23 @@ def races() -> Iterator[Race]:
             yield Race(name, n, training, race, fair, layer=True)
 
 
+def batched(core: nn.Module, q: Tensor, v: Tensor) -> Tensor:
+    """A library that has heads and texts on one axis, of one text."""
+    return core(q[0], v[0])[0][None]
+
+
 def others(causal: bool, layer: Layer) -> dict[str, Callable[..., Tensor]]:
     """The other libraries' LSH attention: their buckets are other ones."""
     found = {}
     try:
         from reformer_pytorch import LSHAttention
 
-        core = LSHAttention(bucket_size=64, n_hashes=4, causal=causal)
-        found["reformer-pytorch"] = layer.around(
-            lambda q, v: core(q[0], v[0])[0][None]
-        )
+        for size, name in (
+            (64, "reformer-pytorch"),
+            (16, "reformer-pytorch, 32 keys"),  # as many as we score
+        ):
+            core = LSHAttention(bucket_size=size, n_hashes=4, causal=causal)
+            found[name] = layer.around(partial(batched, core))
     except ImportError:
         pass
     try:
@@ -140,5 +147,7 @@ def others(causal: bool, layer: Layer) -> dict[str, Callable[..., Tensor]]:
         lsh_attention_probs_dropout_prob=0.0,
     )
     theirs = LSHSelfAttention(config)
+    theirs.query_key.load_state_dict(layer.W_qk.state_dict())
+    theirs.value.load_state_dict(layer.W_v.state_dict())
     found["transformers"] = Around(theirs, lambda f, x: f(x)[0])
     return found

@@ -1,7 +1,9 @@
 """A sliding window."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+
+from torch import Tensor
 
 from selfattn import attention, sliding_window_attention
 from selfattn.masks import window_mask
@@ -23,21 +25,27 @@ def races() -> Iterator[Race]:
         race = {"sdpa": partial(sdpa, causal=True)}
         fair = {"sdpa": past, "sliding_window_attention": windowed}
         race["sliding_window_attention"] = ours
-        try:
-            from local_attention import LocalAttention
-
-            options = {"causal": True, "autopad": True}
-            peer = LocalAttention(WINDOW, exact_windowsize=True, **options)
-            race["local-attention"] = lambda q, k, v, peer=peer: peer(q, k, v)
-            # Its exact window has a key more.
-            fair["local-attention"] = partial(windowed, window=WINDOW + 1)
-        except ImportError:
-            pass
+        race |= others(causal=True)
+        fair["local-attention"] = partial(windowed, window=WINDOW + 1)
         yield Race("causal", n, training, race, fair)
         if n == 16384:
             both = {"sdpa": sdpa, "sliding_window_attention": sides}
+            both |= others(causal=False)
+            form = partial(windowed, causal=False)
             fair = {
                 "sdpa": attention,
-                "sliding_window_attention": partial(windowed, causal=False),
+                "sliding_window_attention": form,
+                "local-attention": partial(form, window=WINDOW + 1),
             }
             yield Race("both sides", n, training, both, fair)
+
+
+def others(causal: bool) -> dict[str, Callable[..., Tensor]]:
+    """The library's window, which when exact has a key more to each side."""
+    try:
+        from local_attention import LocalAttention
+    except ImportError:
+        return {}
+    options = {"autopad": True, "exact_windowsize": True}
+    peer = LocalAttention(WINDOW, causal=causal, **options)
+    return {"local-attention": lambda q, k, v: peer(q, k, v)}
