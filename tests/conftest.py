@@ -20,18 +20,16 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("book")
 
 
-def pytest_itemcollected(item):
-    """Refuse a test that each process would call by another name.
+def pytest_collection_finish(session):
+    """Refuse what each process would call by another name; then keep all.
 
     What has no name of its own is called by its address, and processes that
-    share the tests out then find that they have not collected the same.
+    share the tests out then find that they have not collected the same. What
+    was imported stays: let Python not look for garbage in it.
     """
-    if ADDRESS.search(item.name):
-        raise pytest.UsageError(f"{item.nodeid} names an address: give ids")
-
-
-def pytest_collection_finish():
-    """What was imported stays: let Python not look for garbage in it."""
+    for item in session.items:
+        if ADDRESS.search(item.name):
+            raise pytest.UsageError(f"{item.nodeid} names an address")
     gc.collect()
     gc.freeze()
 
