@@ -3,6 +3,7 @@
 Declared here, run and timed by `tools.measure.bench` as all races are.
 """
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -117,25 +118,35 @@ def batched(core: nn.Module, q: Tensor, v: Tensor) -> Tensor:
 
 def others(causal: bool, layer: Layer) -> dict[str, Callable[..., Tensor]]:
     """The other libraries' LSH attention: their buckets are other ones."""
-    found = {}
-    try:
-        from reformer_pytorch import LSHAttention
+    found: dict[str, Callable[..., Tensor]] = {}
+    with contextlib.suppress(ImportError):
+        found |= lucidrains(causal, layer)
+    with contextlib.suppress(ImportError):
+        found["transformers"] = hugging_face(causal, layer)
+    return found
 
-        for size, name in (
-            (64, "reformer-pytorch"),
-            (16, "reformer-pytorch, 32 keys"),  # as many as we score
-        ):
-            core = LSHAttention(bucket_size=size, n_hashes=4, causal=causal)
-            found[name] = layer.around(partial(batched, core))
-    except ImportError:
-        pass
-    try:
-        from transformers import ReformerConfig
-        from transformers.models.reformer.modeling_reformer import (
-            LSHSelfAttention,
-        )
-    except ImportError:
-        return found
+
+def lucidrains(causal: bool, layer: Layer) -> dict[str, Layer]:
+    """The core of reformer-pytorch: as it comes, and with as many keys."""
+    from reformer_pytorch import LSHAttention
+
+    found = {}
+    for size, name in (
+        (64, "reformer-pytorch"),
+        (16, "reformer-pytorch, 32 keys"),  # as many as we score
+    ):
+        core = LSHAttention(bucket_size=size, n_hashes=4, causal=causal)
+        found[name] = layer.around(partial(batched, core))
+    return found
+
+
+def hugging_face(causal: bool, layer: Layer) -> Around:
+    """The layer of transformers, with our weights; it projects no output."""
+    from transformers import ReformerConfig
+    from transformers.models.reformer.modeling_reformer import (
+        LSHSelfAttention,
+    )
+
     config = ReformerConfig(
         hidden_size=HEADS * D,
         num_attention_heads=HEADS,
@@ -149,5 +160,4 @@ def others(causal: bool, layer: Layer) -> dict[str, Callable[..., Tensor]]:
     theirs = LSHSelfAttention(config)
     theirs.query_key.load_state_dict(layer.W_qk.state_dict())
     theirs.value.load_state_dict(layer.W_v.state_dict())
-    found["transformers"] = Around(theirs, lambda f, x: f(x)[0])
-    return found
+    return Around(theirs, lambda f, x: f(x)[0])
