@@ -179,8 +179,8 @@ def test_what_is_frozen_stays_frozen(bias, grad):
         theirs.in_proj_weight.requires_grad_(False)
         kept = trained(MultiHeadAttention.from_torch(theirs))
         assert kept == trained(ours) - {f"{n}weight" for n in names[:3]}
-        ours.W_q.requires_grad_(False)
-        ours.W_o.requires_grad_(False)
+        for layer in (ours.W_q, ours.W_v, ours.W_o):  # but not W_k
+            layer.requires_grad_(False)
         kept = trained(ours.to_torch())
         outward = {"out_proj.weight", "out_proj.bias"}
         assert (
@@ -190,6 +190,13 @@ def test_what_is_frozen_stays_frozen(bias, grad):
             layer.requires_grad_(False)
         assert not trained(MultiHeadAttention.from_torch(theirs))
         assert not trained(ours.to_torch())
+
+
+def test_what_is_made_anew_in_each_call_is_trained_in_a_copy():
+    layer = MultiHeadAttention(8, 2)
+    parametrizations.weight_norm(layer.W_o)
+    with torch.no_grad():
+        assert "out_proj.weight" in trained(layer.to_torch())
 
 
 def test_a_bias_that_there_was_not_is_not_trained():
