@@ -197,6 +197,10 @@ def test_what_is_made_anew_in_each_call_is_trained_in_a_copy():
     parametrizations.weight_norm(layer.W_o)
     with torch.no_grad():
         assert "out_proj.weight" in trained(layer.to_torch())
+    theirs = nn.MultiheadAttention(8, 2, batch_first=True)
+    parametrizations.weight_norm(theirs, "in_proj_weight")
+    with torch.no_grad():
+        assert "W_q.weight" in trained(MultiHeadAttention.from_torch(theirs))
 
 
 def test_a_bias_that_there_was_not_is_not_trained():
