@@ -248,15 +248,20 @@ def made_attention(
     return made
 
 
-def look_back(
-    attention: nn.Module, path: AddNorm, x: Tensor, past: KeysValues | None
-) -> KeysValues:
-    """Keys and values of x as attention sees it: a pre-norm comes first."""
+def check_keeps(attention: nn.Module) -> None:
+    """Raise unless a layer can make keys and values to ask again."""
     if not hasattr(attention, "keys_values"):
         raise ValueError(
             "a layer must have keys_values, as `MultiHeadAttention` has, to "
             f"remember tokens, but it is {shown(attention)}"
         )
+
+
+def look_back(
+    attention: nn.Module, path: AddNorm, x: Tensor, past: KeysValues | None
+) -> KeysValues:
+    """Keys and values of x as attention sees it: a pre-norm comes first."""
+    check_keeps(attention)
     seen = x.clone()  # what works in place gets a copy, as in `AddNorm`
     if path.pre:
         seen = made_alike("norm", path.norm, seen)

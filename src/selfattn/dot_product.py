@@ -57,7 +57,11 @@ class Attend(Protocol):
         bias: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Return the attention output, (..., n_q, d_v)."""
+        """Return the attention output, (..., n_q, d_v).
+
+        It is kept for the way back: who wants to write into it, and to have
+        gradients all the same, writes into a copy.
+        """
         ...
 
 

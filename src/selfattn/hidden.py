@@ -228,19 +228,28 @@ def sees(
     nothing; of others, what is asked for.
     """
     marks = MARK * keys.to(v.dtype)
+    marks = marks.expand(*keys.shape[:-1], width(v)).contiguous()
     near = k.detach().masked_fill(~(k.abs() < limits(k)[1]), 0)
     alike = torch.ones_like(q), torch.ones_like(k)
     asked = first(attend(q.detach(), near, marks)) != 0
-    return asked | (first(attend(*alike, marks)) != 0)
+    return (asked | (first(attend(*alike, marks)) != 0))[..., :1]
 
 
 def sees_nothing(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Which queries see no key, (..., n_q, 1): were all alike, and all keys
     marked, they would get nothing.
     """
-    marks = v.new_full((*v.shape[:-1], 1), MARK)
+    marks = v.new_full((*v.shape[:-1], width(v)), MARK)
     alike = torch.ones_like(q), torch.ones_like(k)
-    return first(attend(*alike, marks)) == 0
+    return first(attend(*alike, marks))[..., :1] == 0
+
+
+def width(v: Tensor) -> int:
+    """How many features to mark a key with: one, or within `sdpa_kernel` as
+    many as a value has, without which its fastest kernel takes none.
+    """
+    by_steps = torch.backends.cuda.math_sdp_enabled()
+    return 1 if by_steps else max(1, v.shape[-1])
 
 
 def joined(felt: Tensor, result: Any, clean: Any) -> Any:

@@ -4,15 +4,14 @@ Whoever puts another layer in the place of one, of another width or type,
 hears of it where the numbers meet. That costs nothing as long as they fit.
 """
 
-import functools
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from torch import Tensor, nn
 
-P = ParamSpec("P")
-R = TypeVar("R")
+from selfattn.wrapped import P, R, stands_for
+
 # What PyTorch says of numbers that do not fit each other. Its errors have no
 # other mark; where it words one anew, that error is passed on as it is.
 MISMATCH_WORDS = (
@@ -28,7 +27,7 @@ WIDTHS = ("in_features", "in_channels", "input_size", "normalized_shape")
 def telling(method: Callable[P, R]) -> Callable[P, R]:
     """The method of a layer; what does not fit in the layer, it tells."""
 
-    @functools.wraps(method)
+    @stands_for(method)
     def told(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(*args, **kwargs)

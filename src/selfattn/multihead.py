@@ -40,7 +40,12 @@ from selfattn.entering import (
 )
 from selfattn.signatures import Positive, checked
 from selfattn.spoilt import projected
-from selfattn.torch_layer import pair_up, torch_layer_like, without_numbers
+from selfattn.torch_layer import (
+    copied,
+    pair_up,
+    torch_layer_like,
+    without_numbers,
+)
 
 
 class KeysValues(NamedTuple):
@@ -296,26 +301,32 @@ class MultiHeadAttention(nn.Module):
     def from_torch(cls, layer: nn.MultiheadAttention) -> "MultiHeadAttention":
         """A layer of ours with a copy of the weights of PyTorch's.
 
+        What is frozen stays frozen.
+
         Raises:
             ValueError: if it has what ours does not; see
                 `torch_layer.options_of`.
+            TypeError: if a subclass is made with other arguments.
         """
         ours = without_numbers(cls, layer)
         ours.train(layer.training)
-        for mine, theirs in pair_up(ours, layer):
-            mine.data.copy_(theirs)
+        with torch.enable_grad():
+            copied(pair_up(ours, layer))
         return ours
 
     def to_torch(self) -> nn.MultiheadAttention:
         """PyTorch's layer with a copy of our weights, batch first.
+
+        What is frozen stays frozen; but where one matrix of PyTorch's holds
+        three of ours, all three are trained if one is.
 
         Raises:
             ValueError: if ours does what PyTorch's does not; see
                 `torch_layer.torch_layer_like`.
         """
         layer = torch_layer_like(self)
-        for mine, theirs in pair_up(self, layer):
-            theirs.data.copy_(mine)
+        with torch.enable_grad():
+            copied([(to, mine) for mine, to in pair_up(self, layer)])
         return layer
 
 

@@ -4,10 +4,8 @@ They take the axes before the tokens as one, cut the tokens into blocks or
 chunks, and add what each piece brings to what the others brought.
 """
 
-import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import ParamSpec, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -15,9 +13,8 @@ from torch import Tensor
 
 from selfattn.checks import batch_shape
 from selfattn.spoilt import is_spoilt
+from selfattn.wrapped import P, R, stands_for
 
-P = ParamSpec("P")
-R = TypeVar("R")
 # exp(x) = 2^(x log₂e). How long `exp` takes depends on the processor: against
 # `exp2`, two thirds on an Intel one, four times on an AMD one, and on both ten
 # times and more where the result is nearly 0.
@@ -38,7 +35,7 @@ def without_autocast(function: Callable[P, R]) -> Callable[P, R]:
     was before, for all threads, and left one with the autocast of another.
     """
 
-    @functools.wraps(function)
+    @stands_for(function)
     def exact(*args: P.args, **kwargs: P.kwargs) -> R:
         if not any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
             return function(*args, **kwargs)

@@ -6,7 +6,6 @@ everybody, in words: a list where a tensor belongs, a text for a number, two
 tensors that disagree about an axis.
 """
 
-import functools
 import inspect
 import math
 import os
@@ -19,7 +18,8 @@ from typing import Annotated, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from selfattn.mismatches import P, R, telling
+from selfattn.mismatches import telling
+from selfattn.wrapped import P, R, stands_for
 
 STRIDED = torch.strided
 WHOLE = (int, torch.SymInt)
@@ -146,7 +146,7 @@ but it is [1.0]
     tests = {name: one_test(rule) for name, rule in rules.items()}
     shared = shared_axes(rules)
 
-    @functools.wraps(function)
+    @stands_for(function)
     def kept(*args: P.args, **kwargs: P.kwargs) -> R:
         given = dict(zip(order, args, strict=False), **kwargs)
         for name, x in given.items():

@@ -6,9 +6,10 @@ for the answer, and while PyTorch traces or transforms there is none.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from selfattn.checks import is_transformed
 
@@ -63,19 +64,41 @@ def is_spoilt(x: Tensor) -> bool:
     return not math.isfinite(total.item())
 
 
-def projected(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def projected(
+    layer: Callable[[Tensor], Tensor], x: Tensor, *, draws: bool = True
+) -> Tensor:
     """What a layer makes of tokens, the keys-to-be; one that is spoilt passes
     nothing back to its weights, which would take 0 · NaN for their gradient.
+
+    If there is one, and a gradient is asked for, the layer is called twice,
+    its hooks with it; what it draws, as dropout does, it draws once.
+
+    Args:
+        layer: makes of each token one that does not depend on the others.
+        x: tokens, (..., n, d).
+        draws: whether it may draw random numbers, as far as is known.
 
     >>> layer = torch.nn.Linear(1, 1, bias=False)
     >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
     >>> torch.autograd.grad(made[0, 0], layer.weight)
     (tensor([[2.]]),)
     """
+    drawn = None
+    if draws and type(layer) is not nn.Linear and torch.is_grad_enabled():
+        drawn = torch.get_rng_state() if can_look(x) else None
     made = layer(x)
     if not (made.requires_grad and is_spoilt(made)):
         return made
-    return of_sound_tokens(layer, x, made, made)
+    return of_sound_tokens(partial(once_more, layer, drawn), x, made, made)
+
+
+def once_more(
+    layer: Callable[[Tensor], Tensor], drawn: Tensor | None, x: Tensor
+) -> Tensor:
+    """What a layer makes, drawing what it drew the first time."""
+    if drawn is not None:
+        torch.set_rng_state(drawn)
+    return layer(x)
 
 
 def of_sound_tokens(

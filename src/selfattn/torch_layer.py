@@ -5,6 +5,7 @@ one way and the other. Here is what they must know of the other layer: with
 which options it agrees with ours, and where it keeps which weights.
 """
 
+import inspect
 from typing import Any
 
 import torch
@@ -49,10 +50,22 @@ def options_of(layer: nn.MultiheadAttention) -> dict[str, Any]:
 def without_numbers(ours: type, layer: nn.MultiheadAttention) -> Any:
     """A layer of ours whose weights are to be copied from PyTorch's: to draw
     some, only to write over them, would change what is drawn next.
+
+    Raises:
+        TypeError: if a subclass is made with other arguments.
     """
-    weight = layer.out_proj.weight
+    weight, options = layer.out_proj.weight, options_of(layer)
+    takes = inspect.signature(ours)
+    try:
+        takes.bind(**options)
+    except TypeError as error:
+        raise TypeError(
+            f"{ours.__name__} must be made with {', '.join(options)} alone, "
+            "by name, to be made of nn.MultiheadAttention, but it takes "
+            f"{takes}: {error}"
+        ) from None
     with torch.device("meta"):
-        made = ours(**options_of(layer)).to(weight.dtype)
+        made = ours(**options).to(weight.dtype)
     return made.to_empty(device=weight.device)
 
 
@@ -123,6 +136,20 @@ def pair_up(
     return pairs
 
 
+def copied(pairs: list[tuple[Tensor, Tensor]]) -> None:
+    """Copy the second of each pair, and whether it is trained, to the first:
+    a matrix that holds several is trained if one of them is.
+    """
+    trained: dict[int, bool] = {}
+    for to, weight in pairs:
+        whole = to if to._base is None else to._base
+        trained[id(whole)] = trained.get(id(whole), False) or (
+            weight.requires_grad
+        )
+        to.data.copy_(weight)
+        whole.requires_grad_(trained[id(whole)])
+
+
 def projections_of(ours: Any) -> tuple[nn.Linear, ...]:
     """The four, in the order of PyTorch's weights."""
     return ours.W_q, ours.W_k, ours.W_v, ours.W_o
@@ -153,6 +180,8 @@ def check_theirs(layer: nn.MultiheadAttention) -> None:
             f"{type(layer).__name__} of {type(layer).__module__}"
             f"{', pruned or normed' if anew else ''}"
         )
+    for name, weight in layer.named_parameters():
+        check_not_dealt(name, weight)
     types = {x.dtype for x in layer.parameters()}
     if len(types) > 1:
         raise ValueError(
@@ -172,6 +201,7 @@ def check_plain(ours: Any) -> None:
                 "nn.MultiheadAttention takes the weights of nn.Linear, but "
                 f"{name} is {layer}{', pruned or normed' if plain else ''}"
             )
+        check_not_dealt(f"{name}.weight", layer.weight)
         if layer.weight.is_meta:
             raise ValueError(
                 f"{name} must have numbers to copy, but its weight is on meta"
@@ -182,6 +212,15 @@ def check_plain(ours: Any) -> None:
                 f"W_q are {ours.W_q.weight.dtype} and those of {name} are "
                 f"{layer.weight.dtype}"
             )
+
+
+def check_not_dealt(name: str, weight: Tensor) -> None:
+    """Raise if a rank has a part of a weight, which cannot be copied."""
+    if hasattr(weight, "placements"):
+        raise ValueError(
+            f"{name} must be whole to be copied, but it is a DTensor, dealt "
+            f"out to ranks: {tuple(weight.shape)} as {weight.placements}"
+        )
 
 
 def is_made_anew(layer: nn.Module, name: str) -> bool:

@@ -16,6 +16,7 @@ HEADER = ("Computes:", "Time:", "Supports:", "Reference:")
 # Who may import whom: a part may import those before it and its own modules.
 # Those in ALONE import nothing of ours but their own, and `signatures`.
 ORDER = [
+    {"wrapped"},
     {"mismatches"},
     {"signatures", "bound"},
     {"checks"},

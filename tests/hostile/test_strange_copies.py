@@ -157,3 +157,100 @@ def test_a_normed_weight_of_pytorchs_layer_is_copied(width):
     context = torch.randn(2, 4, width)
     ours = MultiHeadAttention.from_torch(theirs)
     assert_close(ours(X, context), theirs(X, context, context)[0])
+
+
+# What is trained, and who is made otherwise
+
+
+def trained(layer):
+    return {name for name, x in layer.named_parameters() if x.requires_grad}
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+def test_what_is_frozen_stays_frozen(bias, grad):
+    """All was trained again, though training mode itself was copied."""
+    theirs = nn.MultiheadAttention(8, 2, bias=bias, batch_first=True)
+    ours = MultiHeadAttention(8, 2, projection_bias=bias)
+    names = ["W_q.", "W_k.", "W_v.", "W_o."]
+    with torch.set_grad_enabled(grad):
+        assert trained(MultiHeadAttention.from_torch(theirs)) == trained(ours)
+        assert trained(ours.to_torch()) == trained(theirs)
+        theirs.in_proj_weight.requires_grad_(False)
+        kept = trained(MultiHeadAttention.from_torch(theirs))
+        assert kept == trained(ours) - {f"{n}weight" for n in names[:3]}
+        for layer in (ours.W_q, ours.W_v, ours.W_o):  # but not W_k
+            layer.requires_grad_(False)
+        kept = trained(ours.to_torch())
+        outward = {"out_proj.weight", "out_proj.bias"}
+        assert (
+            kept == trained(nn.MultiheadAttention(8, 2, bias=bias)) - outward
+        )
+        for layer in (theirs, ours):
+            layer.requires_grad_(False)
+        assert not trained(MultiHeadAttention.from_torch(theirs))
+        assert not trained(ours.to_torch())
+
+
+def test_what_is_made_anew_in_each_call_is_trained_in_a_copy():
+    layer = MultiHeadAttention(8, 2)
+    parametrizations.weight_norm(layer.W_o)
+    with torch.no_grad():
+        assert "out_proj.weight" in trained(layer.to_torch())
+    theirs = nn.MultiheadAttention(8, 2, batch_first=True)
+    parametrizations.weight_norm(theirs, "in_proj_weight")
+    with torch.no_grad():
+        assert "W_q.weight" in trained(MultiHeadAttention.from_torch(theirs))
+
+
+def test_a_bias_that_there_was_not_is_not_trained():
+    """Beside one that there was, it is zeros in the layer that is copied."""
+    layer = MultiHeadAttention(8, 2)
+    layer.W_o = nn.Linear(8, 8)
+    theirs = layer.to_torch()
+    assert not theirs.in_proj_bias.any()
+    assert trained(theirs) == {
+        "in_proj_weight",
+        "out_proj.weight",
+        "out_proj.bias",
+    }
+    assert trained(MultiHeadAttention.from_torch(theirs)) == {
+        *("W_q.weight", "W_k.weight", "W_v.weight", "W_o.weight"),
+        "W_o.bias",
+    }
+
+
+class Renamed(MultiHeadAttention):
+    """Made with other words."""
+
+    def __init__(self, width, heads):
+        super().__init__(width, heads)
+
+
+class Longing(MultiHeadAttention):
+    """Made with one more."""
+
+    def __init__(self, d_model, n_heads, depth, **options):
+        super().__init__(d_model, n_heads, **options)
+
+
+class Named(MultiHeadAttention):
+    """Made with a name of its own, if anybody cares."""
+
+    def __init__(self, *sizes, name="", **options):
+        super().__init__(*sizes, **options)
+
+
+@pytest.mark.parametrize("kind", [Renamed, Longing])
+def test_a_subclass_that_is_made_otherwise_says_what_it_should_take(kind):
+    """It was told of a "keyword argument" that its caller had not written."""
+    told = rf"{kind.__name__} must be made with d_model, n_heads, .*takes \("
+    with pytest.raises(TypeError, match=told):
+        kind.from_torch(nn.MultiheadAttention(8, 2))
+
+
+def test_a_subclass_that_takes_them_is_made():
+    theirs = nn.MultiheadAttention(8, 2, batch_first=True)
+    ours = Named.from_torch(theirs)
+    assert type(ours) is Named
+    assert_close(ours(X), theirs(X, X, X)[0])

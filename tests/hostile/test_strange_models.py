@@ -4,6 +4,7 @@ As in `test_strangers`, each is a single story.
 """
 
 import copy
+import math
 from functools import partial
 
 import pytest
@@ -124,3 +125,80 @@ def test_a_token_may_be_a_small_number_and_the_last_one_large():
     prompt = torch.tensor([[3], [7]])
     text = complete(step, prompt, 2, choose=choose, stop=200)
     assert text.tolist() == [[3, 4, 5], [7, 8, 9]]
+
+
+# What a model steps with, and what its source is masked by
+
+
+class Forgetful(nn.Module):
+    """An attention that keeps nothing; or a block, that is no other."""
+
+    def __init__(self, d_model, n_heads=2):
+        super().__init__()
+        self.map = nn.Linear(d_model, d_model)
+
+    def forward(self, x, context=None, *, mask=None, bias=None, causal=False):
+        return self.map(x)
+
+
+def translator(*blocks):
+    embed = Embedding(11, D)
+    encoder = Encoder(embed, [EncoderBlock(D, 2, 8, pre=True)])
+    return EncoderDecoder(encoder, embed, blocks)
+
+
+IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])
+
+
+def test_a_source_is_read_by_what_keeps_keys_and_values():
+    """AttributeError, where a decoder's step had words for it."""
+    block = DecoderBlock(D, 2, 8, pre=True, multihead=Forgetful)
+    for blocks in ([block], [DecoderBlock(D, 2, 8, pre=True), Forgetful(D)]):
+        with pytest.raises(ValueError, match=r"have keys_values.*Forgetful"):
+            translator(*blocks).read(IDS)
+
+
+def test_a_block_that_cannot_remember_is_told():
+    """AttributeError: no attribute 'remember'."""
+    told = "a block must have remember, .* but it is Forgetful"
+    model = Decoder(Embedding(11, D), [Forgetful(D)])
+    with pytest.raises(ValueError, match=told):
+        model.step(IDS)
+    block = Forgetful(D)
+    block.cross = DecoderBlock(D, 2, 8, pre=True).cross
+    model = translator(block)
+    with pytest.raises(ValueError, match=told):
+        model.step(IDS, memory=model.read(IDS))
+
+
+def test_a_model_without_blocks_takes_no_step():
+    """It refused the cache that it had returned: nobody keeps how long."""
+    model = Decoder(Embedding(11, D), [])
+    assert model(IDS).shape == (2, 3, 11)
+    with pytest.raises(ValueError, match="a step needs at least 1 block"):
+        complete(model.step, IDS, 3)
+    model = translator()
+    with pytest.raises(ValueError, match="a step needs at least 1 block"):
+        model.step(IDS, memory=model.read(IDS))
+
+
+def test_the_mask_of_a_source_has_one_row_for_both_who_look():
+    """Who looks at whom in the source hid it from the target, likewise."""
+    model = translator(DecoderBlock(D, 2, 8, pre=True))
+    square = torch.ones(3, 3, dtype=torch.bool).tril()
+    for mask in (square, square[None, None]):
+        for call in (partial(model, IDS, IDS), partial(model.read, IDS)):
+            with pytest.raises(ValueError, match="mask must be the source's"):
+                call(mask=mask)
+    wanted = model(IDS[:, :2], IDS)
+    real = torch.tensor([True, True, False])
+    for mask in (real, real[None], real[None, None, None]):
+        assert_close(model(IDS, IDS, mask=mask), wanted)
+        assert model.read(IDS, mask=mask).mask is mask
+
+
+@pytest.mark.parametrize("scale", [math.inf, -math.inf])
+def test_an_embedding_is_not_scaled_by_infinity(scale):
+    """It was, and all of its vectors were infinite, or NaN."""
+    with pytest.raises(ValueError, match="scale must be a finite number"):
+        Embedding(11, D, scale=scale)

@@ -42,7 +42,7 @@ def tensor_parallel(
     Raises:
         ValueError: if the heads do not come out even, key heads included, if
             they are dealt out already, or if the mesh has more dimensions
-            than one.
+            than one. So does the layer, if it is given no text or no token.
 
     Reference: Shoeybi et al. (2019), section 3.
     """
@@ -100,6 +100,17 @@ def arrived(layer: Any, given: Any, made: Tensor) -> Tensor:
     return made.clone()
 
 
+def some_tokens(layer: Any, given: tuple[Tensor]) -> None:
+    """Raise unless there is a token: PyTorch cannot deal out what it makes of
+    none, and each rank would fail at another place.
+    """
+    if not given[0].numel():
+        raise ValueError(
+            "a layer whose heads are dealt out must be given at least 1 text "
+            f"of at least 1 token, but it was given {tuple(given[0].shape)}"
+        )
+
+
 def tell_sizes(layer: MultiHeadAttention, n_ranks: int) -> None:
     """Have a layer say what this rank has of it: its heads, and features;
     and what all add up is waited for.
@@ -108,6 +119,7 @@ def tell_sizes(layer: MultiHeadAttention, n_ranks: int) -> None:
     layer.n_kv_heads //= n_ranks
     for dealt in (layer.W_q, layer.W_k, layer.W_v):
         dealt.out_features //= n_ranks
+        dealt.register_forward_pre_hook(some_tokens)
     layer.W_o.in_features //= n_ranks
     layer.W_o.register_forward_hook(arrived)
 

@@ -1,15 +1,21 @@
 """What ranks must know of each other before they exchange anything."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from selfattn.checks import check_fits
+from selfattn.wrapped import P, R, stands_for
 
 Group = dist.ProcessGroup | None
 Shapes = list[tuple[int, ...]]  # of q, k and v
+NOT_WHOLE = (
+    "ranks first tell each other in words what they hold, which is in no graph"
+    "; without fullgraph=True, this function is called as it is"
+)
 
 
 def place(group: Group) -> tuple[int, int]:
@@ -40,6 +46,22 @@ def n_ranks(group: Group = None) -> int:
     are shared out, before it tells it where they are.
     """
     return place(group)[1]
+
+
+def uncompiled(attend: Callable[P, R]) -> Callable[P, R]:
+    """The mechanism, which `torch.compile` calls and does not look into: what
+    ranks first tell each other is no tensor.
+    """
+
+    @stands_for(attend)
+    def among_ranks(*args: P.args, **kwargs: P.kwargs) -> R:
+        if torch.compiler.is_compiling():
+            torch._dynamo.graph_break(msg=NOT_WHOLE)
+            return torch.compiler.disable(attend)(*args, **kwargs)
+        return attend(*args, **kwargs)
+
+    vars(among_ranks)["n_ranks"] = n_ranks
+    return among_ranks
 
 
 def check_tables_fit(

@@ -17,9 +17,9 @@ from selfattn.devices.ranks import (
     Group,
     answers,
     check_tables_fit,
-    n_ranks,
     place,
     shapes_of_all,
+    uncompiled,
 )
 from selfattn.dot_product import (
     Bias,
@@ -33,6 +33,7 @@ from selfattn.dot_product import (
 from selfattn.efficient.flash import Parts, tiled
 
 
+@uncompiled
 def ring_attention(
     q: Queries,
     k: Keys,
@@ -49,6 +50,8 @@ def ring_attention(
     of them is attended to, another is on its way. No rank ever holds more
     than its own, one that comes and one that goes, so that the length that
     fits grows with the number of ranks.
+
+    `torch.compile` calls it as it is, between graphs; fullgraph=True refuses.
 
     In a layer that rotates, the rotation has to add the position of this
     rank's first token: ``lambda x, offset: rope(x, offset=first + offset)``.
@@ -89,9 +92,6 @@ def ring_attention(
     keys_values = torch.cat((k, v), dim=-1)  # to travel together
     ring = Ring(n_q, n_k, causal, group)
     return Joined.apply(q, keys_values, mask, bias, ring)
-
-
-vars(ring_attention)["n_ranks"] = n_ranks
 
 
 class Ring(NamedTuple):

@@ -13,9 +13,9 @@ from selfattn.devices.ranks import (
     Group,
     answers,
     check_tables_fit,
-    n_ranks,
     place,
     shapes_of_all,
+    uncompiled,
 )
 from selfattn.dot_product import (
     Attend,
@@ -31,6 +31,7 @@ from selfattn.dot_product import (
 from selfattn.entering import attended, check_unbound
 
 
+@uncompiled
 def ulysses_attention(
     q: Queries,
     k: Keys,
@@ -47,7 +48,8 @@ def ulysses_attention(
     In one all-to-all each for q, k and v, ranks swap their part of the
     tokens, with all heads, for a part of the heads, with all tokens. Then
     they attend, each on its own and by any mechanism, and swap back. A layer
-    that rotates has to know where this rank begins; see `ring_attention`.
+    that rotates has to know where this rank begins; see `ring_attention`,
+    also for `torch.compile`.
 
     Args:
         q: this rank's queries, (..., n_heads, n_q, d).
@@ -96,9 +98,6 @@ def ulysses_attention(
     output = attended(attend, *heads, **tables, causal=causal)
     output = ToTokens.apply(output, lengths[0], group)
     return output if batch else output[0]
-
-
-vars(ulysses_attention)["n_ranks"] = n_ranks
 
 
 def refuse_rows(mask: Mask, bias: Bias) -> None:

@@ -114,7 +114,7 @@ def shares(f_q: Tensor, f_k: Tensor, causal: bool) -> Tensor:
         past = causal_mask(*similarity.shape[-2:], device=f_q.device)
         similarity = similarity.masked_fill(~past, 0.0)
     # A row that is infinite would be NaN on the way back of others, too.
-    return projected(of_each_row, similarity)
+    return projected(of_each_row, similarity, draws=False)
 
 
 def of_each_row(similarity: Tensor) -> Tensor:

@@ -105,8 +105,8 @@ def estimates(q: Tensor, k: Tensor, omega: Tensor, causal: bool) -> Tensor:
     q, k, omega = widen(q, k, omega.to(q.device))
     logs = partial(log_features, omega=omega)
     # Divided by d^¼ each, the product of q and k is q·k/√d.
-    log_q = projected(logs, q / d**0.25)
-    log_k = projected(logs, k / d**0.25)
+    log_q = projected(logs, q / d**0.25, draws=False)
+    log_k = projected(logs, k / d**0.25, draws=False)
     scores = match(log_q, log_k, log_products)
     return masked_softmax(scores, with_causal(None, causal, q, k))
 

@@ -45,6 +45,7 @@ from selfattn.pieces import (
 )
 from selfattn.random_features import normal
 from selfattn.signatures import Seed, checked
+from selfattn.spoilt import LARGE, overflows
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
 
@@ -57,7 +58,9 @@ def lsh_buckets(
     """In each round, the nearest of some random directions: the bucket.
 
     Args:
-        x: queries or keys, (..., n, d); how long they are does not matter.
+        x: queries or keys, (..., n, d); how long they are does not matter,
+            while float32 has numbers for what is as long, on a GPU at least
+            for its products with directions.
         n_buckets: how many buckets: directions come in opposite pairs, so an
             even number, or 1.
         n_rounds: how often to draw directions.
@@ -88,6 +91,7 @@ def lsh_buckets(
     generator = torch.Generator().manual_seed(seed)
     directions = normal(n_rounds, d, max(1, half), generator=generator)
     x, directions = widen(x.detach(), directions.to(x.device))
+    x = shortened(x) if overflows(x) else x
     numbers = torch.arange(directions.shape[-1], device=x.device).to(x.dtype)
     buckets = []
     # Some tokens at a time: products with all directions are many.
@@ -98,6 +102,19 @@ def lsh_buckets(
         # `argmax` would take several times as long.
         buckets.append((nearest * (numbers + half * (products < 0))).amax(-1))
     return torch.cat(buckets, dim=1).int().view(n_rounds, *x.shape[:-1])
+
+
+def shortened(x: Tensor) -> Tensor:
+    """The vectors, those too long to be multiplied as long as one of 1: that
+    turns none.
+
+    >>> shortened(torch.tensor([[3.0, 1.0], [3e38, 0.0], [torch.inf, 0.0]]))
+    tensor([[3., 1.],
+            [1., 0.],
+            [inf, 0.]])
+    """
+    most = x.abs().amax(dim=-1, keepdim=True)
+    return torch.where((most > LARGE) & (most < math.inf), x / most, x)
 
 
 @checked

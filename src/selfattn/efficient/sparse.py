@@ -197,7 +197,8 @@ def fixed_attention(
         causal: hide from each query the keys after it; the last query sits
             on the last key.
         stride: how many keys a block has; √n_k, rounded down, if None.
-        n_summaries: how many keys at a block's end every query sees.
+        n_summaries: how many keys at a block's end every query sees. Each is
+            a round of its own over all queries: few are meant.
 
     Returns:
         The output, (..., n_q, d_v). A query that may see no key gets zeros.
@@ -331,8 +332,8 @@ def in_pieces(name: str, q, k, v, causal: bool, cut: Cut) -> Tensor:
     """Attend piece by piece, on any number of axes before the tokens."""
     check_call(name, q, k, v, causal)
 
-    attend = on_any_axes(lambda *qkv: Pieces.apply(*qkv, cut, False))
-    exactly = on_any_axes(lambda *qkv: Pieces.apply(*qkv, cut, True))
+    attend = on_any_axes(lambda *qkv: Pieces.apply(*qkv, cut, name, False))
+    exactly = on_any_axes(lambda *qkv: Pieces.apply(*qkv, cut, name, True))
     return unfelt(attend, q, k, v, exactly=exactly)
 
 
@@ -347,7 +348,7 @@ class Pieces(torch.autograd.Function):
 
     @staticmethod
     @without_autocast
-    def forward(ctx: Any, q, k, v, cut, hiding):
+    def forward(ctx: Any, q, k, v, cut, name, hiding):
         """Add each piece to the output of its queries."""
         # The output is kept in float32 at least: what two terms of the way
         # back leave of each other may be less than half precision rounds.
@@ -373,14 +374,14 @@ class Pieces(torch.autograd.Function):
         total.masked_fill_(total == 0, 1.0)
         output.div_(total)
         ctx.save_for_backward(q, k, v, output, top, total)
-        ctx.cut = cut
+        ctx.cut, ctx.name = cut, name
         return output.to(q.dtype)
 
     @staticmethod
     @without_autocast
     def backward(ctx: Any, grad_output):
         """Visit the same pieces, and add up what they pass back."""
-        check_once("attention in pieces", grad_output)
+        check_once(ctx.name, grad_output)
         q, k, v, output, top, total = ctx.saved_tensors
         grad_q, grad_k, grad_v = widen(*map(torch.zeros_like, (q, k, v)))
         where = indices(q.shape[-2], k.shape[-2], device=q.device)
@@ -398,7 +399,7 @@ class Pieces(torch.autograd.Function):
         for grad in (grad_q, grad_k):
             grad /= math.sqrt(q.shape[-1])
         grads = (grad_q.to(q.dtype), grad_k.to(k.dtype), grad_v.to(v.dtype))
-        return *grads, None, None
+        return *grads, None, None, None
 
 
 def scored(

@@ -5,6 +5,7 @@ This is GPT's kind, with nothing to translate from. Its blocks are
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -132,7 +133,7 @@ class Decoder(Writer):
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []
         for i, block in enumerate(self.blocks):
-            kept = block.remember(x, None if cache is None else cache[i])
+            kept = remembered(block, x, None if cache is None else cache[i])
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
         return self.scores(last_normed(self.norm, x[:, -1])), longer
@@ -147,6 +148,20 @@ def check_new(tokens: Tensor) -> None:
         )
 
 
+def remembered(block: Any, x: Tensor, past: KeysValues | None) -> KeysValues:
+    """What a block keeps of x, and of the tokens before it.
+
+    Raises:
+        ValueError: if it keeps nothing.
+    """
+    if not hasattr(block, "remember"):
+        raise ValueError(
+            "a block must have remember, as `EncoderBlock` has, to go on "
+            f"where it stopped, but it is {shown(block)}"
+        )
+    return block.remember(x, past)
+
+
 def check_list(name: str, cache: object) -> None:
     """Raise unless this is a list, as a cache is."""
     if not isinstance(cache, list):
@@ -158,15 +173,20 @@ def length_of(cache: Cache | None, n_blocks: int) -> int:
 
     Raises:
         ValueError: if it is not of so many blocks, or if they do not hold
-            equally many.
+            equally many; or if there is no block, whose cache would not tell.
     """
+    if n_blocks == 0:
+        raise ValueError(
+            "a step needs at least 1 block, which remembers the tokens before "
+            "it, but there is none"
+        )
     if cache is None:
         return 0
     kept = [kv for kv in cache if isinstance(kv, KeysValues)]
     for i, kv in enumerate(kept):
         check_four_axes(f"cache[{i}]", kv)
     lengths = [kv.k.shape[-2] for kv in kept]
-    if not 0 < len(cache) == len(kept) == n_blocks or len(set(lengths)) > 1:
+    if not len(cache) == len(kept) == n_blocks or len(set(lengths)) > 1:
         raise ValueError(
             "a cache must hold the KeysValues of each block, of equally many "
             f"tokens, but there are {n_blocks} blocks and cache holds "

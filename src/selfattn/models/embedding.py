@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import owned
+from selfattn.checks import check_number
 from selfattn.entering import (
     check_function,
     check_numbers,
@@ -61,6 +62,7 @@ class Embedding(nn.Module):
             check_function("positions", positions)
         self.tokens = nn.Embedding(n_tokens, d_model)
         nn.init.normal_(self.tokens.weight, std=0.02)
+        check_number("scale", scale)
         self.positions, self.scale = owned(positions), scale
         self.segments = None
         if n_segments:

@@ -4,11 +4,12 @@ This is the model of 2017, and T5's and BART's.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.blocks import check_keeps
 from selfattn.bound import owned
 from selfattn.models.decoder import (
     Cache,
@@ -17,6 +18,7 @@ from selfattn.models.decoder import (
     check_new,
     head_of,
     length_of,
+    remembered,
 )
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
@@ -59,6 +61,18 @@ def for_each(memory: Memory, n_rows: int) -> Memory:
     if mask is not None and mask.ndim > 3 and len(mask) == n_own:
         mask = mask.repeat_interleave(times, dim=0)
     return Memory(kept, mask)
+
+
+def check_one_row(mask: Mask) -> None:
+    """Raise if a mask tells apart who looks at the source: both stacks do, and
+    the rows of one are no rows of the other, though they be equally many.
+    """
+    if mask is not None and mask.ndim > 1 and mask.shape[-2] != 1:
+        raise ValueError(
+            "mask must be the source's padding, one row for all that look at "
+            "it, as `padding_mask` makes it, (batch, 1, 1, n_k), but it is "
+            f"{tuple(mask.shape)}"
+        )
 
 
 class EncoderDecoder(Writer):
@@ -121,13 +135,15 @@ class EncoderDecoder(Writer):
         Args:
             source: token numbers, (batch, n_k).
             target: those of the target so far, (batch, n_q).
-            mask: who may look at the source: its padding.
+            mask: its padding, as `padding_mask` makes it: one row of keys,
+                for all that look at the source.
             target_mask: who may look at whom in the target, besides the
                 causal mask.
 
         Returns:
             Logits, (batch, n_q, n_tokens).
         """
+        check_one_row(mask)
         memory = self.encoder(source, mask=mask)
         x = self.embed(target)
         n = x.shape[-2]
@@ -144,8 +160,13 @@ class EncoderDecoder(Writer):
             source: token numbers, (batch, n_k).
             mask: its padding, as `padding_mask` makes it.
         """
+        check_one_row(mask)
         memory = self.encoder(source, mask=mask)
-        kept = [block.cross.keys_values(memory) for block in self.blocks]
+        kept = []
+        for block in self.blocks:
+            cross: Any = getattr(block, "cross", block)
+            check_keeps(cross)
+            kept.append(cross.keys_values(memory))
         return Memory(kept, mask)
 
     @checked
@@ -174,7 +195,7 @@ class EncoderDecoder(Writer):
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []
         for i, block in enumerate(self.blocks):
-            kept = block.remember(x, None if cache is None else cache[i])
+            kept = remembered(block, x, None if cache is None else cache[i])
             x = block(
                 x,
                 memory.kept[i],

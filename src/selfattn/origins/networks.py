@@ -160,4 +160,6 @@ def convolved(layer: nn.Conv1d, x: Tensor, before: int) -> Tensor:
         return layer.bias[:, None].expand(*x.shape[:-2], -1, n)
     padded = F.pad(x, (-away[near[0]], away[near[-1]]))
     weight = layer.weight[..., near[0] : near[-1] + 1]
+    # One tap is no distance from itself; and 64 bits may not hold what it is.
+    dilation = dilation if len(near) > 1 else 1
     return F.conv1d(padded, weight, layer.bias, dilation=dilation)

@@ -1,6 +1,7 @@
 """The command's thing: whatever its import does, there is a report."""
 
 import json
+import os
 import time
 
 import pytest
@@ -130,6 +131,24 @@ def test_what_is_not_there_is_named(name, words, examined):
     code, out, err = examined(RIGHT, name=name)
     assert code == 2 and out == ""
     assert words in err and name.partition(":")[0] in err
+
+
+@pytest.mark.parametrize("what", ["folder", "pipe", "loop"])
+@pytest.mark.parametrize("inside", ["", ":right"])
+def test_what_is_there_and_no_file_is_not_called_missing(
+    what, inside, tmp_path, capsys
+):
+    """Of a pipe, and of a link to itself, too: "There is no file"."""
+    path = tmp_path / "mine.py"
+    if what == "folder":
+        path.mkdir()
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path)
+    assert main([f"{path}{inside}"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert told.endswith("mine.py is there, but it is no file")
 
 
 def test_a_module_that_is_not_there_is_named(capsys):

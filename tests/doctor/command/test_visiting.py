@@ -119,12 +119,28 @@ def test_one_thing_as_json_is_what_it_was(told):
     assert code == 0 and json.loads(out)["healthy"]
 
 
+# Of the file nothing was told, and of "fast", that it looks like nothing.
+SCRIPTED = """
+import torch
+import warnings
+
+def _attend(q, k, v):
+    return (q @ k.transpose(-1, -2)).softmax(-1) @ v
+
+with warnings.catch_warnings(action="ignore"):
+    fast = torch.jit.script(_attend)
+"""
+OTHERS = SCRIPTED.replace("fast = ", "_attend.__module__ = 'other'; fast = ")
+
+
 @pytest.mark.parametrize(
     ("lines", "code", "words"),
     [
         ("1 / 0", 2, "It raises ZeroDivisionError: division by zero while"),
         ("import torch", 2, "mine.py can be examined."),
         ("def f(x): return x", 2, "f is left out: it looks like nothing"),
+        (SCRIPTED, 2, "fast is left out: torch.jit compiled it, and"),
+        (f"from os.path import *\n{OTHERS}", 2, "mine.py can be examined."),
     ],
 )
 def test_a_file_without_patients_is_no_success(lines, code, words, told):

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -50,6 +51,8 @@ def from_file(where: str) -> ModuleType:
     """A module from a file, as if it was imported from beside it."""
     path = Path(where)
     if not path.is_file():
+        if os.path.lexists(path):  # a folder, say, or a link to itself
+            raise RefusedError(f"{where} is there, but it is no file")
         raise RefusedError(f"There is no file {where}")
     sys.path.insert(0, str(path.parent.resolve()))  # as Python does for it
     name = path.stem

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import torch
 from torch import nn
 
 from selfattn.doctor.door import functions, modules, wholes
@@ -10,6 +11,11 @@ from selfattn.doctor.door.names import PLAIN, says
 from selfattn.doctor.door.trying import needed
 from selfattn.doctor.engine.outcome import in_words
 from selfattn.doctor.patient import numberless
+
+SCRIPTED = (
+    "torch.jit compiled it, and what it takes cannot be read any more; the "
+    "function that it was made of can be examined"
+)
 
 
 class Guess(NamedTuple):
@@ -34,6 +40,8 @@ class Guess(NamedTuple):
 
 def guess(thing: Any, name: str) -> Guess:
     """What a function, a class or a module looks like."""
+    if isinstance(thing, torch.jit.ScriptFunction):
+        return Guess(name, "", SCRIPTED)
     try:
         one = made(thing)
     except Exception as error:

@@ -8,6 +8,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import torch
 from torch import nn
 
 NO_PATIENTS = (BaseException, enum.Enum, tuple, dict, list, str)
@@ -103,6 +104,10 @@ def is_own(thing: Any, module: str) -> bool:
         return own and not issubclass(thing, NO_PATIENTS) and is_called(thing)
     if isinstance(thing, types.FunctionType):
         return thing.__module__ == module
+    if isinstance(thing, torch.jit.ScriptFunction):
+        # Which does not say where it is from, but what it was made of does.
+        made_of = getattr(thing, "_torchdynamo_inline", None)
+        return getattr(made_of, "__module__", module) == module
     if isinstance(thing, nn.Module | functools.partial):
         return True
     return type(thing).__module__ == module and callable(thing)

@@ -1,0 +1,107 @@
+"""What strangers found of layers that are compiled, and of ranks that are.
+
+As in `test_strangers`, each is a single story.
+"""
+
+import importlib
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from selfattn.devices.ring import ring_attention
+from selfattn.devices.ulysses import ulysses_attention
+from selfattn.devices.world import on_ranks
+from selfattn.multihead import MultiHeadAttention
+
+RANKED = [ring_attention, ulysses_attention]
+# In a process of its own: what checks each call here has one code, too.
+NINE_LAYERS = """
+import torch
+from selfattn.layers import *
+from selfattn.multihead import MultiHeadAttention
+from selfattn.models import ClassHead, LabelHead, Pooler
+from selfattn.positions import rope, rope_halves, pairs_to_halves
+x = torch.randn(2, 5, 8)
+layers = LayerNorm(8), RMSNorm(8), FeedForward(8, 16), SwiGLU(8, 16)
+heads = MultiHeadAttention(8, 2), ClassHead(8, 3), LabelHead(8, 3), Pooler(8)
+functions = gelu, swish, rope, rope_halves, pairs_to_halves
+for layer in (*layers, *heads, *functions):
+    whole = torch.compile(layer, backend="eager", fullgraph=True)
+    torch.testing.assert_close(whole(x), layer(x))
+"""
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    """At hand, so that each rank need not import it."""
+    return importlib.import_module("torch._dynamo")
+
+
+@pytest.fixture(autouse=True)
+def by_strangers(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+# What is compiled
+
+
+def test_a_traceback_names_the_method_that_was_called():
+    """What wraps it stood there as "told" or "kept", as of any other."""
+    with pytest.raises(ValueError, match="x must be") as raised:
+        MultiHeadAttention(8, 2)(torch.randn(5, 8))
+    names = {
+        one.name for one in raised.traceback if "selfattn" in one.path.parts
+    }
+    assert "forward" in names and not names & {"told", "kept"}
+    assert MultiHeadAttention.forward.__qualname__.endswith("tion.forward")
+
+
+def compiled(rank, n_ranks, attend, fullgraph):
+    torch.manual_seed(rank)
+    x, same = (torch.randn(1, 2, 3, 4, requires_grad=True) for _ in "ab")
+    same.data.copy_(x)
+    graph = torch.compile(attend, backend="eager", fullgraph=fullgraph)
+    made, wanted = (
+        graph(x, x, x, causal=True),
+        attend(*[same] * 3, causal=True),
+    )
+    assert_close(made, wanted)
+    grads = (
+        torch.autograd.grad(y.sum(), z) for y, z in ((made, x), (wanted, same))
+    )
+    assert_close(*grads)
+    with torch.no_grad():  # with graphs before and behind
+        layer = MultiHeadAttention(8, 2, attend=attend)
+        parts = torch.compile(layer, backend="eager", fullgraph=fullgraph)
+        x = torch.randn(1, 3, 8)
+        assert_close(parts(x, causal=True), layer(x, causal=True))
+    return True
+
+
+@pytest.mark.parametrize("attend", RANKED)
+def test_what_ranks_tell_each_other_is_not_compiled(attend, compiler):
+    """`InternalTorchDynamoError`: '_device_types' of an opaque object."""
+    work = partial(compiled, attend=attend, fullgraph=False)
+    assert on_ranks(work, 2) == [True, True]
+
+
+@pytest.mark.parametrize("attend", RANKED)
+def test_a_whole_graph_of_ranks_is_refused_in_words(attend, compiler):
+    work = partial(compiled, attend=attend, fullgraph=True)
+    with pytest.raises(RuntimeError, match="ranks first tell each other"):
+        on_ranks(work, 2)
+
+
+def test_nine_layers_are_compiled_in_one_process():
+    """The ninth was not: all methods had one code, compiled anew for each."""
+    done = subprocess.run(
+        [sys.executable, "-c", NINE_LAYERS],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-500:]
