@@ -12,6 +12,8 @@ from torch import nn
 
 from selfattn.doctor import examine
 from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.kinds.blocks import passing_on, properties
+from selfattn.doctor.patient import Patient
 
 D, HEADS = 12, 3
 SCALES = {"no scale": 1, "divided by d": 4, "multiplied by the root": 0.5}
@@ -216,3 +218,45 @@ def test_a_layer_that_norms_what_it_is_given_is_held_to_its_numbers(slip):
     assert "its numbers" not in report.not_asked, report
     assert report.passed == (not slip)
     assert slip == (report.mistake.name if report.mistake else "")
+
+
+class Overwriting(Beside):
+    """A block that adds to what it was given, or to what is needed yet."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.at = at
+
+    def forward(self, x):
+        x = x if self.at == "the start" else x + self.spread(x)
+        x += self.much * self.net(self.ln(x))
+        y = torch.relu(self.ln(x))
+        if self.at == "the end":
+            y.mul_(self.much)
+            return x + y.sigmoid().mul_(y.exp_())
+        return x + y
+
+
+@pytest.mark.parametrize("at", ["the start", "the end"])
+def test_what_a_block_writes_over_is_named_so(at):
+    """It was "dropout never begins", or had no name."""
+    report = here(Overwriting(at), dropout=0.5)
+    assert report.exit_code == 1
+    assert report.mistake.name == "changed in place", report
+
+
+def test_a_block_is_followed_once_for_all_that_is_asked_of_its_path(
+    monkeypatch,
+):
+    """It was followed for each claim anew."""
+    followed, seen = passing_on.followed, []
+    monkeypatch.setattr(
+        passing_on, "followed", lambda *a: seen.append(a) or followed(*a)
+    )
+    facts = {"formula": "own", "layout": "BND"}
+    asked = properties.of_widths("encoder-block", D, None, False, None)
+    patient = Patient(Beside().eval(), facts, lambda block, facts: block)
+    for probe in asked.probes:
+        if probe.claim in passing_on.CLAIMS:
+            assert probe.experiment(patient, probe.make()), probe.claim
+    assert len(seen) == 1
