@@ -220,6 +220,38 @@ def test_a_layer_that_norms_what_it_is_given_is_held_to_its_numbers(slip):
     assert slip == (report.mistake.name if report.mistake else "")
 
 
+class Fused(nn.Module):
+    """One map makes all; a method attends, with a number of heads told."""
+
+    def __init__(self, slip=""):
+        super().__init__()
+        self.ln, self.slip = nn.LayerNorm(D), slip
+        self.wide, self.out = nn.Linear(D, 4 * D), nn.Linear(2 * D, D)
+
+    def attend(self, q, k, v, mask=None):
+        said = []
+        for a, b, c in zip(
+            *(t.chunk(HEADS, -1) for t in (q, k, v)), strict=True
+        ):
+            scores = a @ b.mT / (1 if self.slip == "no scale" else 2)
+            axis = -2 if self.slip == "softmax over queries" else -1
+            said.append(scores.softmax(axis) @ c)
+        return torch.cat(said, dim=-1)
+
+    def forward(self, x):
+        q, k, v, more = self.wide(self.ln(x)).chunk(4, -1)
+        said = self.attend(q, k, v)
+        return x + self.out(torch.cat([said, more.relu()], dim=-1))
+
+
+@pytest.mark.parametrize("slip", ["", "no scale", "softmax over queries"])
+def test_a_method_that_attends_is_asked_as_a_layer_is(slip):
+    """Its block has no part that attends, and one map that makes all."""
+    report = here(Fused(slip), n_heads=HEADS)
+    assert slip == (report.mistake.name if report.mistake else ""), report
+    assert [*report.inside] == (["attend"] if slip else [])
+
+
 class Overwriting(Beside):
     """A block that adds to what it was given, or to what is needed yet."""
 

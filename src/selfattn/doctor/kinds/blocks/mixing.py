@@ -13,7 +13,7 @@ from torch import nn
 
 from selfattn.doctor.kind import Inner, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import calling, properties
+from selfattn.doctor.kinds.blocks import calling, methods, properties
 from selfattn.doctor.kinds.blocks.recording import (
     BATCH,
     N_K,
@@ -55,7 +55,12 @@ def found(
         if name and holds_maps(part)
         if mixes(part, seen := recorded(part, call, wide[0], across, wide[1]))
     }
-    return {
+    told = {**calling.of_attention(facts), "layout": "BND", "takes": ()}
+    lying = {
+        name: (layer, "self-attention", told)
+        for name, layer in methods.found(ready, call, wide, facts)
+    }
+    return lying | {
         name: (
             block.get_submodule(name),
             "cross-attention" if seen.context else "self-attention",

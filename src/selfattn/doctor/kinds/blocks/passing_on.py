@@ -52,7 +52,7 @@ KNOWN = tuple(
         *ASKED,
     )
 )
-KNOWN: Any = weakref.WeakKeyDictionary()  # of each block, what is wrong
+FOLLOWED: Any = weakref.WeakKeyDictionary()  # of each block, what is wrong
 CLAIMS = (
     "x comes through beside the sublayers",
     "what a sublayer brings is passed on",
@@ -94,7 +94,7 @@ def seen(
         return {}
     texts = [inputs[name] for name in ("x", "context") if name in inputs]
     widths = [text.shape[-1] for text in texts]
-    known = KNOWN.setdefault(block, {})
+    known = FOLLOWED.setdefault(block, {})
     key = repr(answer.facts), order, *widths
     if key not in known:
         flow = followed(block, answer, *widths)
