@@ -1,5 +1,6 @@
 """What needs no comparison with any mistake to be seen."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -18,6 +19,7 @@ from selfattn.doctor.exercise import Exercise, Mistake, mistake
 from selfattn.doctor.exercises.dot_product.attention import detached
 from selfattn.doctor.report import Difference
 
+IN_PLACE = re.compile("in-?place")  # in what PyTorch says when it raises
 FULL = (torch.float32, torch.float64)
 
 
@@ -51,9 +53,8 @@ def seen_alone(
     told = sorted(found.sentence for found in faults)
     if sorts == {"modifies"}:
         return replace(changed_in_place, symptom=told[0])
-    in_place = [words for words in told if "inplace" in words]
-    if in_place and sorts <= {"modifies", "gradient"}:
-        return replace(changed_in_place, symptom=in_place[0])
+    if raised := raised_in_place(faults):
+        return replace(changed_in_place, symptom=min(raised))
     if sorts == {"dtype"} or stumbles_over_types(exercise, seen):
         words = [f.sentence for f in faults if f.sort == "dtype"]
         return replace(another_type_returned, symptom=min(words))
@@ -64,6 +65,17 @@ def seen_alone(
     if sorts == {"gradient"} and all(map(is_cut_off, seen)):
         return detached
     return changed_in_place if always_modifies(exercise, seen) else None
+
+
+def raised_in_place(faults: Sequence[Difference]) -> list[str]:
+    """What PyTorch said of numbers written over, if nothing else is wrong.
+
+    Whoever writes over the input is told so where nothing is to be learned.
+    """
+    said = [f.sentence for f in faults if f.sort in ("gradient", "raises")]
+    others = {f.sort for f in faults} - {"modifies", "gradient", "raises"}
+    told = [words for words in said if IN_PLACE.search(words)]
+    return [] if others or len(told) < len(said) else told
 
 
 def is_cut_off(one: Seen) -> bool:

@@ -9,14 +9,20 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from selfattn.doctor.engine.choice import decide
+from selfattn.doctor.engine.diagnosis import Case
+from selfattn.doctor.engine.promises import MAY_BE_ITS_OWN
 from selfattn.doctor.engine.readings import named_at_last
-from selfattn.doctor.engine.visits import Visit, looked_at, read
-from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.kind import Kind
+from selfattn.doctor.engine.visits import NUMBERS, Visit, looked_at, read
+from selfattn.doctor.exercise import Mistake, name_of
+from selfattn.doctor.exercises.dot_product import weights
+from selfattn.doctor.kind import Kind, Reading
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Difference, Finding, Report
+
+# In a block of its own formula, the attention may be linear.
+MAY_BE_INSIDE = {*MAY_BE_ITS_OWN, name_of(weights.no_softmax)}
 
 
 class Alone(NamedTuple):
@@ -32,21 +38,66 @@ class Alone(NamedTuple):
         return f"{usual}: {self.mistake.name}"
 
 
-def alone(part: Any, kind: str, said: Facts) -> Alone | None:
-    """The mistake of a part that is asked alone; None if it has no name."""
-    held = find_kind(kind)
-    try:
-        seen = held.read(part, said)
-        prepared = held.prepare(part, {**seen.facts, **said})
-        visit = Visit(part, prepared, held, said, unseen)
-        cases = [*read(visit, looked_at(visit, seen))]
-        cases = named_at_last(cases, lambda: False)
-    except Exception:
-        return None  # it is called otherwise, which is no fault
-    mistake = decide(cases, held).report.mistake
-    if mistake is None:
+def alone(
+    part: Any, kind: str, said: Facts, exact: bool = False
+) -> Alone | None:
+    """The mistake of a part that is asked alone; None if it has no name.
+
+    Args:
+        part: what is asked.
+        kind: of things like it.
+        said: what is known of it.
+        exact: whether only its numbers are evidence, and no property that it
+            lacks: it may have properties of its own. What a mask changes is
+            asked last, as nobody told what one means to it.
+    """
+    looks = [said]
+    if exact and "takes" not in said:
+        looks.insert(0, {**said, "takes": ()})
+    for facts in looks:
+        try:
+            found = in_one_look(part, find_kind(kind), facts, exact)
+        except Exception:
+            return None  # it is called otherwise, which is no fault
+        if found is not None:
+            return found
+    return None
+
+
+def in_one_look(
+    part: Any, kind: Kind, said: Facts, exact: bool
+) -> Alone | None:
+    """The mistake of a part by these facts.
+
+    Who is healthy by a formula of its own is so, whatever else it is like.
+    """
+    usual = kind.read(part, said)
+    less = kind.fallback(part, said, usual)
+    own = None if less is None else by_its_numbers(part, kind, said, less)
+    case = own
+    if case is None or not (case.report.passed or case.report.mistake):
+        case = asked(part, kind, said, usual)
+    mistake = case.report.mistake
+    if mistake is None or (exact and NUMBERS in case.exercise.optional):
         return None
-    return Alone(mistake, mistake.name in held.meant)
+    may_be = MAY_BE_INSIDE if exact or case is own else ()
+    return Alone(mistake, mistake.name in {*kind.meant, *may_be})
+
+
+def asked(part: Any, kind: Kind, said: Facts, seen: Reading) -> Case:
+    """A part's case in the likeliest of some ways to read it."""
+    prepared = kind.prepare(part, {**seen.facts, **said})
+    visit = Visit(part, prepared, kind, said, unseen)
+    cases = [*read(visit, looked_at(visit, seen))]
+    return decide(named_at_last(cases, lambda: False), kind)
+
+
+def by_its_numbers(
+    part: Any, kind: Kind, said: Facts, less: Reading
+) -> Case | None:
+    """A part's case by what is found in it; None if its numbers are not."""
+    case = asked(part, kind, said, less)
+    return None if NUMBERS in case.exercise.optional else case
 
 
 def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
@@ -62,10 +113,11 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
         return report
     seen = kind.read(thing, said).facts
     facts = {**seen, **report.facts, **report.assumed, **said}
+    exact = facts.get("formula") == "own"
     found = {
         name: wrong
         for name, (part, of, told) in kind.within(thing, facts).items()
-        if (wrong := alone(part, of, {**told, "dtypes": ("float32",)}))
+        if (wrong := alone(part, of, {**told, "dtypes": ("float32",)}, exact))
     }
     return report_on(report, found) if found else report
 

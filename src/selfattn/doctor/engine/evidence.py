@@ -24,13 +24,15 @@ def told_by_a_probe(
 ) -> Mistake | None:
     """The mistake of which a probe that fails is the evidence.
 
-    It may fail by another one as well; so this comes last.
+    It may fail by another one as well; so this comes last. What changes its
+    input gives nothing else away, nor does whoever raises.
     """
     known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
     for one in seen:
         if one.outcome.error is not None:
-            continue  # whoever raises gives nothing else away
-        if one.probe.tells in known and fault(exercise, one) is not None:
+            continue
+        found = fault(exercise, one) if one.probe.tells in known else None
+        if found is not None and found.sort != "modifies":
             return known[one.probe.tells]
     return None
 

@@ -4,6 +4,7 @@ They hold for every block, whatever its sublayers do: x comes through beside
 them, what they say is added to it, and the norms stand where they were told.
 """
 
+import weakref
 from functools import partial
 from typing import Any
 
@@ -51,6 +52,7 @@ KNOWN = tuple(
         *ASKED,
     )
 )
+FOLLOWED: Any = weakref.WeakKeyDictionary()  # of each block, what is wrong
 CLAIMS = (
     "x comes through beside the sublayers",
     "what a sublayer brings is passed on",
@@ -83,13 +85,22 @@ def faults(
 def seen(
     answer: Answer, inputs: Inputs, order: str | None
 ) -> dict[str, list[str]]:
-    """What is wrong with a block; nothing of what cannot be followed."""
+    """What is wrong with a block; nothing of what cannot be followed.
+
+    It is followed once, whichever claims are asked of it.
+    """
     block = answer.thing if isinstance(answer, Patient) else None
-    if not isinstance(block, nn.Module):
+    if not isinstance(answer, Patient) or not isinstance(block, nn.Module):
         return {}
     texts = [inputs[name] for name in ("x", "context") if name in inputs]
-    flow = followed(block, answer, *(text.shape[-1] for text in texts))
-    return {} if flow is None else faults(block, flow, order)
+    widths = [text.shape[-1] for text in texts]
+    known = FOLLOWED.setdefault(block, {})
+    key = repr(answer.facts), order, *widths
+    if key not in known:
+        flow = followed(block, answer, *widths)
+        known[key] = {} if flow is None else faults(block, flow, order)
+    found: dict[str, list[str]] = known[key]
+    return found
 
 
 def holds(

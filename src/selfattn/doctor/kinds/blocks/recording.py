@@ -26,6 +26,7 @@ class Roles(NamedTuple):
     rest: dict[str, Any]  # all else, as it was
     mask: str | None  # where a mask goes, if anywhere
     turned: bool  # whether tokens come before the batch
+    widths: dict[str, int]  # how wide each text is
 
 
 def recorded(
@@ -33,14 +34,16 @@ def recorded(
     call: Callable[..., object],
     d_model: int,
     across: bool,
+    d_context: int | None = None,
 ) -> Roles:
     """The roles of a part's arguments; by their names if the block raises.
 
     Args:
         part: a module of the block's.
         call: calls the block with x, and with a context if ``across``.
-        d_model: how wide both are.
+        d_model: how wide x is.
         across: whether the block takes a context.
+        d_context: how wide that is; None: as x is.
     """
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
@@ -48,7 +51,8 @@ def recorded(
         calls.append((args, kwargs))
 
     x = numbers(BATCH, N, d_model)
-    others = (numbers(BATCH, N_K, d_model, seed=1),) if across else ()
+    wide = d_model if d_context is None else d_context
+    others = (numbers(BATCH, N_K, wide, seed=1),) if across else ()
     hook = part.register_forward_pre_hook(note, with_kwargs=True)
     try:
         with torch.no_grad():
@@ -66,7 +70,7 @@ def by_names(part: nn.Module) -> Roles:
     masks = [n for n in listed if any(word in n.lower() for word in MASKS)]
     mask = masks[0] if masks else None
     texts = [n for n in listed if needs(part, n) and n != mask]
-    return Roles(tuple(texts), (), {}, mask, False)
+    return Roles(tuple(texts), (), {}, mask, False, {})
 
 
 def roles(part: nn.Module, args: Any, kwargs: Any) -> Roles:
@@ -84,7 +88,9 @@ def roles(part: nn.Module, args: Any, kwargs: Any) -> Roles:
     rest = {n: x for n, x in given.items() if n not in shapes}
     listed = [n for n in parameters(part) if n not in shapes]
     masks = [n for n in listed if any(word in n.lower() for word in MASKS)]
-    return Roles(own, other, rest, masks[0] if masks else None, turned)
+    widths = {n: shape[-1] for n, shape in shapes.items()}
+    mask = next(iter(masks), None)
+    return Roles(own, other, rest, mask, turned, widths)
 
 
 def is_text(x: object) -> bool:

@@ -10,12 +10,14 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds.attention.formula import Formula
+from selfattn.doctor.kinds.layer.entering import entries, in_any_type, size
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.kinds.layer.parts import Projections
 from selfattn.doctor.kinds.layer.rotations import turns
@@ -36,6 +38,11 @@ class Inner:
         """Whether there is anything."""
         return bool(self.steps or self.bias)
 
+    @property
+    def scores(self) -> bool:
+        """Whether its scores are others, so that their scale may be, too."""
+        return bool(self.bias or self.steps.keys() - {"before", "merge"})
+
     def with_scale(self, scale: float) -> "Inner":
         """The same, with another scale."""
         step = {"scale": lambda width: scale}
@@ -48,19 +55,26 @@ class Inner:
         return Formula(**{**vars(formula), "bias": self.bias})
 
 
-def found(module: nn.Module, parts: Projections) -> Iterator[Inner]:
+def found(
+    module: nn.Module, parts: Projections, cross: bool
+) -> Iterator[Inner]:
     """All that may stand in a module, the likeliest first.
 
-    What was learnt is used; only how it rotates may be read in many ways.
+    What was learnt is used; only how it rotates may be read in many ways,
+    and what it norms before it projects.
     """
     steps = {**gate(module, parts), **sink(module, parts.n_heads)}
     bias = of_tables(module, parts.n_heads) or of_slopes(module, parts.n_heads)
     d = parts.q.W.shape[-1] // parts.n_heads
     both = norms(module, d)
-    for turn in turns(module, d):
+    wide = parts.q.W.shape[0], parts.k.W.shape[0]
+    ways = [*entries(module, *wide, cross)]
+    for turn, enter in product(turns(module, d), ways):
         inner = dict(steps)
         if both or turn:
             inner["inner"] = with_inner(both, turn)
+        if enter:
+            inner["before"] = enter
         yield Inner(inner, bias, turn is not None)
 
 
@@ -102,14 +116,10 @@ def initials(name: str) -> set[str]:
 
 def by_heads(norm: nn.Module, d: int) -> Callable[[Tensor], Tensor]:
     """A norm of (…, n_heads, n, d), a head at a time, or of all features."""
-    size = next((x.numel() for x in norm.parameters()), d)
-    known: dict[torch.dtype, nn.Module] = {}
+    call, every = in_any_type(norm), size(norm)
 
     def normed(x: Tensor) -> Tensor:
-        if x.dtype not in known:
-            known[x.dtype] = copy.deepcopy(norm).to(x.dtype)
-        call = known[x.dtype]
-        if size == d:
+        if every in (0, d):
             return call(x)
         return split_heads(call(merge_heads(x)), x.shape[-3])
 

@@ -75,9 +75,9 @@ def look(
     given = [*probes.of_widths(*wide)[0].make().values()]
     said = calling.adapt(module, facts)(*given)
     x, context = given[0], given[-1]
-    options = [*itertools.islice(found(module, parts), 60)]
+    options = [*itertools.islice(found(module, parts, cross), 60)]
     if facts.get("free"):  # nobody said that it has the usual scale
-        options += [one.with_scale(1.0) for one in options]
+        options += [one.with_scale(1.0) for one in options if one.scores]
 
     def fits(made: Layer) -> bool:
         try:
@@ -128,6 +128,6 @@ def based(formula: Formula, inner: Inner | None) -> Layer:
     made = design(formula)
     names = ("compare", "scale", "bend")
     steps = {name: getattr(made, name) for name in names}
-    return replace(
-        USUAL_LAYER, **steps, **(inner.steps if inner is not None else {})
-    )
+    if inner is not None:
+        steps |= inner.steps
+    return replace(USUAL_LAYER, **steps)

@@ -19,6 +19,7 @@ Split = Callable[[Tensor, int], Tensor]
 class Layer(Design):
     """How each step of a layer is done, in the order of `layer_by`."""
 
+    before: Callable[..., tuple[Tensor, Tensor]]  # of x and the context
     project: Callable[..., tuple[Tensor, Tensor, Tensor]]  # of parts, x, y
     split_q: Split  # (…, n, d_model) to (…, n_heads, n, d_head)
     split_k: Split
@@ -30,6 +31,11 @@ class Layer(Design):
     merge: Callable[[Tensor, Tensor], Tensor]  # of the heads' output, and x
     out: Callable[[Projections, Tensor], Tensor]
     end: Callable[[Tensor, Tensor], Tensor]  # of the output and x
+
+
+def as_given(x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
+    """X and the context, not normed before they are projected."""
+    return x, context
 
 
 def projected(parts: Projections, x: Tensor, context: Tensor) -> Any:
@@ -59,6 +65,7 @@ def mixed(parts: Projections, merged: Tensor) -> Tensor:
 
 USUAL_LAYER = Layer(
     **{field.name: getattr(USUAL, field.name) for field in fields(Design)},
+    before=as_given,
     project=projected,
     split_q=split_heads,
     split_k=split_heads,
@@ -80,7 +87,8 @@ def layer_by(
     own = x.dtype
     wide = torch.promote_types(own, torch.float32)
     x, context = x.to(wide), context.to(wide)
-    q, k, v = design.project(parts, x, context)
+    given, seen = design.before(x, context)
+    q, k, v = design.project(parts, given, seen)
     q = design.split_q(q, parts.n_heads)
     k = design.split_k(k, parts.n_kv_heads)
     v = design.split_v(v, parts.n_kv_heads)
@@ -97,7 +105,9 @@ def layer_by(
         masks.causal or masks.always or design.always,
         d_model=x.shape[-1],
     )
-    return design.end(design.out(parts, design.merge(output, x)), x).to(own)
+    return design.end(design.out(parts, design.merge(output, given)), x).to(
+        own
+    )
 
 
 def hidden_by(design: Layer, masks: Masks, x: Tensor) -> Tensor | None:

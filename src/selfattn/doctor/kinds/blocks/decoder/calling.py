@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
-from selfattn.doctor.kinds.blocks import calling, parts
+from selfattn.doctor.kinds.blocks import calling, mixing, parts
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
 from selfattn.doctor.kinds.blocks.recording import recorded
 from selfattn.doctor.kinds.mask_meanings import as_meant
@@ -105,7 +105,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
 def within(block: nn.Module, facts: Facts) -> Inner:
     """Its two attentions, and what each is."""
     if facts.get("formula") == "own":
-        return {}  # whose attentions may be no parts of it
+        return mixing.found(block, facts, adapt, across=True)
     d_model = parts.width(parts.norms(block, facts, 3).each[0])
     names = names_of(block, facts, adapt(block, facts), d_model)
     kinds = "self-attention", "cross-attention"

@@ -10,7 +10,13 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
-from selfattn.doctor.kinds.blocks import calling, endings, flat_parts, parts
+from selfattn.doctor.kinds.blocks import (
+    calling,
+    endings,
+    flat_parts,
+    mixing,
+    parts,
+)
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts
@@ -92,7 +98,9 @@ def attention_of(block: nn.Module, facts: Facts, d_model: int) -> Any:
 
 def within(block: nn.Module, facts: Facts) -> Inner:
     """Its attention, if it is a part of it, and what that is."""
-    if endings.ended(block) is not None or facts.get("formula") == "own":
+    if facts.get("formula") == "own":
+        return mixing.found(block, facts, adapt, across=False)
+    if endings.ended(block) is not None:
         return {}  # what lies in it is none that can be asked alone
     name = facts.get("attention")
     found = {name: parts.part(block, name)} if name else None

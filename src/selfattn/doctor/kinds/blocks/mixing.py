@@ -1,0 +1,116 @@
+"""The attentions in a block of its own formula, found by what they do.
+
+Whatever it is called, a part attends if a token that comes in moves others
+that come out. The innermost such parts are asked alone; of those that have no
+queries, keys and values there is nothing to ask.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch import nn
+
+from selfattn.doctor.kind import Inner, UnclearError
+from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks import calling, methods, properties
+from selfattn.doctor.kinds.blocks.recording import (
+    BATCH,
+    N_K,
+    N,
+    Roles,
+    is_text,
+    played,
+    recorded,
+)
+from selfattn.doctor.kinds.blocks.wrapped import holds_maps
+from selfattn.doctor.kinds.layer.parts import heads_inside
+from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import numbers
+
+MOVES = 1e-5
+Call = Callable[..., Any]
+
+
+def found(
+    block: nn.Module, facts: Facts, adapt: Callable[..., Call], across: bool
+) -> Inner:
+    """The attentions in a block, each with its kind and what is known of it.
+
+    Args:
+        block: as it was handed over.
+        facts: what was told, or read off.
+        adapt: makes of a block and facts what calls it with x.
+        across: whether that takes a context, too.
+    """
+    ready = calling.prepare(block, facts)
+    call = adapt(ready, facts)
+    try:
+        wide = properties.widths(ready, call, across)
+    except UnclearError:
+        return {}
+    mixing = {
+        name: seen
+        for name, part in ready.named_modules()
+        if name and holds_maps(part)
+        if mixes(part, seen := recorded(part, call, wide[0], across, wide[1]))
+    }
+    told = {**calling.of_attention(facts), "layout": "BND", "takes": ()}
+    lying = {
+        name: (layer, "self-attention", told)
+        for name, layer in methods.found(ready, call, wide, facts)
+    }
+    return lying | {
+        name: (
+            block.get_submodule(name),
+            "cross-attention" if seen.context else "self-attention",
+            told_of(block.get_submodule(name), seen, facts),
+        )
+        for name, seen in innermost(mixing)
+    }
+
+
+def innermost(mixing: dict[str, Roles]) -> Iterator[tuple[str, Roles]]:
+    """Those in which no other one lies."""
+    for name, seen in mixing.items():
+        if not any(other.startswith(f"{name}.") for other in mixing):
+            yield name, seen
+
+
+def told_of(part: nn.Module, seen: Roles, facts: Facts) -> Facts:
+    """What is known of an attention: how it is called, and what was told.
+
+    Whoever tells how many heads there are may mean another one's; and what a
+    mask hides that it is given is no promise of its own.
+    """
+    told = dict(calling.of_attention(facts))
+    told["layout"] = "NBD" if seen.turned else "BND"
+    if facts.get("n_heads") and heads_inside(part) is None:
+        told["n_heads"] = facts["n_heads"]
+    if seen.mask is None:
+        told["takes"] = ()
+        if facts.get("causal") is not None and not seen.context:
+            told["causal"] = facts["causal"]
+    return told
+
+
+def mixes(part: nn.Module, seen: Roles) -> bool:
+    """Whether a token that comes in moves others that come out."""
+    if not (seen.x and seen.widths):
+        return False  # it is not called with tokens, or not called at all
+    names = [one[0] for one in (seen.x, seen.context) if one]
+    texts = [
+        numbers(BATCH, n, seen.widths[name], seed=n)
+        for n, name in zip((N, N_K), names, strict=False)
+    ]
+    attend = played(copy.deepcopy(part), seen, "keep")
+    other = texts[-1].clone()
+    other[:, 0] = 1 - other[:, 0]
+    pair = [
+        trial_calls.outcome(attend, *texts[:-1], last)
+        for last in (texts[-1], other)
+    ]
+    if not all(is_text(one) for one in pair):
+        return False
+    moved = (pair[0] - pair[1]).abs() > MOVES
+    return bool(moved[:, 1:].any())
