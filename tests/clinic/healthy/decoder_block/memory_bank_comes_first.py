@@ -82,6 +82,7 @@ FACTS = {
     "norms": ["layer_norm_1", "layer_norm_2", "feed_forward.layer_norm"],
     "n_heads": 3,
     "dropout": 0.2,
+    "precision": "float32",
     "dtypes": ("float32", "bfloat16"),
 }
 INPUTS = {
