@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from selfattn.doctor import examine
+from selfattn.doctor.kinds import find_kind
 
 here = functools.partial(examine, time_limit=None)
 
@@ -223,6 +224,16 @@ def test_sublayers_side_by_side_of_which_nobody_told_are_asked_after():
     assert not wrong.different
 
 
+def test_a_map_that_starts_at_zero_hides_no_mistake():
+    """Both sublayers said nothing, and so it did not matter how they stood."""
+    for beside in (False, True):
+        block = Encoder(beside=beside)
+        for last in (block.attn.out, block.mlp[-1]):
+            nn.init.zeros_(last.weight)
+        told = {"kind": "encoder-block", "order": "pre", "padding": "keep"}
+        assert here(block, inside=False, **told).passed is not beside
+
+
 class TwoStreams(nn.Module):
     """Each half of x hears from the other."""
 
@@ -261,3 +272,20 @@ def test_a_layer_that_must_be_told_its_mask_is_told_that_all_is_seen(axes):
     report = here(MustBeTold(), **told)
     assert report.passed, report
     assert here(MustBeTold(deaf=True), **told).exit_code == 1
+
+
+def test_a_mask_of_other_axes_than_it_takes_is_not_tried():
+    """Each way to read a mask took its time; some came to no end."""
+    read = find_kind("self-attention").read
+    by_keys = read(MaskOfKeys(), {})
+    assert by_keys.candidates["mask_axes"] == ["BN"]
+    told = read(MaskOfKeys(), {"mask_axes": "BNN"})
+    assert "mask_axes" not in told.candidates
+
+
+class MaskOfKeys(Attends):
+    def forward(self, x, mask=None):
+        seen = None if mask is None else mask[:, None, None]
+        if seen is not None and seen.shape[-2:] != (1, x.shape[1]):
+            raise ValueError(seen.shape)
+        return super().forward(x, None, seen)

@@ -125,8 +125,8 @@ def read(thing: Any, told: Facts) -> Reading:
     """The names of its arguments, and what it has none for."""
     if not callable(thing):
         raise UnclearError("A function is asked for: hand over itself.")
-    names = argument_names(thing) | dict(told.get("names") or {})
-    names = with_a_mask(thing, names, told)
+    named = argument_names(thing) | dict(told.get("names") or {})
+    names = with_a_mask(thing, named, told)
     flags = {"mask", "causal"} & names.keys()
     wanted = {"mask": {"mask"}, "causal": {"causal"}}
     wanted["both"] = {"mask", "causal"}

@@ -102,9 +102,9 @@ def perhaps_its_own(
     """
     across = "context" in inspect.signature(call).parameters
     if facts.get("formula") != "own":
-        usual = made()
-        check_width(thing, usual, call, across)
-        return usual
+        plain = made()
+        check_width(thing, plain, call, across)
+        return plain
     usual = of_its_parts(made)
     if usual and is_made_of(usual, call):
         return usual

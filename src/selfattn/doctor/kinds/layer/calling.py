@@ -163,7 +163,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
 def must_be_told(thing: nn.Module, name: str | None) -> bool:
     """Whether it cannot be called without its mask."""
     listed = inspect.signature(thing.forward).parameters
-    return name in listed and listed[name].default is inspect.Parameter.empty
+    one = listed.get(name or "")
+    return one is not None and one.default is inspect.Parameter.empty
 
 
 def arranged(

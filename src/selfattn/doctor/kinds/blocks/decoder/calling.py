@@ -114,7 +114,11 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     told, padding = calling.of_attention(facts), bool(facts.get("padding"))
     found = [parts.part(block, name) for name in names]
     return {
-        name: (part, kind, told | of_masks(part, call, d_model, True, padding))
+        name: (
+            part,
+            kind,
+            {**told, **of_masks(part, call, d_model, True, padding)},
+        )
         for name, part, kind in zip(names, found, kinds, strict=True)
     }
 

@@ -114,7 +114,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         name: (
             part,
             "self-attention",
-            told | of_masks(part, call, d_model, False, padding),
+            {**told, **of_masks(part, call, d_model, False, padding)},
         )
         for name, part in found.items()
     }

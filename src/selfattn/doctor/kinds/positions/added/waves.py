@@ -34,8 +34,13 @@ def order_of(table: Tensor) -> Order | None:
     loud = float(table.norm() / usual.norm())
     for order in (in_pairs, in_halves):
         if torch.allclose(loud * order(usual), table.float(), atol=CLOSE):
-            return lambda made, order=order: loud * order(made)
+            return partial(as_loud, loud=loud, order=order)
     return None
+
+
+def as_loud(table: Tensor, loud: float, order: Order) -> Tensor:
+    """A table in an order, so many times."""
+    return loud * order(table)
 
 
 def of_waves(table: Tensor) -> Iterator[Mistake]:
