@@ -14,6 +14,7 @@ from torch import nn
 
 from selfattn.doctor import examine
 from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.kinds.blocks.handed_on import meant
 
 here = functools.partial(examine, time_limit=None)
 
@@ -168,6 +169,19 @@ def test_of_a_part_that_is_handed_no_mask_none_is_asked():
     deaf = here(Decoder(deaf=True), **told)
     assert deaf.mistake.name == "mask ignored"
     assert [*deaf.inside] == ["cross_attn"]
+
+
+@pytest.mark.parametrize("heads", [(), (1, 1)])
+def test_what_a_mask_says_that_is_handed_on_is_read(heads):
+    hidden = torch.ones(2, 5, dtype=torch.bool)
+    hidden[:, -1] = False
+    handed = hidden.view(2, *heads, 5)
+    axes = {"mask_axes": "B11N" if heads else "BN"}
+    assert meant(handed, hidden) == {"mask": "keep", **axes}
+    assert meant(handed.float(), hidden) == {"mask": "keep", **axes}
+    assert meant(~handed, hidden) == {"mask": "block", **axes}
+    assert meant(-1e9 * ~handed, hidden) == {"mask": "add", **axes}
+    assert meant(hidden[:1].expand(5, -1), hidden) == {}
 
 
 class Encoder(nn.Module):

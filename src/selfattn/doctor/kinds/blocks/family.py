@@ -119,6 +119,11 @@ def perhaps_its_own(
     return properties.of_widths(name, *wide, causal, order)
 
 
+def by_order(orders: Mapping[str, str]) -> dict[str, Any]:
+    """The facts by which mistakes are excluded; an order must be told."""
+    return {**passing_on.PROMISED_BY, **dict.fromkeys(orders, ("order",))}
+
+
 def kind_of_block(
     name: str,
     block: Callable[..., Tensor],
@@ -162,9 +167,6 @@ def kind_of_block(
         prepare=prepare,
         examples=lambda: {"": (healthy(), {})},
         meant={**passing_on.MEANT, **orders},
-        promised_by={
-            **passing_on.PROMISED_BY,
-            **dict.fromkeys(orders, ("order",)),
-        },
+        promised_by=by_order(orders),
         **described,
     )

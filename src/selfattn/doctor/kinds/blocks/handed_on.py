@@ -60,9 +60,7 @@ def of_masks(
         return {}  # it is not called, or cannot be
     if not any(is_mask(*one) for one in (*usual.items(), *masked.items())):
         return without(part)
-    names = [
-        n for n, x in masked.items() if is_mask(n, x) and x is not usual.get(n)
-    ]
+    names = [n for n, given in masked.items() if is_mask(n, given)]
     if not padding or len(names) != 1:
         return {}
     called = {"mask": names[0], "padding": None}

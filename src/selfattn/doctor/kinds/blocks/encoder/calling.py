@@ -178,15 +178,17 @@ def of_padding_alone(block: nn.Module, known: Facts) -> list[str]:
 
     if any(is_tensor(says(x, mask=meant)) for meant in ("keep", "add")):
         return []
-    fit = []
     listed = [*FACTS["padding"].options]
-    for meant in listed:
-        one, two = (says(given, padding=meant) for given in (x, other))
-        if not (is_tensor(one) and is_tensor(two)):
-            return []
-        if torch.allclose(one[:, :4], two[:, :4]):
-            fit.append(meant)
+    both = {m: [says(one, padding=m) for one in (x, other)] for m in listed}
+    if not all(is_tensor(said) for pair in both.values() for said in pair):
+        return []
+    fit = [m for m, said in both.items() if alike(*said)]
     return fit or listed
+
+
+def alike(one: Tensor, other: Tensor) -> bool:
+    """Whether all tokens but the last say the same."""
+    return torch.allclose(one[:, :-1], other[:, :-1])
 
 
 def is_tensor(value: Any) -> bool:
