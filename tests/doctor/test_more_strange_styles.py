@@ -238,16 +238,6 @@ def test_sublayers_side_by_side_of_which_nobody_told_are_asked_after():
     assert not wrong.different
 
 
-def test_a_map_that_starts_at_zero_hides_no_mistake():
-    """Both sublayers said nothing, and so it did not matter how they stood."""
-    for beside in (False, True):
-        block = Encoder(beside=beside)
-        for last in (block.attn.out, block.mlp[-1]):
-            nn.init.zeros_(last.weight)
-        told = {"kind": "encoder-block", "order": "pre", "padding": "keep"}
-        assert here(block, inside=False, **told).passed is not beside
-
-
 class TwoStreams(nn.Module):
     """Each half of x hears from the other."""
 
