@@ -163,6 +163,7 @@ def as_keep(mask, meaning):
         "block": mask == False,  # noqa: E712
         "add": mask == 0,
         "ones": mask == 1,
+        "zeros": mask == 0,
     }[meaning]
 
 

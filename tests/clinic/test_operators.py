@@ -69,6 +69,13 @@ def test_one_mistake_has_its_place_in_every_style():
         assert becomes in made_of(was)["scale left out"]
 
 
+def test_what_is_cut_in_three_has_no_every_nth_feature():
+    """It was taken for heads and features, and no mistake was drawn."""
+    cut = "x = y.unflatten(-1, (heads, 3, -1))"
+    assert "split every nth" not in made_of(cut)
+    assert "split every nth" in made_of("x = y.unflatten(-1, (heads, -1))")
+
+
 def test_a_statement_may_move():
     function = """
 def attend(s, mask):

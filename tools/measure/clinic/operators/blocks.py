@@ -157,7 +157,7 @@ def joins(statement: ast.stmt) -> bool:
     )
 
 
-@operator(BLOCKS)
+@operator(BLOCKS, convention=True)
 def side_by_side(node: ast.AST) -> Iterator[str]:
     """The second sublayer does not see what the first brought."""
     if not isinstance(node, ast.FunctionDef) or node.name != "forward":

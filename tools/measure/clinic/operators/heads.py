@@ -64,7 +64,7 @@ def split_every_nth(node: ast.AST) -> Iterator[str]:
         yield f"({x}).reshape({b}, {n}, {d}, {h}).permute(0, 3, 1, 2)"
     if call(node, "unflatten") and "transpose" not in text(node):
         axis, sizes = options(node)
-        if isinstance(sizes, ast.Tuple):
+        if isinstance(sizes, ast.Tuple) and len(sizes.elts) == 2:
             h, _ = map(text, sizes.elts)
             x = operand(node)
             yield f"({x}).unflatten({text(axis)}, (-1, {h})).mT"

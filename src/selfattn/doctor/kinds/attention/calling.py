@@ -125,7 +125,8 @@ def read(thing: Any, told: Facts) -> Reading:
     """The names of its arguments, and what it has none for."""
     if not callable(thing):
         raise UnclearError("A function is asked for: hand over itself.")
-    names = argument_names(thing) | dict(told.get("names") or {})
+    named = argument_names(thing) | dict(told.get("names") or {})
+    names = with_a_mask(thing, named, told)
     flags = {"mask", "causal"} & names.keys()
     wanted = {"mask": {"mask"}, "causal": {"causal"}}
     wanted["both"] = {"mask", "causal"}
@@ -207,6 +208,22 @@ def argument_names(thing: Any) -> dict[str, str | None]:
         if found:
             names[ours] = found[0]
     return names
+
+
+def with_a_mask(thing: Any, names: Facts, told: Facts) -> Facts:
+    """The names; of who tells what a mask says, the mask's whatever it is.
+
+    It is the one argument behind q, k and v that may stay unsaid.
+    """
+    if "mask" in names or not {"mask", "mask_axes"} & told.keys():
+        return names
+    known = {*names.values(), *(told.get("call") or {})}
+    left = [
+        one.name
+        for one in trial_calls.listed(thing)[3:]
+        if one.default is None and one.name not in known
+    ]
+    return {**names, "mask": left[0]} if len(left) == 1 else names
 
 
 def is_shared(facts: Facts) -> bool:

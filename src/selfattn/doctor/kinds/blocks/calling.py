@@ -155,12 +155,12 @@ def masks_of(
 ) -> list[str]:
     """Its arguments that are called like masks, behind so many texts.
 
-    Of one of its own any that says so is one.
+    Of one of its own, or that was said to hide padding, any that says so is.
     """
     listed = parameters(thing.forward)
     names = [n for n in known if n in listed]
-    if told.get("formula") == "own":
-        names += [n for n in listed[n_texts:] if "mask" in n or "padding" in n]
+    if told.get("formula") == "own" or told.get("padding"):
+        names += [n for n in listed[n_texts:] if "mask" in n or "pad" in n]
     return names
 
 
@@ -176,8 +176,9 @@ def lacking(names: Sequence[str], told: Facts) -> dict[str, str]:
 
 def of_attention(facts: Facts) -> Facts:
     """What is known of the attention of a block of which this is known."""
-    told = {"layout": facts.get("layout", "BND"), "scale": facts.get("scale")}
-    return {name: fact for name, fact in told.items() if fact is not None}
+    told = {name: facts.get(name) for name in ("layout", "scale", "n_heads")}
+    known = {name: fact for name, fact in told.items() if fact is not None}
+    return {"layout": "BND", **known}
 
 
 def as_wanted(

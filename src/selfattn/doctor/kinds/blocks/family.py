@@ -5,7 +5,7 @@ them; what is asked of these, and of the dropout between them, is one.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -22,6 +22,8 @@ from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
 from selfattn.doctor.kinds.blocks.usual_joins import held_to_its_parts
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe
+
+NONE: Mapping[str, str] = {}
 
 
 class Wide(Ordered, Protocol):
@@ -66,6 +68,26 @@ def of_its_parts(made: Callable[[], Exercise]) -> Exercise | None:
         return None
 
 
+def check_width(
+    thing: nn.Module, usual: Exercise, call: Callable[..., Any], across: bool
+) -> None:
+    """Ask, if a block takes tokens of another width than its parts alone.
+
+    Raises:
+        UnclearError: if it does, such as in two streams side by side.
+    """
+    given = [*usual.probes[0].make().values()]
+    if trial_calls.outcome(call, *given) is not None:
+        return
+    wide = trial_calls.outcome(properties.widths, thing, call, across)
+    if wide and wide[0] != given[0].shape[-1]:
+        raise UnclearError(
+            f"It takes tokens of {wide[0]} features, and its norms take "
+            f"{given[0].shape[-1]}, so that I cannot tell how its parts are "
+            "joined. Say formula='own', and I ask what holds of all blocks."
+        )
+
+
 def perhaps_its_own(
     name: str,
     thing: nn.Module,
@@ -78,12 +100,14 @@ def perhaps_its_own(
     Who was said to have his own formula is not, unless it is these that he
     joins after all.
     """
+    across = "context" in inspect.signature(call).parameters
     if facts.get("formula") != "own":
-        return made()
+        plain = made()
+        check_width(thing, plain, call, across)
+        return plain
     usual = of_its_parts(made)
     if usual and is_made_of(usual, call):
         return usual
-    across = "context" in inspect.signature(call).parameters
     wide = properties.widths(thing, call, across)
     held = held_to_its_parts(thing, facts, call, wide)
     if usual and held and is_alike(usual, call):
@@ -95,6 +119,11 @@ def perhaps_its_own(
     return properties.of_widths(name, *wide, causal, order)
 
 
+def by_order(orders: Mapping[str, str]) -> dict[str, Any]:
+    """The facts by which mistakes are excluded; an order must be told."""
+    return {**passing_on.PROMISED_BY, **dict.fromkeys(orders, ("order",))}
+
+
 def kind_of_block(
     name: str,
     block: Callable[..., Tensor],
@@ -104,6 +133,7 @@ def kind_of_block(
     of_width: Callable[[int], tuple[Probe, ...]],
     mistakes: tuple[Mistake, ...],
     healthy: Callable[[], nn.Module],
+    orders: Mapping[str, str] = NONE,
     **described: Any,
 ) -> Kind:
     """The kind of blocks with these parts.
@@ -116,6 +146,7 @@ def kind_of_block(
         of_width: makes inputs as wide as the parts.
         mistakes: wrong answers of the same arguments as ``block``.
         healthy: makes a healthy block, of which nothing need be said.
+        orders: of mistakes that some make on purpose, the order that says so.
         described: what else a `Kind` is told: does, facts, read, adapt.
     """
 
@@ -135,7 +166,7 @@ def kind_of_block(
         exercise=exercise,
         prepare=prepare,
         examples=lambda: {"": (healthy(), {})},
-        meant=passing_on.MEANT,
-        promised_by=passing_on.PROMISED_BY,
+        meant={**passing_on.MEANT, **orders},
+        promised_by=by_order(orders),
         **described,
     )

@@ -239,7 +239,8 @@ def widths(
     taken = [
         m.in_features for m in block.modules() if isinstance(m, nn.Linear)
     ]
-    sizes = list(dict.fromkeys([*normed, *taken]))
+    streams = [2 * n for n in normed]  # two lie side by side in x
+    sizes = list(dict.fromkeys([*normed, *taken, *streams]))
     for d_model in sizes:
         for d_context in [d_model, *sizes] if across else [None]:
             given = [numbers(2, N, d_model, seed=1)]

@@ -27,6 +27,19 @@ class Roles(NamedTuple):
     mask: str | None  # where a mask goes, if anywhere
     turned: bool  # whether tokens come before the batch
     widths: dict[str, int]  # how wide each text is
+    again: Callable[..., dict[str, Any]] | None = None  # for other tokens
+    across: bool = False  # whether the block takes a context
+
+    def of(self, *texts: Tensor) -> dict[str, Any]:
+        """All that is neither tokens nor mask, as it goes with these tokens.
+
+        Tables, such as of angles or of what is seen, are as long as they are.
+        """
+        fixed = not any(isinstance(x, Tensor) for x in self.rest.values())
+        if fixed or self.again is None:
+            return copy.copy(self.rest)
+        given = self.again(*texts)
+        return {name: given.get(name, x) for name, x in self.rest.items()}
 
 
 def recorded(
@@ -45,23 +58,34 @@ def recorded(
         across: whether the block takes a context.
         d_context: how wide that is; None: as x is.
     """
-    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-
-    def note(module: nn.Module, args: Any, kwargs: Any) -> None:
-        calls.append((args, kwargs))
-
     x = numbers(BATCH, N, d_model)
     wide = d_model if d_context is None else d_context
     others = (numbers(BATCH, N_K, wide, seed=1),) if across else ()
+    again = partial(handed, part, call)
+    given = again(x, *others)
+    if not given:  # what a block cannot do is seen when it is asked
+        return by_names(part)
+    return roles(part, given)._replace(again=again, across=across)
+
+
+def handed(
+    part: nn.Module, call: Callable[..., object], *texts: Tensor, **more: Any
+) -> dict[str, Any]:
+    """What a block first hands to a part as it reads these; {} if nothing."""
+    calls: list[dict[str, Any]] = []
+
+    def note(module: nn.Module, args: Any, kwargs: Any) -> None:
+        calls.append(bound(module, args, kwargs))
+
     hook = part.register_forward_pre_hook(note, with_kwargs=True)
     try:
         with torch.no_grad():
-            call(x, *others)
+            call(*texts, **more)
     except Exception:
-        pass  # what a block cannot do is seen when it is asked
+        pass
     finally:
         hook.remove()
-    return roles(part, *calls[0]) if calls else by_names(part)
+    return calls[0] if calls else {}
 
 
 def by_names(part: nn.Module) -> Roles:
@@ -73,13 +97,8 @@ def by_names(part: nn.Module) -> Roles:
     return Roles(tuple(texts), (), {}, mask, False, {})
 
 
-def roles(part: nn.Module, args: Any, kwargs: Any) -> Roles:
+def roles(part: nn.Module, given: dict[str, Any]) -> Roles:
     """What the arguments of one call were."""
-    try:
-        bound = inspect.signature(part.forward).bind(*args, **kwargs)
-        given = dict(bound.arguments)
-    except (TypeError, ValueError):
-        given = dict(kwargs)
     shapes = {n: tuple(x.shape) for n, x in given.items() if is_text(x)}
     turned = any(shape[0] in (N, N_K) for shape in shapes.values())
     long = {n: shape[0 if turned else 1] for n, shape in shapes.items()}
@@ -91,6 +110,15 @@ def roles(part: nn.Module, args: Any, kwargs: Any) -> Roles:
     widths = {n: shape[-1] for n, shape in shapes.items()}
     mask = next(iter(masks), None)
     return Roles(own, other, rest, mask, turned, widths)
+
+
+def bound(part: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
+    """What a part is called with, by its names where they are known."""
+    try:
+        found = inspect.signature(part.forward).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return dict(kwargs)
+    return dict(found.arguments)
 
 
 def is_text(x: object) -> bool:
@@ -119,14 +147,15 @@ def played(
             texts |= dict.fromkeys(others, context)
         if seen.turned:
             texts = {n: t.transpose(0, 1) for n, t in texts.items()}
-        given = {**copy.copy(seen.rest), **texts}
+        other = x if context is None else context
+        given = {**seen.of(x, *[other] * seen.across), **texts}
         masks = {}
         if seen.mask is not None:
-            given.pop(seen.mask, None)
+            usual = given.pop(seen.mask, None)
             if mask is not None:
                 masks = {seen.mask: as_meant(mask, meaning, x.dtype)}
             elif needs(part, seen.mask):
-                given[seen.mask] = None
+                given[seen.mask] = usual
         output: Any = as_wanted(partial(part, **given), masks, len(x))
         output = output[0] if isinstance(output, tuple) else output
         return output.transpose(0, 1) if seen.turned else output

@@ -129,6 +129,7 @@ def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
 def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
     """Call a module on (batch, n, d_model), and masks that allow."""
     names, by_type = facts["names"], {torch.float32: thing}
+    must = must_be_told(thing, names["mask"])
 
     def layer(
         x: Tensor,
@@ -139,6 +140,9 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
         whole: bool = False,
     ) -> Any:
         named = dict(facts.get("call") or {})
+        if mask is None and must and (padding is None or names["padding"]):
+            source = x if context is None else context
+            mask = torch.ones(x.shape[-2], source.shape[-2], dtype=torch.bool)
         if mask is not None:
             shaped = spread(mask, x.shape[0], facts["mask_axes"])
             named[names["mask"]] = meant(shaped, facts["mask"], x.dtype)
@@ -154,6 +158,13 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
         return read(output, turned, whole)
 
     return layer
+
+
+def must_be_told(thing: nn.Module, name: str | None) -> bool:
+    """Whether it cannot be called without its mask."""
+    listed = inspect.signature(thing.forward).parameters
+    one = listed.get(name or "")
+    return one is not None and one.default is inspect.Parameter.empty
 
 
 def arranged(

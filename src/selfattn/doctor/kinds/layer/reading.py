@@ -10,12 +10,14 @@ from typing import Any
 from torch import Tensor, nn
 
 from selfattn.doctor.kind import Reading, UnclearError
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.layer import calling
 from selfattn.doctor.kinds.layer.affine import Affine, queries_in
 from selfattn.doctor.kinds.layer.between import named_numbers
 from selfattn.doctor.kinds.layer.constructing import instance
 from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.doctor.kinds.layer.inputs import inputs_of
+from selfattn.doctor.kinds.layer.masks_taken import axes_taken
 from selfattn.doctor.kinds.layer.parts import (
     MODEL,
     WIDTHS,
@@ -60,9 +62,21 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
         lacks["numbers"] = "its projections are not recognised"
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
     usual = {"mask": list(MEANINGS), **more.candidates}
-    return replace(more, lacks=lacks, has=has, candidates=usual).with_facts(
-        **seen
-    )
+    made = replace(more, lacks=lacks, has=has, candidates=usual)
+    return with_axes(made.with_facts(**seen), module, told, cross)
+
+
+def with_axes(
+    seen: Reading, module: nn.Module, told: Facts, cross: bool
+) -> Reading:
+    """A reading with those axes alone of a mask that do not make it raise."""
+    known = {**seen.facts, **told}
+    wide = trial_calls.outcome(widths, module, known)
+    if "mask_axes" in known or wide is None:
+        return seen
+    d_model, d_context = wide
+    axes = axes_taken(module, known, d_model, d_context, cross)
+    return replace(seen, candidates={**seen.candidates, "mask_axes": axes})
 
 
 def lacking(names: Facts) -> dict[str, str]:

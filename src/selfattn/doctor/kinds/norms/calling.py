@@ -94,7 +94,10 @@ def read(thing: Any, told: Facts) -> Reading:
 def of_function(function: Any, told: Facts) -> Reading:
     """What is known of a function: of what it is one."""
     listed = parameters(function)
-    if fixed := eps_in(function, listed):
+    fixed = eps_in(function, listed)
+    if told.get("eps") and len(listed) == 2 and listed[1] not in EPS:
+        fixed = told["eps"]  # of one whose eps is not where it should be, too
+    if fixed:
         own = told.get("eps") or fixed
         return Reading({"form": "function", "fixed eps": own})
     if told.get("eps") and (by := eps_by_default(function)):

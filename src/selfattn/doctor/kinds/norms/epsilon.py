@@ -42,11 +42,18 @@ def eps_by_default(function: Any) -> str:
 
 
 def eps_in(function: Any, listed: list[str]) -> float | None:
-    """The eps in the code of a function of x and what is learnt alone."""
+    """The eps in the code of a function of x and what is learnt alone.
+
+    The gain that changes nothing is one; or zero, if one is added to it.
+    """
     if not 2 <= len(listed) <= 3 or {*listed} & {*EPS}:
         return None
-    learnt = [torch.ones(7).double(), torch.zeros(7).double()]
-    return seen_eps(function, 7, *learnt[: len(listed) - 1])
+    zeros = torch.zeros(7).double()
+    for gain in (zeros + 1, zeros):
+        learnt = [gain, zeros][: len(listed) - 1]
+        if seen := seen_eps(function, 7, *learnt):
+            return seen
+    return None
 
 
 def seen_eps(norm: Any, width: int, *learnt: Tensor) -> float | None:

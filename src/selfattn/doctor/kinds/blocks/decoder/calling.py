@@ -12,6 +12,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
 from selfattn.doctor.kinds.blocks import calling, mixing, parts
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
+from selfattn.doctor.kinds.blocks.handed_on import of_masks
 from selfattn.doctor.kinds.blocks.recording import recorded
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
@@ -107,11 +108,18 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     if facts.get("formula") == "own":
         return mixing.found(block, facts, adapt, across=True)
     d_model = parts.width(parts.norms(block, facts, 3).each[0])
-    names = names_of(block, facts, adapt(block, facts), d_model)
+    call = adapt(block, facts)
+    names = names_of(block, facts, call, d_model)
     kinds = "self-attention", "cross-attention"
+    told, padding = calling.of_attention(facts), bool(facts.get("padding"))
+    found = [parts.part(block, name) for name in names]
     return {
-        name: (parts.part(block, name), kind, calling.of_attention(facts))
-        for name, kind in zip(names, kinds, strict=True)
+        name: (
+            part,
+            kind,
+            {**told, **of_masks(part, call, d_model, True, padding)},
+        )
+        for name, part, kind in zip(names, found, kinds, strict=True)
     }
 
 

@@ -10,16 +10,20 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import (
     calling,
     endings,
     flat_parts,
     mixing,
     parts,
+    properties,
 )
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
+from selfattn.doctor.kinds.blocks.handed_on import of_masks
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import numbers
 
 FACTS = {
     "attention": Fact("the name of its attention", saying=sayings.NAME),
@@ -91,7 +95,8 @@ def attention_of(block: nn.Module, facts: Facts, d_model: int) -> Any:
         raise UnclearError(
             f"An encoder block has one attention, but I find {len(found)}. "
             "Say attention=…, its name in the block, or flat_attention=(q, k, "
-            "v, out), if its maps lie in the block."
+            "v, out), if its maps lie in the block; or formula='own', if it "
+            "is part of a sublayer that adds and norms, too."
         )
     return lying
 
@@ -105,8 +110,17 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     name = facts.get("attention")
     found = {name: parts.part(block, name)} if name else None
     found = found or parts.attentions(block)
-    told = calling.of_attention(facts)
-    return {n: (x, "self-attention", told) for n, x in found.items()}
+    told, call = calling.of_attention(facts), adapt(block, facts)
+    d_model = parts.width(parts.norms(block, facts, 2).each[0])
+    padding = bool(facts.get("padding"))
+    return {
+        name: (
+            part,
+            "self-attention",
+            {**told, **of_masks(part, call, d_model, False, padding)},
+        )
+        for name, part in found.items()
+    }
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
@@ -135,4 +149,51 @@ def read(thing: Any, told: Facts) -> Reading:
     seen = calling.read(thing, parts.MASKS, told)
     orders = parts.seen_order(thing, 2, [*FACTS["order"].options])
     orders = ["post"] if endings.ended(thing) is not None else orders
-    return replace(seen, candidates={"order": orders})
+    seen = replace(seen, candidates={"order": orders})
+    if told.get("padding") or not seen.facts.get("mask_name"):
+        return seen
+    meanings = of_padding_alone(thing, {**seen.facts, **told})
+    if not meanings:
+        return seen
+    open_ = {**seen.candidates, "padding": meanings}
+    lacks = {"mask": "its mask is for padding"}
+    return replace(seen.with_facts(mask="keep"), candidates=open_, lacks=lacks)
+
+
+def of_padding_alone(block: nn.Module, known: Facts) -> list[str]:
+    """What its mask may say, if that is (batch, tokens) and nothing else.
+
+    Seen by which of the meanings keeps what is padding from all others; all
+    of them, if none does, and none, if it takes a row for each query.
+    """
+    call = adapt(block, known)
+    wide = trial_calls.outcome(properties.widths, block, call, False)
+    if wide is None:
+        return []
+    x, real = numbers(2, 5, wide[0]), torch.arange(5).expand(2, -1) < 4
+    other = torch.where(real[..., None], x, 1 - x)
+
+    def says(*given: Tensor, **told: Any) -> Any:
+        adapted = adapt(block, {**known, **told})
+        rows = {"mask": real[0].expand(5, -1)}
+        named = rows if "mask" in told else {"padding": real}
+        return trial_calls.outcome(adapted, *given, **named)
+
+    if any(is_tensor(says(x, mask=meant)) for meant in ("keep", "add")):
+        return []
+    listed = [*FACTS["padding"].options]
+    both = {m: [says(one, padding=m) for one in (x, other)] for m in listed}
+    if not all(is_tensor(said) for pair in both.values() for said in pair):
+        return []
+    fit = [m for m, said in both.items() if alike(*said)]
+    return fit or listed
+
+
+def alike(one: Tensor, other: Tensor) -> bool:
+    """Whether all tokens but the last say the same."""
+    return torch.allclose(one[:, :-1], other[:, :-1])
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a call gave numbers."""
+    return isinstance(value, Tensor)

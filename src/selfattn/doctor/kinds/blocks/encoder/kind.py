@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from selfattn.doctor.exercise import name_of
 from selfattn.doctor.kinds.blocks.encoder.calling import (
     FACTS,
     adapt,
@@ -9,7 +10,10 @@ from selfattn.doctor.kinds.blocks.encoder.calling import (
     read,
     within,
 )
-from selfattn.doctor.kinds.blocks.encoder.mistakes import MISTAKES
+from selfattn.doctor.kinds.blocks.encoder.mistakes import (
+    MISTAKES,
+    side_by_side,
+)
 from selfattn.doctor.kinds.blocks.encoder.probes import of_width
 from selfattn.doctor.kinds.blocks.encoder.reference import encoder_block
 from selfattn.doctor.kinds.blocks.family import kind_of_block
@@ -26,5 +30,6 @@ KIND = kind_of_block(
     read=read,
     adapt=adapt,
     within=within,
+    orders={name_of(side_by_side): 'order="parallel"'},
     healthy=lambda: nn.TransformerEncoderLayer(6, 2, 11, batch_first=True),
 )

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
-from selfattn.doctor.kinds.trial_calls import listed
+from selfattn.doctor.kinds.trial_calls import listed, outcome
 from selfattn.doctor.patient import Facts
 
 FACTS = {
@@ -48,7 +48,28 @@ def read(thing: Any, told: Facts) -> Reading:
             f"I find {len(tables)} tables in it. Say table=…, the one that "
             "it adds, (rows, d)."
         )
-    return Reading({"table": tables[0].squeeze(), **dropped})
+    table = tables[0].squeeze() * weight_of(thing, told)
+    return Reading({"table": table, **dropped})
+
+
+def weight_of(thing: Any, told: Facts) -> Tensor:
+    """The number that a module has learnt to weigh its table by; or one.
+
+    Of nothing it makes what it adds. It has learnt a number if what it adds
+    is as many times its table as that says.
+    """
+    one = torch.ones(())
+    learnt = [x.detach() for x in held_by(thing) if x.numel() == 1]
+    tables = [x.detach() for x in held_by(thing) if x.squeeze().ndim == 2]
+    if len(learnt) != 1 or not isinstance(thing, nn.Module):
+        return one
+    table = tables[0].squeeze()
+    call = adapt(copy.deepcopy(thing).eval(), {"layout": "BND", **told})
+    added = outcome(call, torch.zeros(1, 1, table.shape[-1]).to(table))
+    number = learnt[0].squeeze()
+    found = isinstance(added, Tensor) and added.numel() == table.shape[-1]
+    fits = found and torch.allclose(added.flatten(), number * table[0])
+    return number if fits else one
 
 
 def share_of(thing: Any) -> dict[str, float]:

@@ -28,13 +28,19 @@ def in_halves(table: Tensor) -> Tensor:
 
 
 def order_of(table: Tensor) -> Order | None:
-    """In which order its waves lie; None if they are others."""
+    """In which order its waves lie, and how loud; None if they are others."""
     rows, d = table.shape
     usual = sinusoidal(rows, d)
+    loud = float(table.norm() / usual.norm())
     for order in (in_pairs, in_halves):
-        if torch.allclose(order(usual), table.float(), atol=CLOSE):
-            return order
+        if torch.allclose(loud * order(usual), table.float(), atol=CLOSE):
+            return partial(as_loud, loud=loud, order=order)
     return None
+
+
+def as_loud(table: Tensor, loud: float, order: Order) -> Tensor:
+    """A table in an order, so many times."""
+    return loud * order(table)
 
 
 def of_waves(table: Tensor) -> Iterator[Mistake]:

@@ -1,0 +1,100 @@
+"""What a block hands on to its attention besides tokens.
+
+Of an attention in a block only that is asked which the block needs of it: who
+is handed no mask, or one for padding alone, need not know any other.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks.calling import needs
+from selfattn.doctor.kinds.blocks.recording import (
+    BATCH,
+    MASKS,
+    N_K,
+    N,
+    handed,
+    is_text,
+)
+from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import numbers
+
+AXES = {(BATCH,): "BN", (BATCH, 1, 1): "B11N"}  # before those of the keys
+LARGE = -1000.0  # what is added is below, where a key is hidden
+
+
+def of_masks(
+    part: nn.Module,
+    call: Callable[..., Any],
+    d_model: int,
+    across: bool,
+    padding: bool,
+) -> Facts:
+    """What is known of a part's mask by how its block calls it.
+
+    Args:
+        part: an attention of the block's.
+        call: calls the block with x, perhaps a context, and masks of ours.
+        d_model: how wide they are.
+        across: whether it takes a context.
+        padding: whether a mask of ours is for padding.
+    """
+    if isinstance(part, nn.MultiheadAttention):
+        return {}  # everybody knows how it is called
+    x, context = numbers(BATCH, N, d_model), numbers(BATCH, N_K, d_model)
+    texts = [x, context] if across else [x]
+    hidden = torch.ones(BATCH, texts[-1].shape[1], dtype=torch.bool)
+    hidden[:, -1] = False
+    of_ours = (
+        {"padding": hidden} if padding else {"mask": hidden[:1].expand(N, -1)}
+    )
+    usual, masked = (
+        handed(part, call, *texts),
+        handed(part, call, *texts, **of_ours),
+    )
+    if not usual:
+        return {}  # it is not called, or cannot be
+    if not any(is_mask(*one) for one in (*usual.items(), *masked.items())):
+        return without(part)
+    names = [n for n, given in masked.items() if is_mask(n, given)]
+    if not padding or len(names) != 1:
+        return {}
+    called = {"mask": names[0], "padding": None}
+    return {"names": called, **meant(masked[names[0]], hidden)}
+
+
+def is_mask(name: str, given: Any) -> bool:
+    """Whether a part is handed a mask, by its name or by its axes."""
+    if not isinstance(given, Tensor):
+        return False
+    called = any(word in name.lower() for word in MASKS)
+    return called or not is_text(given)
+
+
+def without(part: nn.Module) -> Facts:
+    """That a part takes no mask, as it is given none; None if it must be."""
+    must = [
+        one.name
+        for one in trial_calls.listed(part)[1:]
+        if needs(part, one.name) and any(word in one.name for word in MASKS)
+    ]
+    none: Facts = {"names": {"mask": None, "padding": None}}
+    return {**none, "call": dict.fromkeys(must)} if must else none
+
+
+def meant(given: Tensor, hidden: Tensor) -> Facts:
+    """What a mask says that stands for ours, by its axes and its numbers."""
+    axes = AXES.get(tuple(given.shape[:-1]))
+    if axes is None:
+        return {}
+    said = given.reshape(hidden.shape)
+    if said.dtype != torch.bool and bool((said[~hidden] < LARGE).all()):
+        return {"mask_axes": axes, "mask": "add"}
+    for meaning, table in (("keep", hidden), ("block", ~hidden)):
+        if said.to(torch.bool).equal(table):
+            return {"mask_axes": axes, "mask": meaning}
+    return {"mask_axes": axes}
