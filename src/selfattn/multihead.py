@@ -310,8 +310,7 @@ class MultiHeadAttention(nn.Module):
         """
         ours = without_numbers(cls, layer)
         ours.train(layer.training)
-        with torch.enable_grad():
-            copied(pair_up(ours, layer))
+        copied(pair_up(ours, layer))
         return ours
 
     def to_torch(self) -> nn.MultiheadAttention:
@@ -325,8 +324,7 @@ class MultiHeadAttention(nn.Module):
                 `torch_layer.torch_layer_like`.
         """
         layer = torch_layer_like(self)
-        with torch.enable_grad():
-            copied([(to, mine) for mine, to in pair_up(self, layer)])
+        copied([(to, mine) for mine, to in pair_up(self, layer)])
         return layer
 
 

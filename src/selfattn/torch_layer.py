@@ -141,13 +141,13 @@ def copied(pairs: list[tuple[Tensor, Tensor]]) -> None:
     a matrix that holds several is trained if one of them is.
     """
     trained: dict[int, bool] = {}
-    for to, weight in pairs:
-        whole = to if to._base is None else to._base
-        trained[id(whole)] = trained.get(id(whole), False) or (
-            weight.requires_grad
-        )
-        to.data.copy_(weight)
-        whole.requires_grad_(trained[id(whole)])
+    with torch.enable_grad():
+        for to, weight in pairs:
+            whole = to if to._base is None else to._base
+            before = trained.get(id(whole), False)
+            trained[id(whole)] = before or weight.requires_grad
+            to.data.copy_(weight)
+            whole.requires_grad_(trained[id(whole)])
 
 
 def projections_of(ours: Any) -> tuple[nn.Linear, ...]:

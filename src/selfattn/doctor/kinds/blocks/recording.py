@@ -155,7 +155,8 @@ def played(
             if mask is not None:
                 masks = {seen.mask: as_meant(mask, meaning, x.dtype)}
             elif needs(part, seen.mask):
-                given[seen.mask] = usual
+                # A decoder's own mask is what is asked after: None is none.
+                given[seen.mask] = None if seen.across else usual
         output: Any = as_wanted(partial(part, **given), masks, len(x))
         output = output[0] if isinstance(output, tuple) else output
         return output.transpose(0, 1) if seen.turned else output
