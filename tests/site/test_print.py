@@ -219,7 +219,9 @@ def test_a_note_on_code_elsewhere_is_its_address(site_url, page):
     page.goto(f"{site_url}book/masks.html")
     page.evaluate(WHOLE)
     page.emulate_media(media="print")
-    told = page.locator(".notes-on-paper li").all_inner_texts()
+    notes = page.locator(".notes-on-paper li")
+    notes.first.wait_for(state="attached")  # they are made as one prints
+    told = notes.all_inner_texts()
     assert "https://github.com/pytorch/pytorch/issues/103082" in told
 
 
