@@ -109,6 +109,7 @@ def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
     return layer.train(ours.training)
 
 
+@torch.enable_grad()  # what is made of trained weights is trained, too
 def pair_up(
     ours: Any, torchs: nn.MultiheadAttention
 ) -> list[tuple[Tensor, Tensor]]:
@@ -141,13 +142,12 @@ def copied(pairs: list[tuple[Tensor, Tensor]]) -> None:
     a matrix that holds several is trained if one of them is.
     """
     trained: dict[int, bool] = {}
-    with torch.enable_grad():
-        for to, weight in pairs:
-            whole = to if to._base is None else to._base
-            before = trained.get(id(whole), False)
-            trained[id(whole)] = before or weight.requires_grad
-            to.data.copy_(weight)
-            whole.requires_grad_(trained[id(whole)])
+    for to, weight in pairs:
+        whole = to if to._base is None else to._base
+        before = trained.get(id(whole), False)
+        trained[id(whole)] = before or weight.requires_grad
+        to.data.copy_(weight)
+        whole.requires_grad_(trained[id(whole)])
 
 
 def projections_of(ours: Any) -> tuple[nn.Linear, ...]:

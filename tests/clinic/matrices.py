@@ -214,6 +214,16 @@ HELD = {
     "self-attention/wrapped_library_layer": lambda m: of_library(
         m.multihead_attn
     ),
+    "self-attention/windows_by_unfold": lambda m: [
+        of_width_one(c) for c in (m.proj_q, m.proj_k, m.proj_v, m.proj_o)
+    ],
+    "cross-attention/processor_does_the_work": maps(
+        "to_q", "to_k", "to_v", "to_out"
+    ),
+    "cross-attention/slices_of_one_weight": lambda m: [
+        *parts(m.in_proj_weight.mT, m.in_proj_bias, *"qkv"),
+        (m.out_proj_weight.mT, 0),
+    ],
     "cross-attention/library_layer_with_kdim": lambda m: of_library(m.attn),
     "cross-attention/wide_values": maps(
         "to_queries", "to_keys", "to_values", "unify_heads"
