@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from selfattn.doctor import examine
+from selfattn.doctor.engine import diagnosis, readings
 from selfattn.doctor.kinds.attention.untold_facts import perhaps
 
 here = functools.partial(examine, time_limit=None)
@@ -29,6 +30,22 @@ def test_a_cap_that_nobody_told_is_asked_after():
     told = {"kind": "attention", "layout": "BHND"}
     assert asked(here(bent, **told), "cap=25.0")
     assert here(bent, cap=25.0, **told).passed
+
+
+def test_what_ends_in_a_question_is_not_explained_before(monkeypatch):
+    """The likeness and the smallest input were looked for, which takes most
+    of the time, and nobody was told.
+    """
+    explained = []
+
+    def explain(case):
+        explained.append(case.report.different)
+        return diagnosis.explain(case)
+
+    monkeypatch.setattr(readings, "explain", explain)
+    here(bent, kind="attention", layout="BHND")
+    [different] = explained
+    assert "cap=25.0" in different
 
 
 def scaled(q, k, v, scaling=0.4):

@@ -73,23 +73,31 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
     at_once = functools.cache(
         lambda: kind.perhaps is nothing_else and fallback() is None
     )
-    report = reported(cases, kind, said, at_once)
-    if report.passed or report.mistake is not None or at_once():
-        return report
-    less = None if report.likely else fallback()
+    case = decide(named_at_last(cases, at_once), kind)
+    # What is said of it takes long to find, and may not be wanted.
+    said_of_it = functools.cache(lambda: weighed(explain(case), kind, said))
+    if case.report.passed or case.report.mistake is not None or at_once():
+        return said_of_it()
+    less = fallback()
     # Who is right on most probes has no other formula.
-    if less is not None and 2 * len(report.findings) >= report.probes:
+    mostly = 2 * len(case.report.findings) >= case.report.probes
+    if less is not None and mostly and is_unclear(said_of_it()):
         others = read(*first_look(thing, kind, said, less, watch))
         other = reported(list(others), kind, said)
         if other.likely:
             return other
     asks = asked_after(decide(cases, kind), thing, kind, said, watch)
-    return asked_or_named(asks, report, cases, kind, said)
+    return asked_or_named(asks, said_of_it, cases, kind, said)
+
+
+def is_unclear(report: Report) -> bool:
+    """Whether it is answered, and wrong, and like nothing that is known."""
+    return bool(report.findings) and not report.likely
 
 
 def asked_or_named(
     asks: Case | None,
-    report: Report,
+    otherwise: Callable[[], Report],
     cases: list[Case],
     kind: Kind,
     said: Facts,
@@ -97,13 +105,13 @@ def asked_or_named(
     """What is said at last of one that no reading makes sense of.
 
     That is what it ``asks`` after, or else two mistakes at once; if it has
-    neither, its report without a name.
+    neither, what is said of it ``otherwise``, without a name.
     """
     if asks is not None:
         return explain(asks)
     named = decide(named_at_last(cases, lambda: True), kind)
     if named.report.mistake is None:
-        return report
+        return otherwise()
     return weighed(explain(named), kind, said)
 
 
