@@ -1,0 +1,50 @@
+"""What sound layers of cross-attention with own formulas say to a query.
+
+Each function here is called as `queries` tells.
+"""
+
+import torch
+from clinic.pieces import mixture, piece, shares, squashed
+
+
+def gated_with_bias(m, n_heads, given, i, seen):
+    """A table is added to the scores; what each head says has a gate."""
+    x, memory = given["q_x"][i], given["kv_x"]
+    heads = []
+    for head in range(n_heads):
+        ask, offer, tell, gate = (
+            piece(linear, head, n_heads)
+            for linear in (m.linear_q, m.linear_k, m.linear_v, m.linear_g)
+        )
+        q = ask(x)
+        scores = [q @ offer(y) / len(q) ** 0.5 for y in memory]
+        if "pair_bias" in given:
+            added = given["pair_bias"][head, i]
+            scores = [s + b for s, b in zip(scores, added, strict=True)]
+        said = mixture(shares(scores, seen), [tell(y) for y in memory])
+        heads.append(said * squashed(gate(x)))
+    return piece(m.linear_o)(torch.cat(heads))
+
+
+def positions_added_to_keys(m, n_heads, given, i, seen):
+    """Queries and keys know their positions; values do not."""
+    x, memory = given["tgt"][i], given["memory"]
+    if "query_pos" in given:
+        x = x + given["query_pos"][i]
+    placed = memory + given["pos"] if "pos" in given else memory
+    heads = []
+    for head in range(n_heads):
+        ask, offer, tell = (
+            piece(linear, head, n_heads)
+            for linear in (m.q_content, m.k_content, m.v_content)
+        )
+        q = ask(x)
+        scores = [q @ offer(y) / len(q) ** 0.5 for y in placed]
+        heads.append(mixture(shares(scores, seen), [tell(y) for y in memory]))
+    return piece(m.out_proj)(torch.cat(heads))
+
+
+ACROSS = {
+    "cross-attention/gated_with_bias": gated_with_bias,
+    "cross-attention/positions_added_to_keys": positions_added_to_keys,
+}

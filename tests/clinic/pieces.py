@@ -1,0 +1,38 @@
+"""The pieces of which what a layer says to one query is made by hand."""
+
+import torch
+
+
+def piece(linear, i=0, n=1):
+    """One of n equal parts of a linear map, for a single token."""
+    W = linear.weight.chunk(n)[i]
+    if linear.bias is None:
+        return lambda x: W @ x
+    b = linear.bias.chunk(n)[i]
+    return lambda x: W @ x + b
+
+
+def shares(scores, seen):
+    """The exponentials of what is seen, made to sum to one."""
+    scores = torch.stack(scores)
+    found = torch.exp(scores[seen] - scores[seen].max())
+    weights = torch.zeros_like(scores)
+    weights[seen] = found / found.sum()
+    return weights
+
+
+def mixture(weights, values):
+    """The sum of all values, each times its weight."""
+    return sum(w * v for w, v in zip(weights, values, strict=True))
+
+
+def squashed(x):
+    """Numbers between 0 and 1."""
+    return 1 / (1 + torch.exp(-x))
+
+
+def normed(x, norm):
+    """Features with mean 0 and spread 1, then stretched and shifted."""
+    far = x - x.sum() / len(x)
+    spread = (far @ far / len(x) + norm.eps) ** 0.5
+    return far / spread * norm.weight + norm.bias

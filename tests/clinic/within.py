@@ -1,0 +1,96 @@
+"""What sound layers of self-attention with own formulas say to a query.
+
+Each function here is called as `queries` tells.
+"""
+
+import torch
+from clinic.pieces import mixture, normed, piece, shares, squashed
+
+
+def gated_output(m, n_heads, given, i, seen):
+    """Each head's mixture has a size of one; gates come first in the map."""
+    x = given["u"]
+    heads = []
+    for head in range(n_heads):
+        gate, ask, offer, tell = (
+            piece(m.in_proj, part * n_heads + head, 4 * n_heads)
+            for part in range(4)
+        )
+        q = ask(x[i])
+        scores = [q @ offer(y) / len(q) ** 0.5 for y in x]
+        said = mixture(shares(scores, seen), [tell(y) for y in x])
+        size = (said @ said / len(said) + 1e-5) ** 0.5
+        said = said / size * m.out_norm.weight
+        heads.append(said * squashed(gate(x[i])))
+    return piece(m.out_proj)(torch.cat(heads))
+
+
+def null_key_and_value(m, n_heads, given, i, seen):
+    """Every query sees one more key; all heads have the same keys."""
+    x = [normed(y, m.norm) for y in given["x"]]
+    offer, tell = piece(m.to_kv, 0, 2), piece(m.to_kv, 1, 2)
+    keys = [m.null_kv[0], *(offer(y) for y in x)]
+    values = [m.null_kv[1], *(tell(y) for y in x)]
+    seen = torch.cat((torch.tensor([True]), seen))
+    heads = []
+    for head in range(n_heads):
+        q = piece(m.to_q, head, n_heads)(x[i])
+        scores = [q @ k / len(q) ** 0.5 for k in keys]
+        heads.append(mixture(shares(scores, seen), values))
+    return normed(piece(m.to_out[0])(torch.cat(heads)), m.to_out[1])
+
+
+def relative_keys(m, n_heads, given, i, seen):
+    """To keys and values is added what their distance, at most 2, has."""
+    x = given["x"]
+    far = [max(-2, min(2, j - i)) + 2 for j in range(len(x))]
+    of_keys = m.relative_position_k.embeddings_table[far]
+    of_values = m.relative_position_v.embeddings_table[far]
+    heads = []
+    for head in range(n_heads):
+        ask, offer, tell = (
+            piece(linear, head, n_heads) for linear in (m.fc_q, m.fc_k, m.fc_v)
+        )
+        q = ask(x[i])
+        keys = [offer(y) + r for y, r in zip(x, of_keys, strict=True)]
+        values = [tell(y) + r for y, r in zip(x, of_values, strict=True)]
+        scores = [q @ k / len(q) ** 0.5 for k in keys]
+        heads.append(mixture(shares(scores, seen), values))
+    return piece(m.fc_o)(torch.cat(heads))
+
+
+def talking_heads(m, n_heads, given, i, seen):
+    """The heads' scores are mixed for each key, and their weights again."""
+    x = given["x"]
+    ask, offer, tell = (
+        [
+            piece(m.qkv, part * n_heads + head, 3 * n_heads)
+            for head in range(n_heads)
+        ]
+        for part in range(3)
+    )
+    scores = []
+    for head in range(n_heads):
+        q = ask[head](x[i])
+        scores.append([q @ offer[head](y) / len(q) ** 0.5 for y in x])
+    mix, mix_again = piece(m.proj_l), piece(m.proj_w)
+    mixed = [mix(torch.stack(of)) for of in zip(*scores, strict=True)]
+    weights = [shares(list(of), seen) for of in zip(*mixed, strict=True)]
+    mixed = [mix_again(torch.stack(of)) for of in zip(*weights, strict=True)]
+    heads = []
+    for head in range(n_heads):
+        there = [
+            of[head] * tell[head](y)
+            for of, y, real in zip(mixed, x, seen, strict=True)
+            if real
+        ]
+        heads.append(sum(there))
+    return piece(m.proj)(torch.cat(heads))
+
+
+WITHIN = {
+    "self-attention/gated_output": gated_output,
+    "self-attention/null_key_and_value": null_key_and_value,
+    "self-attention/relative_keys": relative_keys,
+    "self-attention/talking_heads": talking_heads,
+}
