@@ -4,7 +4,7 @@ Each function here is called as `queries` tells.
 """
 
 import torch
-from clinic.pieces import mixture, piece, shares, squashed
+from clinic.pieces import mixture, normed, piece, shares, sized, squashed
 
 
 def gated_with_bias(m, n_heads, given, i, seen):
@@ -44,7 +44,41 @@ def positions_added_to_keys(m, n_heads, given, i, seen):
     return piece(m.out_proj)(torch.cat(heads))
 
 
+def slots_compete(m, n_heads, given, i, seen):
+    """Of each input a slot has a share; these make its weights."""
+    inputs = [normed(y, m.norm_input) for y in given["inputs"]]
+    slots = [normed(slot, m.norm_slots) for slot in given["slots"]]
+    questions = [piece(m.to_q)(slot) for slot in slots]
+    mine = []
+    for y in inputs:
+        k = piece(m.to_k)(y)
+        scores = [q @ k / len(q) ** 0.5 for q in questions]
+        everyone = torch.ones(len(slots)).bool()
+        mine.append(shares(scores, everyone)[i] + m.eps)
+    weights = [share / sum(mine) for share in mine]
+    return mixture(weights, [piece(m.to_v)(y) for y in inputs])
+
+
+def embeddings_of_a_prompt(m, n_heads, given, i, seen):
+    """Queries and keys have a size of one; two heads share each key."""
+    x, prompt = given["x"][i], given["prompt"]
+    kv_heads = m.wk.out_features // (m.wq.out_features // n_heads)
+    heads = []
+    for head in range(n_heads):
+        group = head * kv_heads // n_heads
+        offer, tell = (
+            piece(linear, group, kv_heads) for linear in (m.wk, m.wv)
+        )
+        q = sized(piece(m.wq, head, n_heads)(x), m.q_norm)
+        keys = [sized(offer(y), m.k_norm) for y in prompt]
+        scores = [q @ k / len(q) ** 0.5 for k in keys]
+        heads.append(mixture(shares(scores, seen), [tell(y) for y in prompt]))
+    return piece(m.wo)(torch.cat(heads))
+
+
 ACROSS = {
+    "cross-attention/embeddings_of_a_prompt": embeddings_of_a_prompt,
     "cross-attention/gated_with_bias": gated_with_bias,
     "cross-attention/positions_added_to_keys": positions_added_to_keys,
+    "cross-attention/slots_compete": slots_compete,
 }

@@ -36,3 +36,8 @@ def normed(x, norm):
     far = x - x.sum() / len(x)
     spread = (far @ far / len(x) + norm.eps) ** 0.5
     return far / spread * norm.weight + norm.bias
+
+
+def sized(x, norm):
+    """Features with a root mean square of 1, then stretched."""
+    return x / (x @ x / len(x) + norm.eps) ** 0.5 * norm.weight
