@@ -3,8 +3,10 @@
 Each function here is called as `queries` tells.
 """
 
+import math
+
 import torch
-from clinic.pieces import mixture, normed, piece, shares, squashed
+from clinic.pieces import mixture, normed, piece, shares, sized, squashed
 
 
 def gated_output(m, n_heads, given, i, seen):
@@ -88,7 +90,32 @@ def talking_heads(m, n_heads, given, i, seen):
     return piece(m.proj)(torch.cat(heads))
 
 
+def difference_of_two_softmaxes(m, n_heads, given, i, seen):
+    """Of one half's weights, those of the other are taken off, times λ."""
+    x = given["x"]
+    taken_off = (
+        torch.exp(m.lambda_q1 @ m.lambda_k1)
+        - torch.exp(m.lambda_q2 @ m.lambda_k2)
+        + 0.8
+        - 0.6 * math.exp(-0.3)
+    )
+    heads = []
+    for head in range(n_heads):
+        halves = []
+        for half in (2 * head, 2 * head + 1):
+            q = piece(m.q_proj, half, 2 * n_heads)(x[i])
+            offer = piece(m.k_proj, half, 2 * n_heads)
+            scores = [q @ offer(y) / len(q) ** 0.5 for y in x]
+            halves.append(shares(scores, seen))
+        tell = piece(m.v_proj, head, n_heads)
+        weights = halves[0] - taken_off * halves[1]
+        said = sized(mixture(weights, [tell(y) for y in x]), m.subln)
+        heads.append(said * (0.2 + 0.6 * math.exp(-0.3)))
+    return piece(m.out_proj)(torch.cat(heads))
+
+
 WITHIN = {
+    "self-attention/difference_of_two_softmaxes": difference_of_two_softmaxes,
     "self-attention/gated_output": gated_output,
     "self-attention/null_key_and_value": null_key_and_value,
     "self-attention/relative_keys": relative_keys,
