@@ -1,5 +1,7 @@
 """The pieces of which what a layer says to one query is made by hand."""
 
+import math
+
 import torch
 
 
@@ -41,3 +43,10 @@ def normed(x, norm):
 def sized(x, norm):
     """Features with a root mean square of 1, then stretched."""
     return x / (x @ x / len(x) + norm.eps) ** 0.5 * norm.weight
+
+
+def waves(far, width):
+    """A sine and a cosine of a distance, for each two features."""
+    angles = [far / 1e4 ** (f / width) for f in range(0, width, 2)]
+    pairs = [(math.sin(angle), math.cos(angle)) for angle in angles]
+    return torch.tensor(pairs, dtype=torch.float64).flatten()

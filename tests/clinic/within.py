@@ -6,7 +6,15 @@ Each function here is called as `queries` tells.
 import math
 
 import torch
-from clinic.pieces import mixture, normed, piece, shares, sized, squashed
+from clinic.pieces import (
+    mixture,
+    normed,
+    piece,
+    shares,
+    sized,
+    squashed,
+    waves,
+)
 
 
 def gated_output(m, n_heads, given, i, seen):
@@ -114,8 +122,31 @@ def difference_of_two_softmaxes(m, n_heads, given, i, seen):
     return piece(m.out_proj)(torch.cat(heads))
 
 
+def distances_by_a_shift(m, n_heads, given, i, seen):
+    """A key has a score for its word and one for how far back it stands."""
+    x = given["x"]
+    if not seen.any():  # it says nothing, but for what the last map adds
+        return piece(m.linear_out)(torch.zeros_like(x[i]))
+    heads = []
+    for head in range(n_heads):
+        ask, offer, tell, place = (
+            piece(linear, head, n_heads)
+            for linear in (m.linear_q, m.linear_k, m.linear_v, m.linear_pos)
+        )
+        q = ask(x[i])
+        of_word, of_place = q + m.pos_bias_u[head], q + m.pos_bias_v[head]
+        scores = [
+            (of_word @ offer(y) + of_place @ place(waves(i - j, len(y))))
+            / len(q) ** 0.5
+            for j, y in enumerate(x)
+        ]
+        heads.append(mixture(shares(scores, seen), [tell(y) for y in x]))
+    return piece(m.linear_out)(torch.cat(heads))
+
+
 WITHIN = {
     "self-attention/difference_of_two_softmaxes": difference_of_two_softmaxes,
+    "self-attention/distances_by_a_shift": distances_by_a_shift,
     "self-attention/gated_output": gated_output,
     "self-attention/null_key_and_value": null_key_and_value,
     "self-attention/relative_keys": relative_keys,
