@@ -50,3 +50,15 @@ def waves(far, width):
     angles = [far / 1e4 ** (f / width) for f in range(0, width, 2)]
     pairs = [(math.sin(angle), math.cos(angle)) for angle in angles]
     return torch.tensor(pairs, dtype=torch.float64).flatten()
+
+
+def turned(x, place, base):
+    """Features, each turned with its partner in the other half."""
+    half = len(x) // 2
+    found = torch.empty_like(x)
+    for f in range(half):
+        angle = place / base ** (f / half)
+        a, b = x[f], x[f + half]
+        found[f] = a * math.cos(angle) - b * math.sin(angle)
+        found[f + half] = a * math.sin(angle) + b * math.cos(angle)
+    return found

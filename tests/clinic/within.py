@@ -13,6 +13,7 @@ from clinic.pieces import (
     shares,
     sized,
     squashed,
+    turned,
     waves,
 )
 
@@ -144,10 +145,32 @@ def distances_by_a_shift(m, n_heads, given, i, seen):
     return piece(m.linear_out)(torch.cat(heads))
 
 
+def learnt_sinks(m, n_heads, given, i, seen):
+    """Beside the keys stands a score of the head's own, with no value."""
+    x = given["x"]
+    n_rows = m.qkv.out_features // m.config.head_dim
+    kv_heads = (n_rows - n_heads) // 2
+    heads = []
+    for head in range(n_heads):
+        group = n_heads + head * kv_heads // n_heads
+        ask, offer, tell = (
+            piece(m.qkv, row, n_rows)
+            for row in (head, group, group + kv_heads)
+        )
+        q = turned(ask(x[i]), i, 150_000)
+        keys = [turned(offer(y), j, 150_000) for j, y in enumerate(x)]
+        scores = [q @ k / len(q) ** 0.5 for k in keys]
+        also = torch.cat((seen, torch.tensor([True])))
+        weights = shares([*scores, m.sinks[head]], also)[:-1]
+        heads.append(mixture(weights, [tell(y) for y in x]))
+    return piece(m.out)(torch.cat(heads))
+
+
 WITHIN = {
     "self-attention/difference_of_two_softmaxes": difference_of_two_softmaxes,
     "self-attention/distances_by_a_shift": distances_by_a_shift,
     "self-attention/gated_output": gated_output,
+    "self-attention/learnt_sinks": learnt_sinks,
     "self-attention/null_key_and_value": null_key_and_value,
     "self-attention/relative_keys": relative_keys,
     "self-attention/talking_heads": talking_heads,
