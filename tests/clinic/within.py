@@ -166,6 +166,20 @@ def learnt_sinks(m, n_heads, given, i, seen):
     return piece(m.out)(torch.cat(heads))
 
 
+def vectors_for_points(m, n_heads, given, i, seen):
+    """A difference makes a score for each feature, and so do all others."""
+    x = given["x"]
+    ask, offer, tell = (piece(m.to_qkv, part, 3) for part in range(3))
+    widen, narrow = piece(m.attn_mlp[0]), piece(m.attn_mlp[2])
+    q, values = ask(x[i]), [tell(y) for y in x]
+    scores = [narrow(widen(q - offer(y)).clamp(min=0)) for y in x]
+    said = []
+    for f in range(len(q)):
+        weights = shares([score[f] for score in scores], seen)
+        said.append(mixture(weights, [value[f] for value in values]))
+    return piece(m.out)(torch.stack(said))
+
+
 WITHIN = {
     "self-attention/difference_of_two_softmaxes": difference_of_two_softmaxes,
     "self-attention/distances_by_a_shift": distances_by_a_shift,
@@ -174,4 +188,5 @@ WITHIN = {
     "self-attention/null_key_and_value": null_key_and_value,
     "self-attention/relative_keys": relative_keys,
     "self-attention/talking_heads": talking_heads,
+    "self-attention/vectors_for_points": vectors_for_points,
 }
