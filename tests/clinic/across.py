@@ -76,9 +76,26 @@ def embeddings_of_a_prompt(m, n_heads, given, i, seen):
     return piece(m.wo)(torch.cat(heads))
 
 
+def latents_see_themselves_too(m, n_heads, given, i, seen):
+    """Keys are those of a picture, and behind them those of all latents."""
+    picture = [normed(y, m.norm_media) for y in given["x"]]
+    latents = [normed(y, m.norm_latents) for y in given["latents"]]
+    memory, n = [*picture, *latents], len(latents)
+    seen = torch.cat((seen, torch.ones(n).bool()))
+    heads = []
+    for head in range(n_heads):
+        q = piece(m.to_q, head, n_heads)(latents[i])
+        offer = piece(m.to_kv, head, 2 * n_heads)
+        tell = piece(m.to_kv, n_heads + head, 2 * n_heads)
+        scores = [q @ offer(y) / len(q) ** 0.5 for y in memory]
+        heads.append(mixture(shares(scores, seen), [tell(y) for y in memory]))
+    return piece(m.to_out)(torch.cat(heads))
+
+
 ACROSS = {
     "cross-attention/embeddings_of_a_prompt": embeddings_of_a_prompt,
     "cross-attention/gated_with_bias": gated_with_bias,
+    "cross-attention/latents_see_themselves_too": latents_see_themselves_too,
     "cross-attention/positions_added_to_keys": positions_added_to_keys,
     "cross-attention/slots_compete": slots_compete,
 }
