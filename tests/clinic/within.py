@@ -180,6 +180,26 @@ def vectors_for_points(m, n_heads, given, i, seen):
     return piece(m.out)(torch.stack(said))
 
 
+def sigmoids_instead(m, n_heads, given, i, seen):
+    """A weight is a sigmoid, and smaller the more keys there are."""
+    x = given["x"]
+    n_seen = int(seen.sum())
+    heads = []
+    for head in range(n_heads):
+        ask, offer, tell = (
+            piece(m.in_proj, part * n_heads + head, 3 * n_heads)
+            for part in range(3)
+        )
+        q = ask(x[i])
+        scores = [q @ offer(y) / len(q) ** 0.5 for y in x]
+        weights = [
+            squashed(score - math.log(n_seen)) * real
+            for score, real in zip(scores, seen, strict=True)
+        ]
+        heads.append(mixture(weights, [tell(y) for y in x]))
+    return piece(m.out_proj)(torch.cat(heads))
+
+
 WITHIN = {
     "self-attention/difference_of_two_softmaxes": difference_of_two_softmaxes,
     "self-attention/distances_by_a_shift": distances_by_a_shift,
@@ -187,6 +207,7 @@ WITHIN = {
     "self-attention/learnt_sinks": learnt_sinks,
     "self-attention/null_key_and_value": null_key_and_value,
     "self-attention/relative_keys": relative_keys,
+    "self-attention/sigmoids_instead": sigmoids_instead,
     "self-attention/talking_heads": talking_heads,
     "self-attention/vectors_for_points": vectors_for_points,
 }
