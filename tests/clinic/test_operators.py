@@ -110,6 +110,33 @@ class Block(nn.Module):
     assert "softmax left out" not in found
 
 
+def test_a_sum_in_what_a_part_is_made_of_is_no_path():
+    """Parts were made too narrow, and what was planted never ran."""
+    text = """
+class Block(nn.Module):
+    def __init__(self, inner, wide):
+        super().__init__()
+        self.out = nn.Linear(2 * inner + wide, inner)
+
+    def forward(self, x):
+        return x + self.out(x)
+"""
+    (made,) = made_of(text, "encoder-block")["residual left out"]
+    assert "nn.Linear(2 * inner + wide, inner)" in made
+    assert "return self.out(x)" in made
+
+
+@pytest.mark.parametrize("eps", ["eps", "self.eps", "m.variance_epsilon"])
+def test_eps_is_called_in_many_ways(eps):
+    """A name that nobody had given was put outside of the root."""
+    text = f"y = x * torch.rsqrt(power + {eps})"
+    made = made_of(text, "rms-norm")
+    assert made["eps outside the root"] == [
+        f"y = x * (1 / (power.sqrt() + {eps}))"
+    ]
+    assert made["eps left out"] == ["y = x * torch.rsqrt(power)"]
+
+
 def test_a_tree_is_as_it_was_after_a_mistake():
     tree = ast.parse("y = a + b")
     node = tree.body[0].value

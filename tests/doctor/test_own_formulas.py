@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from selfattn.doctor import examine
+from selfattn.doctor.kinds.layer import fitting
 
 here = functools.partial(examine, time_limit=None)
 TOLD = {"layout": "BND", "causal": True, "n_heads": 3, "formula": "own"}
@@ -195,3 +196,61 @@ def test_keys_alike_at_other_places_are_not_alike_once_they_turn():
     report = here(Masked(), kind="self-attention", **told)
     assert report.passed, report
     assert "its numbers" not in report.not_asked
+
+
+class Points(nn.Module):
+    """Clouds of points: a weight for each feature, of a difference."""
+
+    def __init__(self):
+        super().__init__()
+        self.to_q, self.to_k, self.to_v, self.out = (
+            nn.Linear(2, 2) for _ in range(4)
+        )
+        self.score = nn.Sequential(nn.Linear(2, 9), nn.ReLU(), nn.Linear(9, 2))
+
+    def forward(self, x):
+        q, k, v = self.to_q(x), self.to_k(x), self.to_v(x)
+        between = q[:, :, None] - k[:, None]
+        weights = self.score(between).softmax(dim=-2)
+        return self.out(torch.einsum("bijd,bjd->bid", weights, v))
+
+
+def test_what_is_found_in_a_layer_is_found_once(monkeypatch):
+    """It was looked for again, in a copy, and so took half a minute."""
+    torch.manual_seed(0)
+    look, seen, turned_too = fitting.look, [], []
+
+    def counted(module, facts, *rest):
+        seen.append(repr(facts))
+        return look(module, facts, *rest)
+
+    def beside(options, *rest):
+        turned_too.extend(one.turned for one in options)
+
+    monkeypatch.setattr(fitting, "look", counted)
+    monkeypatch.setattr(fitting, "beside", beside)
+    report = here(Points(), kind="self-attention")
+    assert report.passed and "its numbers" in report.not_asked, report
+    assert len(seen) == len({*seen}) > 4
+    assert turned_too and not any(turned_too)
+
+
+@pytest.mark.parametrize(
+    ("layer", "tells"), [(Layer, False), (Rotated, True), (Sinking, False)]
+)
+def test_who_turns_tells_places(layer, tells):
+    torch.manual_seed(0)
+    x = torch.randn(2, 5, 12)
+    assert fitting.tells_places(layer(), [x]) == tells
+    made = layer()
+    mirrored = lambda x: made(x.flip(1)).flip(1)  # noqa: E731
+    assert fitting.tells_places(mirrored, [x]) == tells
+
+
+def test_who_looks_at_another_sequence_tells_its_places():
+    torch.manual_seed(0)
+    x, memory = torch.randn(2, 5, 4), torch.randn(2, 6, 4)
+    plain = lambda x, y: (x @ y.mT).softmax(-1) @ y  # noqa: E731
+    assert not fitting.tells_places(plain, [x, memory])
+    placed = lambda x, y: (x @ turned(y).mT).softmax(-1) @ y  # noqa: E731
+    assert fitting.tells_places(placed, [x, memory])

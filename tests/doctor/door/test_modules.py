@@ -136,6 +136,34 @@ def test_weights_are_no_cache():
     assert not keeps_a_cache(Weighs(8, 2)) and keeps_a_cache(Cached(8, 2))
 
 
+class Tells(MultiHeadAttention):
+    """Gives more than its output, and takes it back if it is told to."""
+
+    def __init__(self, takes):
+        super().__init__(8, 2)
+        self.takes = takes
+
+    def forward(self, x, mask=None, before=None):
+        if before is not None and not self.takes:
+            x = x + before
+        more = before["k"] if before and self.takes else x
+        return super().forward(more), {"k": x}
+
+
+class Masked(MultiHeadAttention):
+    """Looks at no mask, whatever it is."""
+
+    def forward(self, x, Attn_Mask=None):
+        return super().forward(x), {"lengths": x.shape[1]}
+
+
+def test_what_is_told_beside_the_output_is_no_cache_unless_it_is_taken():
+    """Lengths in a dictionary made attention a decoder with a cache."""
+    assert first(Tells(takes=False)) == "self-attention"
+    assert first(Tells(takes=True)) == "cached-decoder"
+    assert first(Masked(8, 2)) == "self-attention"
+
+
 def test_weights_beside_a_cache_in_the_arguments_are_no_cache():
     class Looks(MultiHeadAttention):
         def forward(self, x, context, cache=None):

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.door import functions
 from selfattn.doctor.door.names import CACHES, MASKS, SECOND, says
+from selfattn.doctor.door.networks import has_a_network
 from selfattn.doctor.door.trying import (
     alike,
     attempt,
@@ -106,9 +107,21 @@ def keeps_a_cache(module: nn.Module) -> bool:
             if isinstance(made, tuple) and len(made) == 2:
                 kept = made[1]
                 if not isinstance(kept, Tensor):
-                    return named or isinstance(kept, dict | tuple | list)
+                    return named or takes_back(module, x, kept)
                 return named and kept.shape[-2:] != (N, N)  # no weights
     return named
+
+
+def takes_back(module: nn.Module, x: Tensor, kept: object) -> bool:
+    """Whether what it gave beside its output is what it takes, if no mask."""
+    if not isinstance(kept, dict | tuple | list):
+        return False
+    names = parameters(module.forward)[1:]
+    return any(
+        attempt(partial(module, **{name: kept}), x) is not None
+        for name in names
+        if not MASKS.search(name.lower())
+    )
 
 
 def takes_two(module: nn.Module) -> bool:
@@ -223,13 +236,16 @@ def is_block(module: nn.Module) -> bool:
         for name, parameter in silent.named_parameters():
             if parameter.ndim > 1 or name.endswith("bias"):
                 parameter.zero_()
-    for given in calls(silent, takes_two(module)):
+    ways = list(calls(silent, takes_two(module)))
+    for given in ways:
         made = tensor(silent, *given)
         x = given[0]
         if x is not None and alike(made, x) and same_direction(x, made):
             return True
     called_so = says(type(module).__name__, "encoder-block")
-    return norms_of(module) > 1 and (has_a_network(module) or called_so)
+    return norms_of(module) > 1 and (
+        called_so or any(has_a_network(module, *given) for given in ways)
+    )
 
 
 def same_direction(x: Tensor, y: Tensor) -> bool:
@@ -245,9 +261,3 @@ def norms_of(module: nn.Module) -> int:
         {p.shape for p in part.parameters()} == {torch.Size([width])}
         for part in module.modules()
     )
-
-
-def has_a_network(module: nn.Module) -> bool:
-    """Whether one map leads to another width, and one leads back."""
-    tables = [tuple(p.shape) for p in module.parameters() if p.ndim == 2]
-    return any(a != b and (b, a) in tables for a, b in tables)

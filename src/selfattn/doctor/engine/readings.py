@@ -16,7 +16,6 @@ from selfattn.doctor.engine.outcome import OwnTroubleError, in_words
 from selfattn.doctor.engine.promises import FINE, weighed
 from selfattn.doctor.engine.visits import (
     NUMBERS,
-    Looked,
     Visit,
     check_takes,
     grouped,
@@ -62,10 +61,14 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
     """The report on a thing, as it is read, or read with less asked of it."""
     seen = kind.read(thing, said)
     fallback = functools.cache(lambda: kind.fallback(thing, said, seen))
-    visit, firsts = first_look(thing, kind, said, seen, watch)
+    begin = functools.partial(begun, thing, kind, said, watch)
+    # What is found in a thing is found once, whoever asks.
+    begin_less = functools.cache(lambda: begin(fallback() or seen))
+    visit = begin(seen)
+    firsts = looked_at(visit, seen)
     healthy = any(first.report.passed for first, _ in firsts)
     if not healthy and "formula" in kind.facts:
-        own = by_numbers(thing, kind, said, fallback(), watch)
+        own = by_numbers(begin_less, fallback())
         if own is not None:
             return own
     cases = list(read(visit, firsts))
@@ -82,7 +85,7 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
     # Who is right on most probes has no other formula.
     mostly = 2 * len(case.report.findings) >= case.report.probes
     if less is not None and mostly and is_unclear(said_of_it()):
-        others = read(*first_look(thing, kind, said, less, watch))
+        others = read(begin_less(), looked_at(begin_less(), less))
         other = reported(list(others), kind, said)
         if other.likely:
             return other
@@ -115,18 +118,18 @@ def asked_or_named(
     return weighed(explain(named), kind, said)
 
 
-def first_look(
-    thing: Any, kind: Kind, said: Facts, seen: Reading, watch: Watch
-) -> tuple[Visit, Looked]:
-    """A thing's visit, and its cases in each group of ways to read it."""
+def begun(
+    thing: Any, kind: Kind, said: Facts, watch: Watch, seen: Reading
+) -> Visit:
+    """A thing's visit, as it is called in these ways to read it."""
     prepared = kind.prepare(thing, {**seen.facts, **said})
     visit = Visit(thing, prepared, kind, said, watch)
     check_takes(visit, seen)
-    return visit, looked_at(visit, seen)
+    return visit
 
 
 def by_numbers(
-    thing: Any, kind: Kind, said: Facts, less: Reading | None, watch: Watch
+    begin: Callable[[], Visit], less: Reading | None
 ) -> Report | None:
     """The report of one that is healthy by a formula of its own.
 
@@ -135,9 +138,8 @@ def by_numbers(
     """
     if less is None or NUMBERS not in less.lacks:
         return None
-    prepared = kind.prepare(thing, {**less.facts, **said})
-    visit = Visit(thing, prepared, kind, said, watch)
-    check_takes(visit, less)
+    visit = begin()
+    kind, said = visit.kind, visit.said
     for group in grouped(kind, said, less):
         if NUMBERS in visit.exercise(group[0].facts).optional:
             continue  # its properties alone are known

@@ -127,8 +127,25 @@ def in_scope(tree: ast.Module, kind: str) -> Iterator[ast.AST]:
             if isinstance(node, ast.ClassDef)
             and (node is last or "Sublayer" in node.name)
         ]
-    for node in whole:
-        yield from (n for n in ast.walk(node) if hasattr(n, "lineno"))
+    nodes = [n for node in whole for n in ast.walk(node)]
+    sizes = {id(n) for node in nodes for n in added_sizes(node)}
+    yield from (
+        n for n in nodes if hasattr(n, "lineno") and id(n) not in sizes
+    )
+
+
+def added_sizes(node: ast.AST) -> Iterator[ast.AST]:
+    """The sums in what a class is called with: they are of sizes."""
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func).rpartition(".")[-1]
+        for given in (
+            (*node.args, *node.keywords) if name[:1].isupper() else ()
+        ):
+            for part in ast.walk(given):
+                if isinstance(part, ast.BinOp) and isinstance(
+                    part.op, ast.Add
+                ):
+                    yield part
 
 
 def says(node: ast.AST) -> bool:

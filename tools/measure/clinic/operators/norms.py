@@ -18,26 +18,30 @@ from tools.measure.clinic.operators.syntax import (
     with_option,
 )
 
+EPS = r"(?:\w+\.)*\w*eps\w*"  # whatever it is called
+
 
 @operator(NORMS)
 def eps_outside_the_root(node: ast.AST) -> Iterator[str]:
     """Eps is added to the root, not under it."""
-    eps = "self.eps" if "self.eps" in text(node) else "eps"
-    if call(node, "sqrt") and eps in text(node):
-        inner = re.sub(rf" \+ {re.escape(eps)}", "", text(node))
-        yield f"({inner} + {eps})"
-    if call(node, "rsqrt") and eps in text(node):
-        inner = re.sub(rf" \+ {re.escape(eps)}", "", operand(node))
+    added = re.search(rf" \+ ({EPS})", text(node))
+    if added is None:
+        return
+    plus, eps = added.group(0, 1)
+    if call(node, "sqrt"):
+        yield f"({text(node).replace(plus, '')} + {eps})"
+    if call(node, "rsqrt"):
+        inner = operand(node).replace(plus, "")
         yield f"(1 / (({inner}).sqrt() + {eps}))"
-    if binary(node, ast.Pow) and eps in text(node.left):
-        inner = re.sub(rf" \+ {re.escape(eps)}", "", text(node.left))
+    if binary(node, ast.Pow):
+        inner = text(node.left).replace(plus, "")
         yield f"(({inner}) ** 0.5 + {eps})"
 
 
 @operator(NORMS)
 def eps_left_out(node: ast.AST) -> Iterator[str]:
     """A token without variance gives NaN."""
-    if binary(node, ast.Add) and text(node.right) in ("eps", "self.eps"):
+    if binary(node, ast.Add) and re.fullmatch(EPS, text(node.right)):
         yield text(node.left)
 
 

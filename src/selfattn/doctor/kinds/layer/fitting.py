@@ -7,7 +7,7 @@ mistake as well, they are those of the formula and of that one deviation.
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,10 @@ from selfattn.doctor.kinds.layer.reference import Masks
 from selfattn.doctor.kinds.layer.steps import USUAL_LAYER, Layer, layer_by
 from selfattn.doctor.patient import Facts
 
+MOST = 60  # formulas that are tried
 FEW = 4  # formulas beside which a mistake is looked for
 NEAR = 1e-4
+SAME = 1e-6  # but for rounding, where the same is summed in another order
 UNSEEN = {*scores.PRECISION, *scores.DETACHED}  # in float32, forwards
 KNOWN: Any = weakref.WeakKeyDictionary()
 
@@ -73,9 +75,9 @@ def look(
     """The same, not yet known."""
     wide = parts.q.W.shape[0], parts.k.W.shape[0], cross
     given = [*probes.of_widths(*wide)[0].make().values()]
-    said = calling.adapt(module, facts)(*given)
-    x, context = given[0], given[-1]
-    options = [*itertools.islice(found(module, parts, cross), 60)]
+    call = calling.adapt(module, facts)
+    said, x, context = call(*given), given[0], given[-1]
+    options = possible(found(module, parts, cross), tells_places(call, given))
     if facts.get("free"):  # nobody said that it has the usual scale
         options += [one.with_scale(1.0) for one in options if one.scores]
 
@@ -92,6 +94,33 @@ def look(
     causal = {"causal": bool(facts.get("causal"))}
     others = deviations.of(causal, cross)
     return beside(options[:FEW], others, formula, fits)
+
+
+def possible(listed: Iterable[Inner], turns: bool) -> list[Inner]:
+    """The likeliest; of what does not turn, none that would."""
+    likely = (one for one in listed if turns or not one.turned)
+    return [*itertools.islice(likely, MOST)]
+
+
+def tells_places(call: Callable[..., Any], given: Sequence[Tensor]) -> bool:
+    """Whether a query notices that two keys far from it change places.
+
+    Whoever turns queries and keys does, at one end or, if a mask is wrong, at
+    the other; and of who does not, no way to turn need be tried.
+    """
+    *before, seen = given
+    last = seen.shape[-2] - 1
+    one = call(*before, seen)
+    for query, pair in (-1, [0, 1]), (0, [last, last - 1]):
+        moved = seen.clone()
+        moved[:, pair] = seen[:, pair[::-1]]
+        other = call(*before, moved)
+        if not (isinstance(one, Tensor) and isinstance(other, Tensor)):
+            return True
+        here = one[:, query], other[:, query]
+        if not torch.allclose(*here, rtol=SAME, atol=SAME):
+            return True
+    return False
 
 
 def beside(

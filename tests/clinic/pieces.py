@@ -1,0 +1,64 @@
+"""The pieces of which what a layer says to one query is made by hand."""
+
+import math
+
+import torch
+
+
+def piece(linear, i=0, n=1):
+    """One of n equal parts of a linear map, for a single token."""
+    W = linear.weight.chunk(n)[i]
+    if linear.bias is None:
+        return lambda x: W @ x
+    b = linear.bias.chunk(n)[i]
+    return lambda x: W @ x + b
+
+
+def shares(scores, seen):
+    """The exponentials of what is seen, made to sum to one."""
+    scores = torch.stack(scores)
+    found = torch.exp(scores[seen] - scores[seen].max())
+    weights = torch.zeros_like(scores)
+    weights[seen] = found / found.sum()
+    return weights
+
+
+def mixture(weights, values):
+    """The sum of all values, each times its weight."""
+    return sum(w * v for w, v in zip(weights, values, strict=True))
+
+
+def squashed(x):
+    """Numbers between 0 and 1."""
+    return 1 / (1 + torch.exp(-x))
+
+
+def normed(x, norm):
+    """Features with mean 0 and spread 1, then stretched and shifted."""
+    far = x - x.sum() / len(x)
+    spread = (far @ far / len(x) + norm.eps) ** 0.5
+    return far / spread * norm.weight + norm.bias
+
+
+def sized(x, norm):
+    """Features with a root mean square of 1, then stretched."""
+    return x / (x @ x / len(x) + norm.eps) ** 0.5 * norm.weight
+
+
+def waves(far, width):
+    """A sine and a cosine of a distance, for each two features."""
+    angles = [far / 1e4 ** (f / width) for f in range(0, width, 2)]
+    pairs = [(math.sin(angle), math.cos(angle)) for angle in angles]
+    return torch.tensor(pairs, dtype=torch.float64).flatten()
+
+
+def turned(x, place, base):
+    """Features, each turned with its partner in the other half."""
+    half = len(x) // 2
+    found = torch.empty_like(x)
+    for f in range(half):
+        angle = place / base ** (f / half)
+        a, b = x[f], x[f + half]
+        found[f] = a * math.cos(angle) - b * math.sin(angle)
+        found[f + half] = a * math.sin(angle) + b * math.cos(angle)
+    return found
