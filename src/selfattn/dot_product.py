@@ -226,7 +226,11 @@ def fused_attention(
         dropout_p=dropout_p,
         scale=scale,
     )
-    options = {"mask": mask, "bias": bias, "causal": causal, "scale": scale}
+    options: Any = {"mask": mask, "bias": bias, "causal": causal}
+    options["scale"] = scale
+    if bias is not None and 0 in (q.numel(), k.numel(), v.numel()):
+        # Of what is empty, its kernel gives a bias no gradient of zeros.
+        return attention(q, k, v, dropout_p=dropout_p, **options)
     if table is None and not causal and k.shape[-2]:  # all see all
         told = partial(besides, attend, table, **options)
         return all_seen(attend, q, k, v, told)
