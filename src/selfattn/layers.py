@@ -25,7 +25,13 @@ from selfattn.entering import (
     made_by,
 )
 from selfattn.signatures import Positive, Share, checked
-from selfattn.spoilt import is_spoilt, of_sound_tokens, projected
+from selfattn.spoilt import (
+    a_token_each,
+    is_spoilt,
+    of_each_token,
+    of_sound_tokens,
+    projected,
+)
 
 TINY = torch.finfo(torch.float32).tiny
 Tokens = Float[Tensor, "*batch d"]
@@ -195,14 +201,22 @@ class AddNorm(nn.Module):
             ValueError: if the sublayer changes the shape: the sum would
                 broadcast, or fail with a worse message.
         """
-        norm = partial(made_alike, "norm", self.norm)
+        norm = partial(made_alike, "norm", of_each_token(self.norm))
         # What works in place gets a copy: x is the caller's, and still needed.
-        leaves_x = self.pre and isinstance(self.norm, LayerNorm | RMSNorm)
+        leaves_x = self.pre and leaves_it(self.norm)
         given = x if leaves_x else x.clone()
         made = sublayer(norm(given) if self.pre else given)
         check_same_shape("sublayer", made, x)
         added = x + self.dropout(made)
         return added if self.pre else norm(added)
+
+
+def leaves_it(norm: nn.Module) -> bool:
+    """Whether a norm is known to leave what it is given as it is: a subclass
+    may work in place, and so may a hook.
+    """
+    hooks = norm._forward_pre_hooks or norm._forward_hooks
+    return type(norm) in (LayerNorm, RMSNorm) and not hooks
 
 
 def relu(x: Tensor) -> Tensor:
@@ -275,8 +289,10 @@ class FeedForward(nn.Module):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            between = made_alike("activation", self.activation, self.W_in(x))
-            return self.W_out(self.dropout(between))
+            wide = a_token_each(self.W_in, self.W_in(x), x)
+            between = made_alike("activation", self.activation, wide)
+            made = self.W_out(self.dropout(between))
+            return a_token_each(self.W_out, made, x, x.shape[-1])
 
         return projected(network, x)
 
@@ -314,6 +330,11 @@ class SwiGLU(nn.Module):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            return self.W_out(swish(self.W_gate(x)) * self.W_in(x))
+            wide = a_token_each(self.W_in, self.W_in(x), x)
+            gate = a_token_each(self.W_gate, self.W_gate(x), x)
+            if 1 in (wide.shape[-1], gate.shape[-1]):  # is broadcast
+                a_token_each(self.W_gate, gate, x, wide.shape[-1])
+            made = self.W_out(swish(gate) * wide)
+            return a_token_each(self.W_out, made, x, x.shape[-1])
 
         return projected(network, x)

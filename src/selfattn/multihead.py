@@ -269,7 +269,7 @@ class MultiHeadAttention(nn.Module):
         q, k, v = self.heads(x, context)
         tables = {"mask": mask, "bias": bias, "causal": causal}
         output = attended(attend, q, k, v, **tables)
-        return projected(self.W_o, merge_heads(output))
+        return projected(self.W_o, merge_heads(output), self.d_model)
 
     @checked
     def weights(

@@ -7,11 +7,13 @@ for the answer, and while PyTorch traces or transforms there is none.
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from selfattn.checks import is_transformed
+from selfattn.checks import check_floats, is_transformed
+from selfattn.signatures import shown
 
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
 # Of a trace by `torch.fx`, which has numbers, and shows them to nobody.
@@ -65,7 +67,11 @@ def is_spoilt(x: Tensor) -> bool:
 
 
 def projected(
-    layer: Callable[[Tensor], Tensor], x: Tensor, *, draws: bool = True
+    layer: Callable[[Tensor], Tensor],
+    x: Tensor,
+    width: int | None = None,
+    *,
+    draws: bool = True,
 ) -> Tensor:
     """What a layer makes of tokens, the keys-to-be; one that is spoilt passes
     nothing back to its weights, which would take 0 · NaN for their gradient.
@@ -76,7 +82,12 @@ def projected(
     Args:
         layer: makes of each token one that does not depend on the others.
         x: tokens, (..., n, d).
+        width: how many features it makes; any number when None.
         draws: whether it may draw random numbers, as far as is known.
+
+    Raises:
+        TypeError: if it makes no tensor.
+        ValueError: if it makes more or fewer tokens, or others.
 
     >>> layer = torch.nn.Linear(1, 1, bias=False)
     >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
@@ -86,10 +97,47 @@ def projected(
     drawn = None
     if draws and type(layer) is not nn.Linear and torch.is_grad_enabled():
         drawn = torch.get_rng_state() if can_look(x) else None
-    made = layer(x)
+    made = a_token_each(layer, layer(x), x, width)
     if not (made.requires_grad and is_spoilt(made)):
         return made
     return of_sound_tokens(partial(once_more, layer, drawn), x, made, made)
+
+
+def a_token_each(
+    layer: object, made: Any, x: Tensor, width: int | None = None
+) -> Tensor:
+    """What a layer made, if it is a token for each of x; somebody may have
+    put another in its place. One for all would be broadcast, and nothing said.
+
+    Raises:
+        TypeError: if it is no tensor.
+        ValueError: if it is more or fewer, or of other features than wanted.
+
+    >>> a_token_each(torch.nn.Identity(), torch.ones(1, 3), torch.ones(2, 5))
+    Traceback (most recent call last):
+    ValueError: a layer must make a token of each token, (..., n, any number \
+of features), but of (2, 5) it made (1, 3): it is Identity()
+    """
+    check_floats("what a layer makes", made)
+    wide = made.shape[-1] if width is None else width
+    if made.shape != (*x.shape[:-1], wide):
+        features = "any number of" if width is None else width
+        raise ValueError(
+            f"a layer must make a token of each token, (..., n, {features} "
+            f"features), but of {tuple(x.shape)} it made {tuple(made.shape)}: "
+            f"it is {shown(layer)}"
+        )
+    return made
+
+
+def of_each_token(norm: nn.Module) -> Callable[[Tensor], Any]:
+    """A normalisation, to whose weights a spoilt token passes nothing back:
+    one of PyTorch's, which is known to make each token of that one alone.
+    """
+    theirs = isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+    if theirs and len(norm.normalized_shape) == 1:
+        return partial(projected, norm, draws=False)
+    return norm
 
 
 def once_more(

@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import owned
-from selfattn.checks import check_floats
 from selfattn.entering import check_four_axes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
@@ -43,12 +42,7 @@ class Writer(Tied):
     def scores(self, x: Tensor) -> Tensor:
         """Of each token; one that is spoilt is not felt by the ``head``."""
 
-        def head(x: Tensor) -> Tensor:
-            made = self.head(x)
-            check_floats("what head makes", made)
-            return made
-
-        return projected(head, x)
+        return projected(self.head, x)
 
 
 class Decoder(Writer):

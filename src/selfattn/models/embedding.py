@@ -17,6 +17,7 @@ from selfattn.entering import (
     made_by,
 )
 from selfattn.signatures import Count, Positive, Share, checked
+from selfattn.spoilt import of_each_token
 
 Ids = Int[Tensor, "batch n"]
 
@@ -102,7 +103,7 @@ class Embedding(nn.Module):
                 "only an embedding with vectors for segments can tell them "
                 f"apart, but n_segments=0 and segments={tuple(segments.shape)}"
             )
-        normed = self.norm(x)
+        normed = of_each_token(self.norm)(x)
         check_same_shape("norm", normed, x)
         return self.dropout(normed)
 

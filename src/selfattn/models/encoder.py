@@ -15,6 +15,7 @@ from selfattn.bound import owned
 from selfattn.checks import check_floats
 from selfattn.entering import check_function, check_numbers, check_same_shape
 from selfattn.signatures import checked, shown
+from selfattn.spoilt import of_each_token
 
 Mask = Bool[Tensor, "..."] | None
 Relative = Callable[[int, int], Tensor] | None
@@ -93,7 +94,7 @@ class Encoder(nn.Module):
 
 def last_normed(norm: nn.Module, x: Tensor) -> Tensor:
     """What the last norm makes of all tokens, as many as they are."""
-    made = norm(x)
+    made = of_each_token(norm)(x)
     check_same_shape("norm", made, x)
     return made
 
