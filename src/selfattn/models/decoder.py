@@ -41,7 +41,6 @@ class Writer(Tied):
 
     def scores(self, x: Tensor) -> Tensor:
         """Of each token; one that is spoilt is not felt by the ``head``."""
-
         return projected(self.head, x)
 
 

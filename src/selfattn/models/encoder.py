@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from selfattn.bound import owned
 from selfattn.checks import check_floats
+from selfattn.dot_product import still_finite
 from selfattn.entering import check_function, check_numbers, check_same_shape
 from selfattn.signatures import checked, shown
 from selfattn.spoilt import of_each_token
@@ -139,4 +140,4 @@ def bias_of(
             f"relative must make (n_heads, n_q, n_k) = (n_heads, {n_q}, "
             f"{n_k}), but it made {tuple(bias.shape)}"
         )
-    return bias[None].to(x)
+    return still_finite(bias[None].to(x.device), x.dtype)

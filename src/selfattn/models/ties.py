@@ -122,5 +122,5 @@ def part_at(model: Any, path: str) -> Any:
 
 def weight_of(part: Any) -> nn.Parameter | None:
     """The matrix of a part that has one of its own."""
-    weight = getattr(part, "weight", None)
-    return weight if isinstance(weight, nn.Parameter) else None
+    # Not by its name: a parametrisation may give back what it was given.
+    return getattr(part, "_parameters", {}).get("weight")

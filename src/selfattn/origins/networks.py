@@ -157,9 +157,17 @@ def convolved(layer: nn.Conv1d, x: Tensor, before: int) -> Tensor:
     if len(near) == len(away):
         return layer(F.pad(x, (-away[0], away[-1])))
     if not near:
-        return layer.bias[:, None].expand(*x.shape[:-2], -1, n)
+        return nothing_near(layer, x)
     padded = F.pad(x, (-away[near[0]], away[near[-1]]))
     weight = layer.weight[..., near[0] : near[-1] + 1]
     # One tap is no distance from itself; and 64 bits may not hold what it is.
     dilation = dilation if len(near) > 1 else 1
-    return F.conv1d(padded, weight, layer.bias, dilation=dilation)
+    return F.conv1d(
+        padded, weight, layer.bias, dilation=dilation, groups=layer.groups
+    )
+
+
+def nothing_near(layer: nn.Conv1d, x: Tensor) -> Tensor:
+    """What a layer makes of zeros alone: its bias, if it has one."""
+    wide = x.new_zeros(*x.shape[:-2], layer.out_channels, x.shape[-1])
+    return wide if layer.bias is None else wide + layer.bias[:, None]
