@@ -94,9 +94,8 @@ def projected(
     >>> torch.autograd.grad(made[0, 0], layer.weight)
     (tensor([[2.]]),)
     """
-    drawn = None
-    if draws and type(layer) is not nn.Linear and torch.is_grad_enabled():
-        drawn = torch.get_rng_state() if can_look(x) else None
+    draws = draws and type(layer) is not nn.Linear
+    drawn = before_drawing(x) if draws else None
     made = a_token_each(layer, layer(x), x, width)
     if not (made.requires_grad and is_spoilt(made)):
         return made
@@ -138,6 +137,46 @@ def of_each_token(norm: nn.Module) -> Callable[[Tensor], Any]:
     if theirs and len(norm.normalized_shape) == 1:
         return partial(projected, norm, draws=False)
     return norm
+
+
+def felt_where_it_reaches(
+    network: Callable[[Tensor], Tensor],
+    x: Tensor,
+    reached: Callable[[Tensor, Tensor], Tensor],
+    *,
+    draws: bool = True,
+) -> Tensor:
+    """What a network makes of tokens that it mixes; on the way back, one that
+    is spoilt is not felt where it does not reach, and nothing where it does.
+
+    Args:
+        network: makes of (batch, n, d) as many tokens.
+        x: the tokens.
+        reached: where a spoilt one reaches, (batch, n, 1), by where they are
+            and by what was made.
+        draws: whether it may draw random numbers.
+
+    >>> x = torch.tensor([[[1.0], [torch.nan]]])
+    >>> w = torch.ones((), requires_grad=True)
+    >>> made = felt_where_it_reaches(w.mul, x, lambda lost, made: lost)
+    >>> torch.autograd.grad(made[0, 0], w)
+    (tensor(1.),)
+    """
+    drawn = before_drawing(x) if draws else None
+    made = network(x)
+    if not (made.requires_grad and is_spoilt(x)):
+        return made
+    lost = ~x.isfinite().all(dim=-1, keepdim=True)
+    known = once_more(network, drawn, x.masked_fill(lost, 0))
+    return torch.where(reached(lost, made), made.detach(), known)
+
+
+def before_drawing(x: Tensor) -> Tensor | None:
+    """What PyTorch's generator is before a layer draws, if it may be called
+    again.
+    """
+    again = torch.is_grad_enabled() and can_look(x)
+    return torch.get_rng_state() if again else None
 
 
 def once_more(
