@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.bound import owned
+from selfattn.bound import Owner
 from selfattn.dot_product import widen
 from selfattn.entering import (
     check_at_layer,
@@ -249,7 +249,7 @@ def swish(x: Features) -> Features:
     return (wide * torch.sigmoid(wide)).to(x.dtype)
 
 
-class FeedForward(nn.Module):
+class FeedForward(Owner):
     """Two linear maps with an activation between, for each token alone.
 
     Args:
@@ -266,6 +266,8 @@ class FeedForward(nn.Module):
     torch.Size([2, 3, 4])
     """
 
+    OWNED = ("activation",)
+
     @checked
     def __init__(
         self,
@@ -280,7 +282,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.W_in = nn.Linear(d_model, d_ff, bias=bias)
         self.W_out = nn.Linear(d_ff, d_model, bias=bias)
-        self.activation = owned(activation)
+        self.activation = activation
         self.dropout = nn.Dropout(dropout)
 
     @checked

@@ -24,12 +24,19 @@ from selfattn.models import (
     Decoder,
     Embedding,
     Encoder,
+    EncoderDecoder,
     LabelHead,
     SpanHead,
 )
 from selfattn.multihead import MultiHeadAttention
 from selfattn.origins import AdditiveAttention, Recurrent, Translator
-from selfattn.positions import TransformerXLAttention
+from selfattn.positions import (
+    LearnedPositions,
+    T5Bias,
+    TransformerXLAttention,
+    alibi_bias,
+    sinusoidal,
+)
 
 X, HEADS = torch.zeros(2, 5, 8), torch.zeros(2, 2, 5, 4)
 NUMBERS = torch.zeros(2, 5).long()
@@ -308,3 +315,81 @@ def test_pytorchs_norms_do_not_feel_what_is_hidden(norm, pre):
     kept = model.blocks[0].remember(x)
     kept.k[1].sum().backward()
     assert model.blocks[0].add_norm_1.norm.weight.grad.isfinite().all()
+
+
+def of_table(n, table, offset=0):
+    return table[offset : offset + n]
+
+
+def plus(x, more):
+    return x + more
+
+
+def far(n_q, n_k, slopes):
+    return slopes[:, None, None] * alibi_bias(2, n_q, n_k)
+
+
+def reader():
+    return Encoder(Embedding(8, 8), [EncoderBlock(8, 2, 16, pre=True)])
+
+
+def both():
+    return EncoderDecoder(
+        reader(), Embedding(8, 8), [DecoderBlock(8, 2, 16, pre=True)]
+    )
+
+
+# A module's name for it, and a module, a partial and a function for its place.
+SET_LATER = [
+    (
+        partial(FeedForward, 8, 16),
+        (X,),
+        "activation",
+        (nn.ReLU(), partial(plus, more=nn.Parameter(torch.ones(16))), abs),
+    ),
+    (
+        partial(Embedding, 8, 8),
+        (NUMBERS,),
+        "positions",
+        (
+            LearnedPositions(5, 8),
+            partial(of_table, table=nn.Parameter(torch.ones(5, 8))),
+            partial(sinusoidal, d_model=8),
+        ),
+    ),
+    *(
+        (
+            make,
+            (NUMBERS,) * n,
+            "relative",
+            (
+                T5Bias(2),
+                partial(far, slopes=nn.Parameter(torch.ones(2))),
+                partial(alibi_bias, 2),
+            ),
+        )
+        for make, n in ((reader, 1), (writer, 1), (both, 2))
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "given", "name", "places"), SET_LATER)
+def test_a_function_that_is_set_later_takes_the_place(
+    make, given, name, places
+):
+    """PyTorch refused it the place of a module; and what a partial had bound,
+    the model neither moved nor saved nor trained.
+    """
+    model = make()
+    module, bound, function = places
+    setattr(model, name, module)
+    with_module = {*model.state_dict()}
+    setattr(model, name, bound)
+    assert [x for x in model.state_dict() if x.startswith(f"{name}.learned")]
+    model(*given).sum().backward()
+    setattr(model, name, function)
+    assert not [x for x in model.state_dict() if x.startswith(name)]
+    model(*given)
+    setattr(model, name, module)
+    assert {*model.state_dict()} == with_module
+    model(*given)

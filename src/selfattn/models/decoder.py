@@ -10,7 +10,6 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.bound import owned
 from selfattn.entering import check_four_axes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
@@ -36,6 +35,7 @@ class Writer(Tied):
     """
 
     AT_SCORES, AT_TABLE = "head", "embed.tokens"
+    OWNED = ("relative",)
     embed: Embedding
     head: nn.Linear
 
@@ -81,7 +81,7 @@ class Decoder(Writer):
         self.blocks = stacked(blocks)
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
-        self.relative = owned(relative)
+        self.relative = relative
         self.head = head_of(embed, tied)
 
     @checked

@@ -11,7 +11,7 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.bound import owned
+from selfattn.bound import Owner
 from selfattn.checks import check_floats
 from selfattn.dot_product import still_finite
 from selfattn.entering import check_function, check_numbers, check_same_shape
@@ -22,7 +22,7 @@ Mask = Bool[Tensor, "..."] | None
 Relative = Callable[[int, int], Tensor] | None
 
 
-class Encoder(nn.Module):
+class Encoder(Owner):
     """An embedding, blocks that look at all tokens, and perhaps a last norm.
 
     Args:
@@ -47,6 +47,8 @@ class Encoder(nn.Module):
     torch.Size([1, 4, 8])
     """
 
+    OWNED = ("relative",)
+
     @checked
     def __init__(
         self,
@@ -62,7 +64,7 @@ class Encoder(nn.Module):
         self.blocks = stacked(blocks)
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
-        self.relative = owned(relative)
+        self.relative = relative
 
     @checked
     def forward(

@@ -11,10 +11,11 @@ from weakref import WeakKeyDictionary, WeakSet
 import torch
 from torch import Tensor, nn
 
+from selfattn.bound import Owner
 from selfattn.models.weights import same
 
 
-class Tied(nn.Module):
+class Tied(Owner):
     """A model whose scores may be made with the table of its embedding."""
 
     AT_SCORES: str  # where the matrix of the scores is, and the embedding's
