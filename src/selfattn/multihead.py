@@ -14,13 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import (
-    Owner,
-    check_rotation,
-    parameters_of,
-    takes,
-    unbound,
-)
+from selfattn.bound import Owner, check_rotation, parameters_of, takes, unbound
 from selfattn.checks import (
     check_divides,
     check_dropout,

@@ -5,19 +5,15 @@ exported a tensor has a shape and nothing to look at. What asks it all the same
 falls in PyTorch's words.
 """
 
-import json
-
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
-from theirs import saved, small_llama
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 
 from selfattn.looking_inside import entropy, fewest_keys, spread, weight_on
 from selfattn.masks import causal_mask, draw
-from selfattn.models import complete, load_llama
+from selfattn.models import complete
 from selfattn.origins import AdditiveAttention, Convolution, Translator
 
 
@@ -107,23 +103,3 @@ def test_another_convolution_is_as_good_for_a_short_text(n, options):
     x = torch.randn(2, n, 4)
     padded = torch.nn.functional.pad(x.mT, (5, 4))
     assert_close(model(x), x + layer(padded).mT.relu())
-
-
-@pytest.mark.parametrize("untied", [True, False, None])
-def test_a_head_of_its_own_has_to_be_there(tmp_path, untied):
-    """Where a config.json says that there is one, the table is none."""
-    path = saved(small_llama(tie_word_embeddings=False), tmp_path)
-    weights = load_file(path)
-    del weights["lm_head.weight"]
-    save_file(weights, path)
-    config = tmp_path / "config.json"
-    told = json.loads(config.read_text())
-    told["tie_word_embeddings"] = untied if untied is None else not untied
-    config.write_text(json.dumps(told))
-    options = {"n_heads": told["num_attention_heads"]}
-    options["eps"] = told["rms_norm_eps"]
-    if untied:
-        with pytest.raises(ValueError, match=r"=False, .* head\.weight"):
-            load_llama(path, **options)
-    else:
-        assert load_llama(path, **options).is_one()
