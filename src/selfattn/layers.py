@@ -291,12 +291,13 @@ class FeedForward(Owner):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            wide = a_token_each(self.W_in, self.W_in(x), x)
+            wide = self.W_in(x)
+            if not isinstance(wide, Tensor):
+                a_token_each(self.W_in, wide, x)
             between = made_alike("activation", self.activation, wide)
-            made = self.W_out(self.dropout(between))
-            return a_token_each(self.W_out, made, x, x.shape[-1])
+            return self.W_out(self.dropout(between))
 
-        return projected(network, x)
+        return projected(network, x, x.shape[-1], of=self)
 
 
 class SwiGLU(nn.Module):
@@ -332,11 +333,12 @@ class SwiGLU(nn.Module):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            wide = a_token_each(self.W_in, self.W_in(x), x)
-            gate = a_token_each(self.W_gate, self.W_gate(x), x)
-            if 1 in (wide.shape[-1], gate.shape[-1]):  # is broadcast
-                a_token_each(self.W_gate, gate, x, wide.shape[-1])
-            made = self.W_out(swish(gate) * wide)
-            return a_token_each(self.W_out, made, x, x.shape[-1])
+            gate, wide = swish(self.W_gate(x)), self.W_in(x)
+            if gate.shape != getattr(wide, "shape", None):
+                a_token_each(self.W_in, wide, x)
+                broadcast = 1 in (wide.shape[-1], gate.shape[-1])
+                width = wide.shape[-1] if broadcast else None
+                a_token_each(self.W_gate, gate, x, width)
+            return self.W_out(gate * wide)
 
-        return projected(network, x)
+        return projected(network, x, x.shape[-1], of=self)

@@ -72,6 +72,7 @@ def projected(
     width: int | None = None,
     *,
     draws: bool = True,
+    of: object = None,
 ) -> Tensor:
     """What a layer makes of tokens, the keys-to-be; one that is spoilt passes
     nothing back to its weights, which would take 0 · NaN for their gradient.
@@ -84,6 +85,7 @@ def projected(
         x: tokens, (..., n, d).
         width: how many features it makes; any number when None.
         draws: whether it may draw random numbers, as far as is known.
+        of: what to name in an error; the layer itself when None.
 
     Raises:
         TypeError: if it makes no tensor.
@@ -96,7 +98,7 @@ def projected(
     """
     draws = draws and type(layer) is not nn.Linear
     drawn = before_drawing(x) if draws else None
-    made = a_token_each(layer, layer(x), x, width)
+    made = a_token_each(layer if of is None else of, layer(x), x, width)
     if not (made.requires_grad and is_spoilt(made)):
         return made
     return of_sound_tokens(partial(once_more, layer, drawn), x, made, made)
@@ -117,16 +119,17 @@ def a_token_each(
     ValueError: a layer must make a token of each token, (..., n, any number \
 of features), but of (2, 5) it made (1, 3): it is Identity()
     """
+    fits = isinstance(made, Tensor) and made.shape[:-1] == x.shape[:-1]
+    fits = fits and made.is_floating_point() and made.ndim == x.ndim
+    if fits and (width is None or made.shape[-1] == width):
+        return made
     check_floats("what a layer makes", made)
-    wide = made.shape[-1] if width is None else width
-    if made.shape != (*x.shape[:-1], wide):
-        features = "any number of" if width is None else width
-        raise ValueError(
-            f"a layer must make a token of each token, (..., n, {features} "
-            f"features), but of {tuple(x.shape)} it made {tuple(made.shape)}: "
-            f"it is {shown(layer)}"
-        )
-    return made
+    features = "any number of" if width is None else width
+    raise ValueError(
+        f"a layer must make a token of each token, (..., n, {features} "
+        f"features), but of {tuple(x.shape)} it made {tuple(made.shape)}: "
+        f"it is {shown(layer)}"
+    )
 
 
 def of_each_token(norm: nn.Module) -> Callable[[Tensor], Any]:

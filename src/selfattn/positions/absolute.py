@@ -73,8 +73,10 @@ def check_angles(n: int, d: int, offset: int, base: float | int) -> None:
     """Raise if an angle is too large to turn by it. Not asked while a model
     is traced for all lengths.
     """
-    ends = [x for x in (offset, offset + n - 1) if isinstance(x, int)]
-    furthest = max(1, 1, *map(abs, ends))
+    known = isinstance(n, int) and isinstance(offset, int)
+    furthest = max(1, abs(offset), abs(offset + n - 1)) if known else 1
+    if base >= 1 and furthest <= MOST:
+        return
     # By logarithms: of a base next to 0, a frequency is infinite.
     fastest = max(0.0, -math.log(base)) * (d - 1) // 2 * 2 / max(1, d)
     if math.log(furthest) + fastest > math.log(MOST):
