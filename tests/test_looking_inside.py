@@ -260,3 +260,16 @@ def test_what_is_no_tensor_has_nothing_to_count(x):
     for other in (torch.eye(2).to_sparse(), torch.eye(2).cfloat()):
         with pytest.raises(ValueError, match="but"):
             not_finite({"a": other})
+
+
+@pytest.mark.parametrize(
+    "kind", [torch.bfloat16, torch.float16, torch.float32]
+)
+def test_a_spread_is_never_more_than_all(kind):
+    """Rounded weights of keys that are all alike had an entropy of more."""
+    for n in range(2, 200):
+        weights = torch.full((1, n), 1 / n, dtype=kind, requires_grad=True)
+        share = spread(weights)
+        assert 1 - 2 * torch.finfo(kind).eps < share.item() <= 1
+        share.sum().backward()
+        assert weights.grad.isfinite().all() and weights.grad.any()

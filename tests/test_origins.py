@@ -572,3 +572,48 @@ def test_luongs_matrix_may_be_used_under_autocast(dtype):
         assert_close(one.float(), other, atol=0.05, rtol=0.05)
     with pytest.raises(ValueError, match="must have one type"):
         attend(q.double(), k, v)
+
+
+def both_ways(d):
+    layer = nn.GRU(d, 3, num_layers=2, dropout=0.5, bidirectional=True)
+    layer.batch_first = True
+    return Recurrent(layer)
+
+
+MIXING = [
+    lambda: Recurrent(nn.GRU(4, 6, batch_first=True)),
+    lambda: Recurrent(nn.LSTM(4, 6, num_layers=2, batch_first=True)),
+    lambda: both_ways(4),
+    lambda: Convolution(4, kernel=3, n_layers=2, causal=True),
+    lambda: Convolution(4, kernel=3, n_layers=2, dilated=True),
+    lambda: Convolution(4, kernel=2, n_layers=1),
+]
+
+
+@pytest.mark.parametrize("make", MIXING)
+@pytest.mark.parametrize("spoilt", [math.nan, math.inf, -math.inf])
+def test_a_spoilt_token_is_felt_where_it_reaches(unchecked, make, spoilt):
+    """The outputs were those of the other tokens, and the gradient of every
+    weight NaN.
+    """
+    network, x = make(), torch.randn(3, 7, 4)
+    x[1, 5, 2] = spoilt
+    torch.manual_seed(0)
+    made = network(x)
+    torch.manual_seed(0)
+    alone = network(x.nan_to_num(0.0, 0.0, 0.0))
+    with torch.no_grad():
+        torch.manual_seed(0)
+        assert_close(network(x), made, equal_nan=True)
+    unreached = torch.ones(3, 7, dtype=torch.bool)
+    unreached[1] = False
+    causal = getattr(network, "causal", False) or (
+        isinstance(network, Recurrent) and not network.layer.bidirectional
+    )
+    unreached[1, :5] = causal
+    assert_close(made[unreached], alone[unreached])
+    weights = [*network.parameters()]
+    found = torch.autograd.grad(made[unreached].sum(), weights)
+    wanted = torch.autograd.grad(alone[unreached].sum(), weights)
+    for one, other in zip(found, wanted, strict=True):
+        assert_close(one, other)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from decimal import Decimal, localcontext
 
 import pytest
 import torch
@@ -31,6 +32,8 @@ from selfattn.positions import (
     t5_bucket,
 )
 
+# More digits than whole turns and what is left of them have together.
+TURN = 2 * Decimal("3.1415926535897932384626433832795028841971693993751")
 SCORERS = [
     lambda: ShawAttention(5, 13, max_distance=3).double(),
     lambda: TransformerXLAttention(3, 5).double(),
@@ -544,3 +547,36 @@ def test_an_offset_that_no_number_holds_is_refused(unchecked, offset):
     ):
         with pytest.raises(ValueError, match="offset must be a whole number"):
             place()
+
+
+@pytest.mark.parametrize(
+    ("base", "offset"),
+    [(1e-320, 0), (5e-324, 1), (1e-4, 2**30), (0.5, -(2**37)), (1e4, 2**53)],
+)
+def test_an_angle_beyond_the_digits_of_float64_is_refused(base, offset):
+    """A base next to 0 made NaN of it, and others noise: numbers that look
+    like any, of a position that nobody can tell from the next.
+    """
+    for place in (
+        lambda: sinusoidal(2, 64, base=base, offset=offset),
+        lambda: rope(torch.ones(2, 64), base=base, offset=offset),
+        lambda: rope_halves(torch.ones(2, 64), base=base, offset=offset),
+    ):
+        with pytest.raises(ValueError, match=f"angles must be .+base={base}"):
+            place()
+
+
+@pytest.mark.parametrize(
+    ("base", "offset", "d"),
+    [(1e-9, 0, 3), (0.5, 2**31, 8), (1e4, 2**32 - 2, 64), (1e300, -9, 64)],
+)
+def test_every_angle_that_is_answered_is_right(base, offset, d):
+    """In fifty digits: what is left of each angle over whole turns."""
+    found = sinusoidal(2, d, base=base, offset=offset)
+    with localcontext() as context:
+        context.prec = 50
+        for p in range(2):
+            for i in range(0, d, 2):
+                power = Decimal(base) ** (Decimal(-i) / d)
+                angle = float((offset + p) * power % TURN)
+                assert abs(found[p, i].item() - math.sin(angle)) < 1e-6

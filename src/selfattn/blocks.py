@@ -21,6 +21,7 @@ from selfattn.entering import made_alike, made_by
 from selfattn.layers import AddNorm, FeedForward, LayerNorm
 from selfattn.multihead import KeysValues, MultiHeadAttention
 from selfattn.signatures import Positive, Share, checked, shown
+from selfattn.spoilt import of_each_token
 
 Tokens = Float[Tensor, "batch n d_model"]
 Memory = Float[Tensor, "batch n_k d_model"] | KeysValues
@@ -264,5 +265,5 @@ def look_back(
     check_keeps(attention)
     seen = x.clone()  # what works in place gets a copy, as in `AddNorm`
     if path.pre:
-        seen = made_alike("norm", path.norm, seen)
+        seen = made_alike("norm", of_each_token(path.norm), seen)
     return attention.keys_values(seen, past)

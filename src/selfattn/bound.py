@@ -69,6 +69,30 @@ class Bound(nn.Module):
         return self.func(*self.args, *args, **{**self.keywords, **keywords})
 
 
+class Owner(nn.Module):
+    """A module with functions of somebody's. What each has bound is the
+    module's own; and whenever one is set, it may take a module's place, which
+    PyTorch refuses to a function.
+
+    >>> class Bent(Owner):
+    ...     OWNED = ("bend",)
+    >>> bent = Bent()
+    >>> bent.bend = nn.ReLU()
+    >>> bent.bend = abs
+    >>> bent.bend(-2), [*bent.children()]
+    (2, [])
+    """
+
+    OWNED: tuple[str, ...] = ()
+
+    def __setattr__(self, name: str, x: Any) -> None:
+        """Keep what is set, as `owned` has it where it is one of these."""
+        if name in self.OWNED:
+            self._modules.pop(name, None)
+            x = owned(x)
+        super().__setattr__(name, x)
+
+
 def check_name(name: str) -> None:
     """Raise unless a module can keep something by this name."""
     if not name or "." in name or hasattr(nn.Module, name):

@@ -219,18 +219,17 @@ def fused_attention(
         # PyTorch's is_causal puts the first query on the first key; ours the
         # last on the last. Where they differ, the mask itself is handed in.
         table = mask_and_bias(with_causal(mask, causal, q, k), bias, q.dtype)
-    attend = partial(
-        by_pytorch,
-        attn_mask=table,
-        is_causal=causal and table is None,
-        dropout_p=dropout_p,
-        scale=scale,
-    )
+    kernel = partial(by_pytorch, dropout_p=dropout_p, scale=scale)
+    past_alone = causal and table is None
+    attend = partial(kernel, attn_mask=table, is_causal=past_alone)
     options = {"mask": mask, "bias": bias, "causal": causal, "scale": scale}
+    told = partial(besides, attend, table, **options)
+    if bias is not None and 0 in (q.numel(), k.numel(), v.numel()):
+        # Of what is empty, its kernel gives a bias no gradient of zeros.
+        return told()["exactly"](q, k, v)
     if table is None and not causal and k.shape[-2]:  # all see all
-        told = partial(besides, attend, table, **options)
         return all_seen(attend, q, k, v, told)
-    return unfelt(attend, q, k, v, **besides(attend, table, **options))
+    return unfelt(attend, q, k, v, **told())
 
 
 def by_definition(

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn.checks import batch_shape, is_autocast, is_beyond_fused_kernels
+from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, largest
 
 Kernel = Callable[..., Tensor]
@@ -132,6 +133,7 @@ def in_steps(
     k: Tensor,
     v: Tensor,
     attn_mask: Tensor | None = None,
+    scale: float | None = None,
     **options: Any,
 ) -> Tensor:
     """The same by PyTorch's products and softmax, with the table of weights.
@@ -145,8 +147,45 @@ def in_steps(
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         hidden = q.new_zeros(attn_mask.shape)
         attn_mask = hidden.masked_fill(~attn_mask, -math.inf)
+    if scale is not None and abs(scale) > 1:
+        return by_products(q, k, v, attn_mask, scale, **options)
     attend = torch.ops.aten._scaled_dot_product_attention_math
-    return attend(q, k, v, attn_mask, **options)[0]
+    return attend(q, k, v, attn_mask, scale=scale, **options)[0]
+
+
+@without_autocast
+def by_products(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    added: Tensor | None,
+    scale: float,
+    *,
+    is_causal: bool = False,
+    dropout_p: float = 0.0,
+) -> Tensor:
+    """The same once more, in which only scores are scaled, by more than 1.
+
+    PyTorch multiplies queries and keys by the root of the scale. A key of the
+    largest numbers is infinite then; and where it is hidden, what it passes
+    back is 0 · ∞.
+
+    >>> q, far = torch.ones(1, 1, requires_grad=True), torch.tensor(3e38)
+    >>> k, added = torch.stack([q[0], far[None]]), torch.tensor([0, -math.inf])
+    >>> made = by_products(q, k.detach(), k.detach(), added, -2.0)
+    >>> torch.autograd.grad(made.sum(), q)
+    (tensor([[0.]]),)
+    """
+    wide = torch.promote_types(q.dtype, torch.float32)
+    rows, keys, values = (x.to(wide) for x in (q, k, v))
+    scores = (rows @ keys.mT) * scale
+    if is_causal:
+        later = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(later, -math.inf)
+    if added is not None:
+        scores = scores + added
+    weights = torch.ops.aten._safe_softmax(scores, -1)
+    return (F.dropout(weights, dropout_p) @ values).to(q.dtype)
 
 
 def loses_nan(

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.bound import owned
+from selfattn.bound import Owner
 from selfattn.dot_product import widen
 from selfattn.entering import (
     check_at_layer,
@@ -25,7 +25,13 @@ from selfattn.entering import (
     made_by,
 )
 from selfattn.signatures import Positive, Share, checked
-from selfattn.spoilt import is_spoilt, of_sound_tokens, projected
+from selfattn.spoilt import (
+    a_token_each,
+    is_spoilt,
+    of_each_token,
+    of_sound_tokens,
+    projected,
+)
 
 TINY = torch.finfo(torch.float32).tiny
 Tokens = Float[Tensor, "*batch d"]
@@ -195,14 +201,22 @@ class AddNorm(nn.Module):
             ValueError: if the sublayer changes the shape: the sum would
                 broadcast, or fail with a worse message.
         """
-        norm = partial(made_alike, "norm", self.norm)
+        norm = partial(made_alike, "norm", of_each_token(self.norm))
         # What works in place gets a copy: x is the caller's, and still needed.
-        leaves_x = self.pre and isinstance(self.norm, LayerNorm | RMSNorm)
+        leaves_x = self.pre and leaves_it(self.norm)
         given = x if leaves_x else x.clone()
         made = sublayer(norm(given) if self.pre else given)
         check_same_shape("sublayer", made, x)
         added = x + self.dropout(made)
         return added if self.pre else norm(added)
+
+
+def leaves_it(norm: nn.Module) -> bool:
+    """Whether a norm is known to leave what it is given as it is: a subclass
+    may work in place, and so may a hook.
+    """
+    hooks = norm._forward_pre_hooks or norm._forward_hooks
+    return type(norm) in (LayerNorm, RMSNorm) and not hooks
 
 
 def relu(x: Tensor) -> Tensor:
@@ -235,7 +249,7 @@ def swish(x: Features) -> Features:
     return (wide * torch.sigmoid(wide)).to(x.dtype)
 
 
-class FeedForward(nn.Module):
+class FeedForward(Owner):
     """Two linear maps with an activation between, for each token alone.
 
     Args:
@@ -252,6 +266,8 @@ class FeedForward(nn.Module):
     torch.Size([2, 3, 4])
     """
 
+    OWNED = ("activation",)
+
     @checked
     def __init__(
         self,
@@ -266,7 +282,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.W_in = nn.Linear(d_model, d_ff, bias=bias)
         self.W_out = nn.Linear(d_ff, d_model, bias=bias)
-        self.activation = owned(activation)
+        self.activation = activation
         self.dropout = nn.Dropout(dropout)
 
     @checked
@@ -275,10 +291,13 @@ class FeedForward(nn.Module):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            between = made_alike("activation", self.activation, self.W_in(x))
+            wide = self.W_in(x)
+            if not isinstance(wide, Tensor):
+                a_token_each(self.W_in, wide, x)
+            between = made_alike("activation", self.activation, wide)
             return self.W_out(self.dropout(between))
 
-        return projected(network, x)
+        return projected(network, x, x.shape[-1], of=self)
 
 
 class SwiGLU(nn.Module):
@@ -314,6 +333,12 @@ class SwiGLU(nn.Module):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            return self.W_out(swish(self.W_gate(x)) * self.W_in(x))
+            gate, wide = swish(self.W_gate(x)), self.W_in(x)
+            if gate.shape != getattr(wide, "shape", None):
+                a_token_each(self.W_in, wide, x)
+                broadcast = 1 in (wide.shape[-1], gate.shape[-1])
+                width = wide.shape[-1] if broadcast else None
+                a_token_each(self.W_gate, gate, x, width)
+            return self.W_out(gate * wide)
 
-        return projected(network, x)
+        return projected(network, x, x.shape[-1], of=self)

@@ -17,8 +17,8 @@ from selfattn.checks import (
     check_broadcasts,
     check_tables,
     check_tensor,
-    is_transformed,
 )
+from selfattn.dot_product import widen
 from selfattn.probing import Probe as Probe
 from selfattn.signatures import checked, shown
 from selfattn.single_heads import change_heads as change_heads
@@ -106,7 +106,7 @@ def check_not_negative(weights: Tensor) -> None:
 
     One that is so by rounding alone would have an entropy of −∞, too.
     """
-    if weights.is_meta or is_transformed():
+    if not are_at_hand(weights):
         return
     if bool((weights < 0).any()):
         raise ValueError(
@@ -168,8 +168,10 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
     visible = mask.expand(weights.shape).sum(dim=-1)
     # Counted in whole numbers, as float16 counts to 65,504; their logarithm
     # would be of the default type, which is not that of the weights.
-    wide = torch.promote_types(weights.dtype, torch.float32)
-    share = entropy(weights) / visible.to(wide).log()
+    [wide] = widen(weights)
+    share = entropy(wide) / visible.to(wide.dtype).log()
+    # Rounding may leave more than all of it, by a number that has no slope.
+    share = share - (share - 1).detach().clamp(min=0)
     return share.masked_fill(visible < 2, 0.0).to(weights.dtype)
 
 
@@ -301,7 +303,7 @@ def fewest_keys(
     if not values.isfinite().all():
         raise ValueError("values must be finite, but some are not")
     # What must stay: the output and the sum. In float64, as it is repeated.
-    stays = torch.cat([values, torch.ones_like(values[:, :1])], -1).double()
+    stays = torch.cat([values, values.new_ones(len(values), 1)], -1).double()
     w = weights.double().clone()
     while (w > 0).sum() > stays.shape[1]:
         keys = (w > 0).nonzero().flatten()

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from selfattn.checks import are_at_hand, check_window
-from selfattn.signatures import Count, checked
+from selfattn.signatures import Count, checked, shown
 
 Mask = Bool[Tensor, "n_q n_k"]
 
@@ -305,7 +305,7 @@ def draw(mask: Mask) -> str:
         mask: (n_q, n_k).
 
     Raises:
-        ValueError: if the mask does not have two axes.
+        ValueError: if the mask does not have two axes, or no numbers.
 
     >>> print(draw(torch.tensor([[True, False, True]])))
     ■ · ■
@@ -314,6 +314,11 @@ def draw(mask: Mask) -> str:
         raise ValueError(
             "only a mask with two axes, (n_q, n_k), can be drawn, but it is "
             f"{tuple(mask.shape)}; index the others first"
+        )
+    if not are_at_hand(mask):
+        raise ValueError(
+            "only a mask that is at hand can be drawn, none on meta or within "
+            f"torch.func, but it is {shown(mask)} on {mask.device}"
         )
     rows = (("■" if seen else "·" for seen in row) for row in mask.tolist())
     return "\n".join(" ".join(row) for row in rows)

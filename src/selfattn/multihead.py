@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import check_rotation, owned, parameters_of, takes, unbound
+from selfattn.bound import Owner, check_rotation, parameters_of, takes, unbound
 from selfattn.checks import (
     check_divides,
     check_dropout,
@@ -64,7 +64,7 @@ Rotate = Callable[..., Tensor] | None
 AT_EACH_CALL = ("mask", "bias", "causal", "dropout_p")
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(Owner):
     """Project, attend in every head, put the heads together, project back.
 
         headᵢ = attend(x W_qⁱ, c W_kⁱ, c W_vⁱ)     output = [head₁ … headₕ] W_o
@@ -123,6 +123,8 @@ class MultiHeadAttention(nn.Module):
     torch.Size([2, 7, 12])
     """
 
+    OWNED = ("attend", "rotate")
+
     @checked
     def __init__(
         self,
@@ -152,15 +154,6 @@ class MultiHeadAttention(nn.Module):
         self.W_k = nn.Linear(d_context, d_kv, bias=projection_bias)
         self.W_v = nn.Linear(d_context, d_kv, bias=projection_bias)
         self.W_o = nn.Linear(d_model, d_model, bias=projection_bias)
-
-    def __setattr__(self, name: str, x: Any) -> None:
-        """Keep what is set. Of a mechanism or a rotation, what it has bound
-        is the layer's; and it may take the place of a module.
-        """
-        if name in ("attend", "rotate"):
-            self._modules.pop(name, None)
-            x = owned(x)
-        super().__setattr__(name, x)
 
     @checked
     def heads(
@@ -269,7 +262,7 @@ class MultiHeadAttention(nn.Module):
         q, k, v = self.heads(x, context)
         tables = {"mask": mask, "bias": bias, "causal": causal}
         output = attended(attend, q, k, v, **tables)
-        return projected(self.W_o, merge_heads(output))
+        return projected(self.W_o, merge_heads(output), self.d_model)
 
     @checked
     def weights(

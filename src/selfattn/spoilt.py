@@ -7,11 +7,13 @@ for the answer, and while PyTorch traces or transforms there is none.
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from selfattn.checks import is_transformed
+from selfattn.checks import check_floats, is_transformed
+from selfattn.signatures import shown
 
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
 # Of a trace by `torch.fx`, which has numbers, and shows them to nobody.
@@ -65,7 +67,12 @@ def is_spoilt(x: Tensor) -> bool:
 
 
 def projected(
-    layer: Callable[[Tensor], Tensor], x: Tensor, *, draws: bool = True
+    layer: Callable[[Tensor], Tensor],
+    x: Tensor,
+    width: int | None = None,
+    *,
+    draws: bool = True,
+    of: object = None,
 ) -> Tensor:
     """What a layer makes of tokens, the keys-to-be; one that is spoilt passes
     nothing back to its weights, which would take 0 · NaN for their gradient.
@@ -76,20 +83,103 @@ def projected(
     Args:
         layer: makes of each token one that does not depend on the others.
         x: tokens, (..., n, d).
+        width: how many features it makes; any number when None.
         draws: whether it may draw random numbers, as far as is known.
+        of: what to name in an error; the layer itself when None.
+
+    Raises:
+        TypeError: if it makes no tensor.
+        ValueError: if it makes more or fewer tokens, or others.
 
     >>> layer = torch.nn.Linear(1, 1, bias=False)
     >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
     >>> torch.autograd.grad(made[0, 0], layer.weight)
     (tensor([[2.]]),)
     """
-    drawn = None
-    if draws and type(layer) is not nn.Linear and torch.is_grad_enabled():
-        drawn = torch.get_rng_state() if can_look(x) else None
-    made = layer(x)
+    draws = draws and type(layer) is not nn.Linear
+    drawn = before_drawing(x) if draws else None
+    made = a_token_each(layer if of is None else of, layer(x), x, width)
     if not (made.requires_grad and is_spoilt(made)):
         return made
     return of_sound_tokens(partial(once_more, layer, drawn), x, made, made)
+
+
+def a_token_each(
+    layer: object, made: Any, x: Tensor, width: int | None = None
+) -> Tensor:
+    """What a layer made, if it is a token for each of x; somebody may have
+    put another in its place. One for all would be broadcast, and nothing said.
+
+    Raises:
+        TypeError: if it is no tensor.
+        ValueError: if it is more or fewer, or of other features than wanted.
+
+    >>> a_token_each(torch.nn.Identity(), torch.ones(1, 3), torch.ones(2, 5))
+    Traceback (most recent call last):
+    ValueError: a layer must make a token of each token, (..., n, any number \
+of features), but of (2, 5) it made (1, 3): it is Identity()
+    """
+    fits = isinstance(made, Tensor) and made.shape[:-1] == x.shape[:-1]
+    fits = fits and made.is_floating_point() and made.ndim == x.ndim
+    if fits and (width is None or made.shape[-1] == width):
+        return made
+    check_floats("what a layer makes", made)
+    features = "any number of" if width is None else width
+    raise ValueError(
+        f"a layer must make a token of each token, (..., n, {features} "
+        f"features), but of {tuple(x.shape)} it made {tuple(made.shape)}: "
+        f"it is {shown(layer)}"
+    )
+
+
+def of_each_token(norm: nn.Module) -> Callable[[Tensor], Any]:
+    """A normalisation, to whose weights a spoilt token passes nothing back:
+    one of PyTorch's, which is known to make each token of that one alone.
+    """
+    theirs = isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+    if theirs and len(norm.normalized_shape) == 1:
+        return partial(projected, norm, draws=False)
+    return norm
+
+
+def felt_where_it_reaches(
+    network: Callable[[Tensor], Tensor],
+    x: Tensor,
+    reached: Callable[[Tensor, Tensor], Tensor],
+    *,
+    draws: bool = True,
+) -> Tensor:
+    """What a network makes of tokens that it mixes; on the way back, one that
+    is spoilt is not felt where it does not reach, and nothing where it does.
+
+    Args:
+        network: makes of (batch, n, d) as many tokens.
+        x: the tokens.
+        reached: where a spoilt one reaches, (batch, n, 1), by where they are
+            and by what was made.
+        draws: whether it may draw random numbers.
+
+    >>> x = torch.tensor([[[1.0], [torch.nan]]])
+    >>> w = torch.ones((), requires_grad=True)
+    >>> made = felt_where_it_reaches(w.mul, x, lambda lost, made: lost)
+    >>> torch.autograd.grad(made[0, 0], w)
+    (tensor(1.),)
+    """
+    drawn = before_drawing(x) if draws else None
+    made = network(x)
+    if not (made.requires_grad and is_spoilt(x)):
+        return made
+    lost = ~x.isfinite().all(dim=-1, keepdim=True)
+    known = once_more(network, drawn, x.masked_fill(lost, 0))
+    return torch.where(reached(lost, made), made.detach(), known)
+
+
+def before_drawing(x: Tensor) -> Tensor | None:
+    """What PyTorch's generator is before a layer draws, if it may be called
+    again.
+    """
+    again = torch.is_grad_enabled() and can_look(x)
+    return torch.get_rng_state() if again else None
 
 
 def once_more(

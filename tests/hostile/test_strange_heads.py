@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
+from torch.nn.utils.parametrize import register_parametrization
 from torch.testing import assert_close
 
 from selfattn.blocks import DecoderBlock, EncoderBlock
@@ -317,3 +318,14 @@ def of_one_rank(rank, n_ranks):
 def test_ranks_go_back_alike_whatever_their_own_heads_made():
     """One would have waited for a sum that the other never asks for."""
     assert on_ranks(of_one_rank, 2) == [(1, 5, 8)] * 2
+
+
+@pytest.mark.parametrize("where", ["head", "embed.tokens"])
+def test_a_parametrisation_that_changes_nothing_changes_nothing(where):
+    """It gives back the table itself, which no longer had its own place."""
+    model = Decoder(Embedding(11, 8), [EncoderBlock(8, 2, 16, pre=True)])
+    part, tokens = model.get_submodule(where), torch.tensor([[3, 1, 4]])
+    wanted = model(tokens).double()
+    register_parametrization(part, "weight", nn.Identity())
+    model.load_state_dict(model.state_dict())
+    assert_close(model.double()(tokens), wanted, atol=1e-6, rtol=0.0)

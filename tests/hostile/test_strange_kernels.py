@@ -291,6 +291,23 @@ def test_a_hidden_key_of_minus_infinity_passes_nothing_back(name):
     assert_close(found[1][:, :6], found[0][:, :6])
 
 
+@pytest.mark.parametrize("empty", ["values", "queries", "keys", "batch"])
+def test_a_learned_bias_of_nothing_has_a_gradient_of_zeros(empty):
+    """As with `attention`; PyTorch's kernel left it out of the graph, and
+    whoever asked for its gradient got an error.
+    """
+    sizes = {"batch": 2, "queries": 3, "keys": 5, "values": 7, empty: 0}
+    n, n_q, n_k, d_v = (
+        sizes[x] for x in ("batch", "queries", "keys", "values")
+    )
+    bias = torch.zeros(n_q, n_k, requires_grad=True)
+    given = [torch.randn(n, *x) for x in ((n_q, 4), (n_k, 4), (n_k, d_v))]
+    output = fused_attention(*given, bias=bias)
+    assert output.shape == (n, n_q, d_v)
+    [found] = torch.autograd.grad(output.sum(), bias)
+    assert torch.equal(found, torch.zeros(n_q, n_k))
+
+
 def test_what_is_made_in_steps_hides_what_its_mask_hides():
     """It is asked for where numbers are NaN, which then told of no mask."""
     q, k, v = torch.randn(3, 2, 7, 5).double()
@@ -368,3 +385,31 @@ def test_ordinary_scores_stay_on_the_kernel(monkeypatch):
         gradients(fused_attention, q, k, v, bias=bias)
     with torch.no_grad():
         fused_attention(1e6 * q, 1e6 * k, v)
+
+
+@pytest.mark.parametrize("qs", [-1.0, 1.0, 1e-30])
+@pytest.mark.parametrize("scale", [2.0, -2.0, 300.0])
+@pytest.mark.parametrize("hidden_by", ["mask", "bias", "causal"])
+def test_a_hidden_key_of_the_largest_numbers_passes_nothing_back(
+    hidden_by, scale, qs
+):
+    """PyTorch's steps multiply it by the root of the scale: infinity, of
+    which a weight of zero passed NaN back to the query, with a sound output.
+    """
+    seen = torch.arange(5) < 4
+    hides = {
+        "mask": {"mask": seen.expand(4, 5)},
+        "bias": {"bias": torch.zeros(5).masked_fill(~seen, -math.inf)},
+        "causal": {"causal": True},
+    }[hidden_by]
+    k, v = torch.randn(2, 5, 3)
+    n = 5 if hidden_by == "causal" else 4
+    q = torch.full((n, 3), qs)
+    k[4] = torch.finfo(torch.float32).max
+    made = []
+    for attend in (fused_attention, attention):
+        given = [x.clone().requires_grad_() for x in (q, k, v)]
+        output = attend(*given, scale=scale, **hides)[:4]
+        made.append(torch.autograd.grad(output.sum(), given))
+    for found, wanted in zip(*made, strict=True):
+        assert_close(found, wanted, atol=1e-5, rtol=1e-4)

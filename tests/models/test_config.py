@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from theirs import saved, small_llama, small_t5, small_vit
 from torch import nn
 from torch.testing import assert_close
@@ -242,3 +242,23 @@ def test_a_t5_whose_scores_are_not_scaled_is_loaded_so(tmp_path):
     assert_close(found, root * scaled(source, target))
     told_besides(path, scale_decoder_outputs=None)
     assert_close(RIGHT["t5"](path)(source, target), scaled(source, target))
+
+
+@pytest.mark.parametrize("untied", [True, False, None])
+def test_a_head_of_its_own_has_to_be_there(tmp_path, untied):
+    """Where a config.json says that there is one, the table is none."""
+    path = saved(small_llama(tie_word_embeddings=False), tmp_path)
+    weights = load_file(path)
+    del weights["lm_head.weight"]
+    save_file(weights, path)
+    config = tmp_path / "config.json"
+    told = json.loads(config.read_text())
+    told["tie_word_embeddings"] = untied if untied is None else not untied
+    config.write_text(json.dumps(told))
+    options = {"n_heads": told["num_attention_heads"]}
+    options["eps"] = told["rms_norm_eps"]
+    if untied:
+        with pytest.raises(ValueError, match=r"=False, .* head\.weight"):
+            load_llama(path, **options)
+    else:
+        assert load_llama(path, **options).is_one()

@@ -108,3 +108,15 @@ def test_a_path_of_k_edges_takes_k_blocks(n_blocks):
     grad = torch.autograd.grad(model(x, mask=chain)[0, 0].sum(), x)[0]
     heard = grad[0].abs().sum(dim=-1) > 0
     assert heard.tolist() == [j <= n_blocks for j in range(N)]
+
+
+def test_a_bias_beyond_half_precision_is_the_largest_there(unchecked):
+    """It was infinite there, and all was NaN."""
+    blocks = [EncoderBlock(8, 2, 16, pre=True)]
+
+    def near(n_q, n_k):
+        return torch.full((2, n_q, n_k), 1e5)
+
+    model = Encoder(nn.Identity(), blocks, relative=near).half()
+    x = torch.randn(2, 5, 8).half()
+    assert_close(model(x), blocks[0](x), atol=2e-2, rtol=0.0)

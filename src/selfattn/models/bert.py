@@ -12,7 +12,12 @@ from torch import nn
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, LayerNorm, gelu
-from selfattn.models.config import BERT, check_config, check_encoder
+from selfattn.models.config import (
+    BERT,
+    check_config,
+    check_encoder,
+    share_table,
+)
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.heads import Pooler, WordHead
@@ -118,7 +123,7 @@ def load_bert(
     table = "encoder.embed.tokens.weight"
     _, d_model = shape_of(table, weights, path)
     if has_words := "words.dense.weight" in weights:
-        weights.setdefault("words.words.weight", weights[table])
+        share_table("words.words.weight", table, weights, path)
     with telling(path), torch.device("meta"):
         encoder = bert_encoder(weights, path, n_heads, attend)
         check_encoder(path, encoder)

@@ -89,6 +89,24 @@ def check_config(
             )
 
 
+def share_table(
+    scores: str, table: str, weights: dict[str, Any], path: str | Path
+) -> None:
+    """Have the scores made with the table, if a file has no matrix for them.
+
+    Raises:
+        ValueError: if a configuration says that they have one of their own.
+    """
+    untied = beside(path).get("tie_word_embeddings") is False
+    if scores not in weights and untied:
+        raise ValueError(
+            "a file must hold every weight of its model, but the config.json "
+            f"beside {path} says tie_word_embeddings=False, and no matrix is "
+            f"there for {scores}"
+        )
+    weights.setdefault(scores, weights[table])
+
+
 def check_sizes(path: str | Path, **ours: tuple[str, Any]) -> None:
     """Raise if a configuration beside a file tells of other sizes.
 

@@ -10,8 +10,6 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.bound import owned
-from selfattn.checks import check_floats
 from selfattn.entering import check_four_axes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
@@ -37,18 +35,13 @@ class Writer(Tied):
     """
 
     AT_SCORES, AT_TABLE = "head", "embed.tokens"
+    OWNED = ("relative",)
     embed: Embedding
     head: nn.Linear
 
     def scores(self, x: Tensor) -> Tensor:
         """Of each token; one that is spoilt is not felt by the ``head``."""
-
-        def head(x: Tensor) -> Tensor:
-            made = self.head(x)
-            check_floats("what head makes", made)
-            return made
-
-        return projected(head, x)
+        return projected(self.head, x)
 
 
 class Decoder(Writer):
@@ -88,7 +81,7 @@ class Decoder(Writer):
         self.blocks = stacked(blocks)
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
-        self.relative = owned(relative)
+        self.relative = relative
         self.head = head_of(embed, tied)
 
     @checked

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from selfattn.bound import owned
+from selfattn.bound import Owner
 from selfattn.checks import check_number
 from selfattn.entering import (
     check_function,
@@ -17,11 +17,12 @@ from selfattn.entering import (
     made_by,
 )
 from selfattn.signatures import Count, Positive, Share, checked
+from selfattn.spoilt import of_each_token
 
 Ids = Int[Tensor, "batch n"]
 
 
-class Embedding(nn.Module):
+class Embedding(Owner):
     """A vector for each token, with its position's and its segment's added.
 
     Args:
@@ -44,6 +45,8 @@ class Embedding(nn.Module):
     torch.Size([1, 3, 6])
     """
 
+    OWNED = ("positions",)
+
     @checked
     def __init__(
         self,
@@ -63,7 +66,7 @@ class Embedding(nn.Module):
         self.tokens = nn.Embedding(n_tokens, d_model)
         nn.init.normal_(self.tokens.weight, std=0.02)
         check_number("scale", scale)
-        self.positions, self.scale = owned(positions), scale
+        self.positions, self.scale = positions, scale
         self.segments = None
         if n_segments:
             self.segments = nn.Embedding(n_segments, d_model)
@@ -102,7 +105,7 @@ class Embedding(nn.Module):
                 "only an embedding with vectors for segments can tell them "
                 f"apart, but n_segments=0 and segments={tuple(segments.shape)}"
             )
-        normed = self.norm(x)
+        normed = of_each_token(self.norm)(x)
         check_same_shape("norm", normed, x)
         return self.dropout(normed)
 

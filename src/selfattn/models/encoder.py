@@ -11,16 +11,18 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.bound import owned
+from selfattn.bound import Owner
 from selfattn.checks import check_floats
+from selfattn.dot_product import still_finite
 from selfattn.entering import check_function, check_numbers, check_same_shape
 from selfattn.signatures import checked, shown
+from selfattn.spoilt import of_each_token
 
 Mask = Bool[Tensor, "..."] | None
 Relative = Callable[[int, int], Tensor] | None
 
 
-class Encoder(nn.Module):
+class Encoder(Owner):
     """An embedding, blocks that look at all tokens, and perhaps a last norm.
 
     Args:
@@ -45,6 +47,8 @@ class Encoder(nn.Module):
     torch.Size([1, 4, 8])
     """
 
+    OWNED = ("relative",)
+
     @checked
     def __init__(
         self,
@@ -60,7 +64,7 @@ class Encoder(nn.Module):
         self.blocks = stacked(blocks)
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
-        self.relative = owned(relative)
+        self.relative = relative
 
     @checked
     def forward(
@@ -93,7 +97,7 @@ class Encoder(nn.Module):
 
 def last_normed(norm: nn.Module, x: Tensor) -> Tensor:
     """What the last norm makes of all tokens, as many as they are."""
-    made = norm(x)
+    made = of_each_token(norm)(x)
     check_same_shape("norm", made, x)
     return made
 
@@ -138,4 +142,4 @@ def bias_of(
             f"relative must make (n_heads, n_q, n_k) = (n_heads, {n_q}, "
             f"{n_k}), but it made {tuple(bias.shape)}"
         )
-    return bias[None].to(x)
+    return still_finite(bias[None].to(x.device), x.dtype)

@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from selfattn.blocks import check_keeps
-from selfattn.bound import owned
 from selfattn.models.decoder import (
     Cache,
     Writer,
@@ -118,7 +117,7 @@ class EncoderDecoder(Writer):
         self.blocks = stacked(blocks)
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
-        self.relative = owned(relative)
+        self.relative = relative
         self.head = head_of(embed, tied)
 
     @checked

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from selfattn.checks import check_places
+from selfattn.checks import are_at_hand, check_places
 from selfattn.models.steps import (
     MOST,
     answered,
@@ -229,7 +229,7 @@ def complete(
             chosen = chosen.long().masked_fill(ended, stop)
             ended = ended | (chosen == stop)
         tokens = torch.cat((tokens, chosen[:, None]), dim=-1)
-        if stop is not None and ended.all():
+        if stop is not None and are_at_hand(ended) and ended.all():
             break
         new = chosen[:, None] if cached else tokens
     return tokens

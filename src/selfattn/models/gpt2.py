@@ -13,7 +13,12 @@ import torch.nn.functional as F
 from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, LayerNorm
-from selfattn.models.config import GPT2, check_config, check_sizes
+from selfattn.models.config import (
+    GPT2,
+    check_config,
+    check_sizes,
+    share_table,
+)
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.weights import (
@@ -75,7 +80,7 @@ def load_gpt2(
     weights = split_qkv(renamed(read(path), GPT2_NAMES, path), path)
     table = "embed.tokens.weight"
     shape_of(table, weights, path)
-    weights.setdefault("head.weight", weights[table])
+    share_table("head.weight", table, weights, path)
     # Shapes alone: the numbers come from the file.
     with telling(path), torch.device("meta"):
         model = gpt2_decoder(weights, path, n_heads, attend)

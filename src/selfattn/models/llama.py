@@ -16,7 +16,12 @@ from selfattn.blocks import EncoderBlock
 from selfattn.bound import is_of_the_book, unbound
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import RMSNorm, SwiGLU
-from selfattn.models.config import LLAMA, check_config, check_sizes
+from selfattn.models.config import (
+    LLAMA,
+    check_config,
+    check_sizes,
+    share_table,
+)
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
 from selfattn.models.weights import (
@@ -90,7 +95,7 @@ def load_llama(
     weights = renamed(used(found), LLAMA_NAMES, path)
     table = "embed.tokens.weight"
     _, d_model = shape_of(table, weights, path)
-    weights.setdefault("head.weight", weights[table])
+    share_table("head.weight", table, weights, path)
     check_angles(found, d_model // n_heads, base, path)
     multihead = partial(
         MultiHeadAttention,

@@ -11,10 +11,11 @@ from weakref import WeakKeyDictionary, WeakSet
 import torch
 from torch import Tensor, nn
 
+from selfattn.bound import Owner
 from selfattn.models.weights import same
 
 
-class Tied(nn.Module):
+class Tied(Owner):
     """A model whose scores may be made with the table of its embedding."""
 
     AT_SCORES: str  # where the matrix of the scores is, and the embedding's
@@ -122,5 +123,5 @@ def part_at(model: Any, path: str) -> Any:
 
 def weight_of(part: Any) -> nn.Parameter | None:
     """The matrix of a part that has one of its own."""
-    weight = getattr(part, "weight", None)
-    return weight if isinstance(weight, nn.Parameter) else None
+    # Not by its name: a parametrisation may give back what it was given.
+    return getattr(part, "_parameters", {}).get("weight")

@@ -5,6 +5,7 @@ PyTorch's own layers.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,7 @@ from selfattn.checks import is_transformed
 from selfattn.entering import check_enters
 from selfattn.pieces import without_autocast
 from selfattn.signatures import Count, Positive, checked
+from selfattn.spoilt import felt_where_it_reaches
 
 Tokens = Float[Tensor, "batch n d_model"]
 
@@ -57,7 +59,7 @@ class Recurrent(nn.Module):
                 f"it is {tuple(x.shape)}"
             )
         try:
-            return self.layer(x)[0]
+            return felt_where_it_reaches(self.states, x, self.after)
         except RuntimeError as error:
             if is_transformed():
                 raise ValueError(
@@ -67,6 +69,18 @@ class Recurrent(nn.Module):
             if "primitive descriptor" not in str(error):
                 raise
             return in_own_type(self.layer, x)
+
+    def states(self, x: Tensor) -> Tensor:
+        """The layer's own, without the last ones of all its layers."""
+        return self.layer(x)[0]
+
+    def after(self, lost: Tensor, made: Tensor) -> Tensor:
+        """Where what is spoilt has been read: in a text that is read from both
+        sides, everywhere.
+        """
+        if self.layer.bidirectional:
+            return lost.any(dim=1, keepdim=True)
+        return lost.cumsum(dim=1) > 0
 
 
 def in_own_type(layer: nn.Module, x: Tensor) -> Tensor:
@@ -141,8 +155,20 @@ class Convolution(nn.Module):
             if x.shape[1] == 0:  # of which PyTorch makes no convolution
                 continue
             after = 0 if self.causal else span // 2
-            x = x + convolved(layer, x.mT, span - after).mT.relu()
+            network = partial(of_neighbours, layer, span - after)
+            made = felt_where_it_reaches(network, x, is_lost, draws=False)
+            x = x + made.relu()
         return x
+
+
+def of_neighbours(layer: nn.Conv1d, before: int, x: Tensor) -> Tensor:
+    """What a layer makes of (batch, n, features), tokens in and out."""
+    return convolved(layer, x.mT, before).mT
+
+
+def is_lost(lost: Tensor, made: Tensor) -> Tensor:
+    """Where a convolution reaches what is spoilt: there it makes no number."""
+    return ~made.isfinite().all(dim=-1, keepdim=True)
 
 
 def convolved(layer: nn.Conv1d, x: Tensor, before: int) -> Tensor:
@@ -157,9 +183,17 @@ def convolved(layer: nn.Conv1d, x: Tensor, before: int) -> Tensor:
     if len(near) == len(away):
         return layer(F.pad(x, (-away[0], away[-1])))
     if not near:
-        return layer.bias[:, None].expand(*x.shape[:-2], -1, n)
+        return nothing_near(layer, x)
     padded = F.pad(x, (-away[near[0]], away[near[-1]]))
     weight = layer.weight[..., near[0] : near[-1] + 1]
     # One tap is no distance from itself; and 64 bits may not hold what it is.
     dilation = dilation if len(near) > 1 else 1
-    return F.conv1d(padded, weight, layer.bias, dilation=dilation)
+    return F.conv1d(
+        padded, weight, layer.bias, dilation=dilation, groups=layer.groups
+    )
+
+
+def nothing_near(layer: nn.Conv1d, x: Tensor) -> Tensor:
+    """What a layer makes of zeros alone: its bias, if it has one."""
+    wide = x.new_zeros(*x.shape[:-2], layer.out_channels, x.shape[-1])
+    return wide if layer.bias is None else wide + layer.bias[:, None]

@@ -11,7 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from selfattn.checks import check_divides, check_places, check_tensor
+from selfattn.checks import (
+    are_at_hand,
+    check_divides,
+    check_places,
+    check_tensor,
+)
 from selfattn.entering import (
     attended,
     check_meets,
@@ -100,6 +105,7 @@ class Translator(nn.Module):
             lengths: how many of each are real, (batch,); all when None. The
                 reader stops there, and comes back from there.
         """
+        check_at_hand(lengths)
         x, n = look_up("source", source, self.source), source.shape[-1]
         if n == 0 or (lengths is not None and (lengths < 1).any()):
             raise ValueError(
@@ -180,6 +186,16 @@ class Translator(nn.Module):
         weights = self.attend.weights(h, memory.states, mask=memory.mask)
         check_weights(weights, h, memory.states)
         return weights
+
+
+def check_at_hand(lengths: Lengths) -> None:
+    """Raise if there are lengths without numbers: the reader counts steps."""
+    if lengths is not None and not are_at_hand(lengths):
+        raise ValueError(
+            "lengths must be numbers that are at hand, which on meta, within "
+            "torch.func and in an export they are not, but lengths is "
+            f"{shown(lengths)} on {lengths.device}"
+        )
 
 
 def check_state(state: Tensor, memory: Memory) -> None:

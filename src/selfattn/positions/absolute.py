@@ -1,11 +1,15 @@
 """Positions in what enters the layer: a vector to add to each token."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.checks import check_number
 from selfattn.signatures import Count, Offset, Positive, checked
+
+MOST = 2**32  # of an angle: float64 is off by a millionth there, at most
 
 
 @checked
@@ -33,17 +37,55 @@ def sinusoidal(
         The table in float32, (n, d_model), computed in float64: in float32
         the angles themselves are wrong in the fourth place at position 5000.
 
+    Raises:
+        ValueError: if the base is not positive, or if an angle is so large,
+            by a small base or a position far away, that float64 has too few
+            digits left to turn by it.
+
     Reference: Vaswani et al. (2017), section 3.5.
 
     >>> sinusoidal(2, 3)
     tensor([[0.0000, 1.0000, 0.0000],
             [0.8415, 0.5403, 0.0022]])
     """
-    frequency = frequencies(d_model, base, device)  # (⌈d/2⌉,)
+    return waves(n, d_model, offset, device, base).float()
+
+
+def angles(
+    n: int,
+    d: int,
+    offset: int,
+    base: float | int = 10_000.0,
+    device: torch.device | str | None = None,
+) -> Float[Tensor, "n pairs"]:
+    """The angle of each pair of features at each position, float64.
+
+    Raises:
+        ValueError: if the base is none, or an angle too large.
+    """
+    frequency = frequencies(d, base, device)  # (⌈d/2⌉,)
+    check_angles(n, d, offset, base)
     position = torch.arange(offset, offset + n, device=device)
-    angle = position[:, None] * frequency  # (n, ⌈d/2⌉)
-    waves = torch.stack((angle.sin(), angle.cos()), dim=-1)
-    return waves.flatten(-2)[:, :d_model].float()
+    return position[:, None] * frequency  # (n, ⌈d/2⌉)
+
+
+def check_angles(n: int, d: int, offset: int, base: float | int) -> None:
+    """Raise if an angle is too large to turn by it. Not asked while a model
+    is traced for all lengths.
+    """
+    known = isinstance(n, int) and isinstance(offset, int)
+    furthest = max(1, abs(offset), abs(offset + n - 1)) if known else 1
+    if base >= 1 and furthest <= MOST:
+        return
+    # By logarithms: of a base next to 0, a frequency is infinite.
+    fastest = max(0.0, -math.log(base)) * (d - 1) // 2 * 2 / max(1, d)
+    if math.log(furthest) + fastest > math.log(MOST):
+        raise ValueError(
+            f"angles must be at most {MOST}, beyond which float64 has too few "
+            "digits to turn by them, but p · base^(-2i/d) is larger, for "
+            f"base={base}, d={d} and positions from {offset} to "
+            f"{offset + n - 1}"
+        )
 
 
 def frequencies(
@@ -58,11 +100,14 @@ def frequencies(
 
 
 def waves(
-    n: int, d: int, first: int, device: torch.device
+    n: int,
+    d: int,
+    first: int,
+    device: torch.device | str | None,
+    base: float | int = 10_000.0,
 ) -> Float[Tensor, "n d"]:
-    """The rows of `sinusoidal` from a distance on, in float64, (n, d)."""
-    distance = torch.arange(first, first + n, device=device)
-    angle = distance[:, None] * frequencies(d, 10_000.0, device)
+    """The rows of `sinusoidal` from one on, in float64, (n, d)."""
+    angle = angles(n, d, first, base, device)
     both = torch.stack((angle.sin(), angle.cos()), dim=-1)
     return both.flatten(-2)[:, :d]
 

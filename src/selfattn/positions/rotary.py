@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from selfattn.checks import check_floats
-from selfattn.positions.absolute import frequencies
+from selfattn.positions.absolute import angles
 from selfattn.signatures import Offset, checked
 
 Features = Float[Tensor, "*batch n d"]
@@ -31,7 +31,8 @@ def rope(
 
     Raises:
         ValueError: if d is odd, x holds no floating-point numbers, or the
-            base is not positive.
+            base is not positive; or if an angle is so large, by a small base
+            or a position far away, that float64 cannot turn by it.
 
     Reference: Su et al. (2021), section 3.2.2.
 
@@ -71,13 +72,13 @@ def turns(x: Tensor, base: float | int, offset: int) -> tuple[Tensor, Tensor]:
 
     Raises:
         ValueError: if x has an odd number of features or holds no
-            floating-point numbers, or if the base is not positive.
+            floating-point numbers, or if the base is not positive, or so
+            small that an angle is too large.
     """
     check_floats("x", x)
     n, d = x.shape[-2:]
     check_even(x)
-    position = torch.arange(offset, offset + n, device=x.device)
-    angle = position[:, None] * frequencies(d, base, x.device)
+    angle = angles(n, d, offset, base, x.device)
     return angle.cos().to(x.dtype), angle.sin().to(x.dtype)
 
 
