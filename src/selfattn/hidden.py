@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from selfattn.checks import is_autocast
-from selfattn.infinite import MARK, all_felt, with_infinite
+from selfattn.infinite import MARK, all_felt, larger, smaller, with_infinite
 from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, is_spoilt, largest
 
@@ -60,9 +60,10 @@ def unfelt(
     Returns:
         What the mechanism returns. Queries that are spoilt, or see a spoilt
         key that weighs something, get what the definition gives, and pass
-        nothing back; so do those whose scores or sums overflow. The others
-        get what they would get if that key were not there; so it is with a
-        value so large that what comes back to it overflows. On a GPU, which
+        nothing back; so do those whose scores overflow. The others get what
+        they would get if that key were not there; so it is with a value so
+        large that what comes back to it overflows. Values that are numbers,
+        but whose sum is none, are averaged all the same. On a GPU, which
         would have to wait for the answer, and while PyTorch traces or
         transforms, nothing is looked for, and what is hidden is felt as it
         is in PyTorch's own attention.
@@ -73,6 +74,11 @@ def unfelt(
     suspect = is_spoilt(first(result))
     if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
+    by = smaller(v) if suspect else 1.0
+    if by < 1:
+        ways = {"surely": surely, "exactly": exactly, "level": level}
+        result = unfelt(attend, q, k, v * by, keys=keys, idle=idle, **ways)
+        return larger(result, 1 / by)
     idle = idle or partial(sees_nothing, surely, q, k, v)
     q = torch.where(idle(), 0.0, q)
     lost = ~q.isfinite().all(dim=-1, keepdim=True)
@@ -140,12 +146,6 @@ def overflown(
         return given, felt, clean
     q, k, v = torch.where(over, 0.0, given[0]), *given[1:]
     _, clean = without_spoilt(attend, q, k, v, most)
-    if is_spoilt(first(clean)):  # by a sum of values that are too large
-        room = torch.finfo(v.dtype).max / (2 * k.shape[-2])
-        large = (v.abs() > room).any(dim=-1, keepdim=True)
-        over = over | sees(surely, q, k, v, large)
-        v = v.masked_fill(large, 0)
-        _, clean = without_spoilt(attend, q, k, v, most)
     return (q, k, v), felt | over, clean
 
 
@@ -213,9 +213,12 @@ def all_seen(
     spoilt is felt, but on nobody else's way back, where it is times zero.
     """
     result = attend(q, k, v)
-    if not first(result).requires_grad:
-        return result
-    if not (is_spoilt(first(result)) or is_spoilt(k)):
+    suspect = is_spoilt(first(result))
+    if first(result).requires_grad:
+        felt_back = suspect or is_spoilt(k)
+    else:
+        felt_back = suspect and smaller(v) < 1
+    if not felt_back:
         return result
     return unfelt(attend, q, k, v, **besides())
 

@@ -9,7 +9,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
+
+from selfattn.spoilt import largest
 
 # A value that shows who sees it, half as large as float16 has them: times a
 # small weight, it is not yet zero there.
@@ -66,3 +69,27 @@ def all_felt(
     if not isinstance(result, tuple):
         return with_infinite(lambda x: attend(q, k, x), v)
     return with_infinite(lambda x: attend(q, k, x)[0], v), *result[1:]
+
+
+def smaller(v: Tensor) -> float:
+    """By what to multiply values, a power of two, so that no sum of them
+    overflows that is made before it is divided by the weights; 1 if none does.
+
+    >>> smaller(torch.tensor([[3e38], [1.0]])), smaller(torch.ones(2, 1))
+    (0.125, 1.0)
+    """
+    if not v.numel():
+        return 1.0
+    n_keys = v.shape[-2]
+    wide = torch.promote_types(v.dtype, torch.float32)  # of all sums
+    most = torch.finfo(wide).max / (4 * n_keys)
+    if largest(v.nan_to_num(0, 0, 0)) <= most:
+        return 1.0
+    return 2.0 ** -(2 + math.ceil(math.log2(n_keys)))
+
+
+def larger(result: Any, by: float) -> Any:
+    """The output so many times as large; it may come before other results."""
+    if isinstance(result, tuple):
+        return (result[0] * by, *result[1:])
+    return result * by
