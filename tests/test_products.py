@@ -156,11 +156,8 @@ def test_a_kernel_from_elsewhere_is_not_free():
             flops(f)
 
 
-@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_of_sparse_and_of_packed_matrices_all_products_are_known():
     """These counted nothing."""
     assert flops(lambda: torch.hspmm(A.to_sparse(), C)) == ONE
-    where, sampled = torch.ones(N, M), torch.sparse.sampled_addmm
-    assert flops(lambda: sampled(where.to_sparse_csr(), A, C)) == ONE
     x, weight = A.to_mkldnn(), C.mT.contiguous().to_mkldnn()
     assert flops(lambda: torch.ops.aten.mkldnn_linear(x, weight)) == ONE

@@ -13,8 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.checks import is_autocast
-from selfattn.infinite import MARK, all_felt, larger, smaller, with_infinite
+from selfattn.infinite import (
+    MARK,
+    all_felt,
+    furthest,
+    joined,
+    on_smaller,
+    smaller,
+    with_infinite,
+)
 from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, is_spoilt, largest
 
@@ -69,26 +76,36 @@ def unfelt(
         is in PyTorch's own attention.
     """
     surely = surely or attend
-    sound = partial(soundly, surely, attend)
-    result = sound(q, k, v)
+    result = soundly(surely, attend, q, k, v)
     suspect = is_spoilt(first(result))
     if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
-    by = smaller(v) if suspect else 1.0
-    if by < 1:
-        ways = {"surely": surely, "exactly": exactly, "level": level}
-        result = unfelt(attend, q, k, v * by, keys=keys, idle=idle, **ways)
-        return larger(result, 1 / by)
     idle = idle or partial(sees_nothing, surely, q, k, v)
-    q = torch.where(idle(), 0.0, q)
+    ways = attend, surely, exactly or attend, level or attend
+    most = limits(k) if suspect else (math.inf,)
+    clean = partial(cleaned, ways, idle(), most)
+    return on_smaller(clean, q, k, v) if suspect else clean(q, k, v)
+
+
+def cleaned(
+    ways: tuple[Attention, ...],
+    idle: Tensor,
+    most: Sequence[float],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+) -> Any:
+    """The same where something is spoilt, by the ways in which to attend."""
+    attend, surely, exactly, level = ways
+    q = torch.where(idle, 0.0, q)
     lost = ~q.isfinite().all(dim=-1, keepdim=True)
     asked = q.masked_fill(lost, 0)
-    most = limits(k) if suspect else (math.inf,)
+    sound = partial(soundly, surely, attend)
     spoilt, clean = without_spoilt(sound, asked, k, v, most)
     felt = lost if spoilt is None else lost | sees(surely, asked, k, v, spoilt)
     with torch.no_grad():
-        result = all_felt(exactly or attend, q, k, v)
-    back = partial(felt_backwards, surely, level or attend, (asked, k, v))
+        result = all_felt(exactly, q, k, v)
+    back = partial(felt_backwards, surely, level, (asked, k, v))
     felt, clean = back(felt, result, clean, most)
     return joined(felt, result, clean)
 
@@ -175,15 +192,6 @@ def weightless(
     return felt & ~same, joined(same, near, clean)
 
 
-def furthest(k: Tensor) -> float:
-    """How far away a key can be whose products are still numbers."""
-    dtype = k.dtype
-    if is_autocast(k) and dtype != torch.float64:
-        dtype = torch.get_autocast_dtype(k.device.type)
-    most = torch.finfo(dtype).max
-    return most if dtype == torch.float16 else most**0.5
-
-
 def unfelt_sums(
     attend: Attention, q: Tensor, k: Tensor, v: Tensor, causal: bool
 ) -> Any:
@@ -253,16 +261,6 @@ def width(v: Tensor) -> int:
     """
     by_steps = torch.backends.cuda.math_sdp_enabled()
     return 1 if by_steps else max(1, v.shape[-1])
-
-
-def joined(felt: Tensor, result: Any, clean: Any) -> Any:
-    """The one result where something is felt, and the other where not."""
-    if not isinstance(result, tuple):
-        return torch.where(felt, result.to(clean.dtype), clean)
-    return tuple(
-        torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
-        for x, y in zip(result, clean, strict=True)
-    )
 
 
 def unless_large(

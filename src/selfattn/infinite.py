@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.checks import is_autocast
 from selfattn.spoilt import largest
 
 # A value that shows who sees it, half as large as float16 has them: times a
@@ -88,8 +89,35 @@ def smaller(v: Tensor) -> float:
     return 2.0 ** -(2 + math.ceil(math.log2(n_keys)))
 
 
-def larger(result: Any, by: float) -> Any:
-    """The output so many times as large; it may come before other results."""
+def on_smaller(
+    attend: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor
+) -> Any:
+    """Attend to values made smaller, if need be, and make the output larger;
+    it may come before other results.
+    """
+    by = smaller(v)
+    if by == 1:
+        return attend(q, k, v)
+    result = attend(q, k, v * by)
     if isinstance(result, tuple):
-        return (result[0] * by, *result[1:])
-    return result * by
+        return (result[0] / by, *result[1:])
+    return result / by
+
+
+def furthest(k: Tensor) -> float:
+    """How far away a key can be whose products are still numbers."""
+    dtype = k.dtype
+    if is_autocast(k) and dtype != torch.float64:
+        dtype = torch.get_autocast_dtype(k.device.type)
+    most = torch.finfo(dtype).max
+    return most if dtype == torch.float16 else most**0.5
+
+
+def joined(felt: Tensor, result: Any, clean: Any) -> Any:
+    """The one result where something is felt, and the other where not."""
+    if not isinstance(result, tuple):
+        return torch.where(felt, result.to(clean.dtype), clean)
+    return tuple(
+        torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
+        for x, y in zip(result, clean, strict=True)
+    )

@@ -178,7 +178,6 @@ BY_NAME: dict[str, Callable[..., int]] = {
     "_sparse_addmm": of_added,
     "sspaddmm": of_added,
     "hspmm": of_matrices,
-    "sparse_sampled_addmm": of_added,
     "_sparse_sparse_matmul": of_matrices,
     "_int_mm": of_matrices,
     "_foreach_mm": of_many,

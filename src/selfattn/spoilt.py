@@ -11,7 +11,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from selfattn.checks import is_transformed
+from selfattn.transforms import is_transformed
 
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
 # Of a trace by `torch.fx`, which has numbers, and shows them to nobody.
