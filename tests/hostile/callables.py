@@ -32,6 +32,7 @@ ELSEWHERE = {
     "selfattn.hidden": "likewise",
     "selfattn.spoilt": "likewise",
     "selfattn.infinite": "likewise",
+    "selfattn.transforms": "likewise",
     "selfattn.underflow": "likewise",
     "selfattn.feature_chunks": "likewise",
     "selfattn.kernels": "likewise",
