@@ -134,3 +134,30 @@ def test_what_cannot_be_counted_is_refused_in_words():
     with pytest.raises(ValueError, match="plain functions, but this one"):
         Countable().__torch_dispatch__(whole, ())
     assert flops(lambda: A @ C) == ONE
+
+
+@torch.library.custom_op("selfattn_tests::product", mutates_args=())
+def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """A kernel of somebody's own."""
+    return a @ b
+
+
+def test_a_kernel_from_elsewhere_is_not_free():
+    """What quantized layers, oneDNN and somebody's own kernels multiply was
+    told to be nothing.
+    """
+    linear, options = torch.ops.mkldnn._linear_pointwise, ("none", [], "")
+    kernels = {
+        "selfattn_tests::product": lambda: product(A, C),
+        "mkldnn::_linear_pointwise": lambda: linear(A, C.mT, None, *options),
+    }
+    for name, f in kernels.items():
+        with pytest.raises(ValueError, match=f"its own kernel: {name}"):
+            flops(f)
+
+
+def test_of_sparse_and_of_packed_matrices_all_products_are_known():
+    """These counted nothing."""
+    assert flops(lambda: torch.hspmm(A.to_sparse(), C)) == ONE
+    x, weight = A.to_mkldnn(), C.mT.contiguous().to_mkldnn()
+    assert flops(lambda: torch.ops.aten.mkldnn_linear(x, weight)) == ONE

@@ -10,12 +10,17 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._C._functorch import TransformType
-from torch.autograd import forward_ad
 
 from selfattn.signatures import REAL, is_count, is_number, is_whole, shown
+from selfattn.transforms import has_tangent, is_transformed
 
 LARGEST = sys.float_info.max
+# Instead of those whose way back is by hand, what all transforms can take.
+TABLES = {
+    "linear_attention": "`linear_weights(q, k) @ v`",
+    "performer_attention": "`performer_weights(q, k) @ v`",
+}
+BY_TABLE = "`attention`, with the same mask,"
 
 
 def check_shapes(
@@ -276,32 +281,6 @@ def are_at_hand(x: Tensor) -> bool:
     return not (fake or x.is_meta or is_transformed())
 
 
-def is_transformed() -> bool:
-    """Whether `torch.func` is at work: vmap, grad, jvp and the like."""
-    return torch._C._functorch.peek_interpreter_stack() is not None
-
-
-def is_beyond_fused_kernels() -> bool:
-    """Whether a derivative is asked for that PyTorch's fused kernels have not:
-    one carried along forwards, or by `torch.func` one of another.
-    """
-    ahead = forward_ad._current_level >= 0
-    if not (ahead or is_transformed()) or torch.compiler.is_compiling():
-        return False
-    if ahead:
-        return True
-    of = [x.key() for x in torch._C._functorch.get_interpreter_stack()]
-    return TransformType.Jvp in of or of.count(TransformType.Grad) > 1
-
-
-def has_tangent(x: Tensor) -> bool:
-    """Whether a derivative is carried along forwards, as PyTorch's
-    `torch.autograd.forward_ad` does.
-    """
-    level = forward_ad._current_level
-    return level >= 0 and forward_ad.unpack_dual(x).tangent is not None
-
-
 def check_transforms(name: str, *tensors: Tensor) -> None:
     """Raise where a backward pass written by hand is to be transformed.
 
@@ -314,8 +293,8 @@ def check_transforms(name: str, *tensors: Tensor) -> None:
         # Of torch.compile or torch.export, where all looks transformed.
         by = "a whole graph" if torch.compiler.is_compiling() else by
         raise ValueError(
-            f"{by} cannot transform {name} of q, k and v: its way back "
-            "is written by hand; `attention`, with the same mask, it can"
+            f"{by} cannot transform {name} of q, k and v: its way back is "
+            f"written by hand; {TABLES.get(name, BY_TABLE)} it can"
         )
 
 
@@ -349,7 +328,8 @@ def check_once(name: str, *grads: Tensor) -> None:
             "is_grads_batched or vectorize does"
         )
     if torch.is_grad_enabled():
+        instead = TABLES.get(name, "`attention`")
         raise RuntimeError(
-            f"{name} can be differentiated once, not twice; `attention` can "
+            f"{name} can be differentiated once, not twice; {instead} can "
             "be, as often as you like"
         )

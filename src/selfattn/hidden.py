@@ -13,8 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.checks import is_autocast
-from selfattn.infinite import MARK, all_felt, with_infinite
+from selfattn.infinite import (
+    MARK,
+    all_felt,
+    furthest,
+    joined,
+    on_smaller,
+    smaller,
+    with_infinite,
+)
 from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, is_spoilt, largest
 
@@ -60,29 +67,45 @@ def unfelt(
     Returns:
         What the mechanism returns. Queries that are spoilt, or see a spoilt
         key that weighs something, get what the definition gives, and pass
-        nothing back; so do those whose scores or sums overflow. The others
-        get what they would get if that key were not there; so it is with a
-        value so large that what comes back to it overflows. On a GPU, which
+        nothing back; so do those whose scores overflow. The others get what
+        they would get if that key were not there; so it is with a value so
+        large that what comes back to it overflows. Values that are numbers,
+        but whose sum is none, are averaged all the same. On a GPU, which
         would have to wait for the answer, and while PyTorch traces or
         transforms, nothing is looked for, and what is hidden is felt as it
         is in PyTorch's own attention.
     """
     surely = surely or attend
-    sound = partial(soundly, surely, attend)
-    result = sound(q, k, v)
+    result = soundly(surely, attend, q, k, v)
     suspect = is_spoilt(first(result))
     if not (suspect or (keys and spoils_the_way_back(q, k))):
         return result
     idle = idle or partial(sees_nothing, surely, q, k, v)
-    q = torch.where(idle(), 0.0, q)
+    ways = attend, surely, exactly or attend, level or attend
+    most = limits(k) if suspect else (math.inf,)
+    clean = partial(cleaned, ways, idle(), most)
+    return on_smaller(clean, q, k, v) if suspect else clean(q, k, v)
+
+
+def cleaned(
+    ways: tuple[Attention, ...],
+    idle: Tensor,
+    most: Sequence[float],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+) -> Any:
+    """The same where something is spoilt, by the ways in which to attend."""
+    attend, surely, exactly, level = ways
+    q = torch.where(idle, 0.0, q)
     lost = ~q.isfinite().all(dim=-1, keepdim=True)
     asked = q.masked_fill(lost, 0)
-    most = limits(k) if suspect else (math.inf,)
+    sound = partial(soundly, surely, attend)
     spoilt, clean = without_spoilt(sound, asked, k, v, most)
     felt = lost if spoilt is None else lost | sees(surely, asked, k, v, spoilt)
     with torch.no_grad():
-        result = all_felt(exactly or attend, q, k, v)
-    back = partial(felt_backwards, surely, level or attend, (asked, k, v))
+        result = all_felt(exactly, q, k, v)
+    back = partial(felt_backwards, surely, level, (asked, k, v))
     felt, clean = back(felt, result, clean, most)
     return joined(felt, result, clean)
 
@@ -140,12 +163,6 @@ def overflown(
         return given, felt, clean
     q, k, v = torch.where(over, 0.0, given[0]), *given[1:]
     _, clean = without_spoilt(attend, q, k, v, most)
-    if is_spoilt(first(clean)):  # by a sum of values that are too large
-        room = torch.finfo(v.dtype).max / (2 * k.shape[-2])
-        large = (v.abs() > room).any(dim=-1, keepdim=True)
-        over = over | sees(surely, q, k, v, large)
-        v = v.masked_fill(large, 0)
-        _, clean = without_spoilt(attend, q, k, v, most)
     return (q, k, v), felt | over, clean
 
 
@@ -173,15 +190,6 @@ def weightless(
     same = (found - wanted).abs() <= room * size  # not of NaN
     same = felt & same.all(dim=-1, keepdim=True)
     return felt & ~same, joined(same, near, clean)
-
-
-def furthest(k: Tensor) -> float:
-    """How far away a key can be whose products are still numbers."""
-    dtype = k.dtype
-    if is_autocast(k) and dtype != torch.float64:
-        dtype = torch.get_autocast_dtype(k.device.type)
-    most = torch.finfo(dtype).max
-    return most if dtype == torch.float16 else most**0.5
 
 
 def unfelt_sums(
@@ -213,9 +221,12 @@ def all_seen(
     spoilt is felt, but on nobody else's way back, where it is times zero.
     """
     result = attend(q, k, v)
-    if not first(result).requires_grad:
-        return result
-    if not (is_spoilt(first(result)) or is_spoilt(k)):
+    suspect = is_spoilt(first(result))
+    if first(result).requires_grad:
+        felt_back = suspect or is_spoilt(k)
+    else:
+        felt_back = suspect and smaller(v) < 1
+    if not felt_back:
         return result
     return unfelt(attend, q, k, v, **besides())
 
@@ -250,16 +261,6 @@ def width(v: Tensor) -> int:
     """
     by_steps = torch.backends.cuda.math_sdp_enabled()
     return 1 if by_steps else max(1, v.shape[-1])
-
-
-def joined(felt: Tensor, result: Any, clean: Any) -> Any:
-    """The one result where something is felt, and the other where not."""
-    if not isinstance(result, tuple):
-        return torch.where(felt, result.to(clean.dtype), clean)
-    return tuple(
-        torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
-        for x, y in zip(result, clean, strict=True)
-    )
 
 
 def unless_large(

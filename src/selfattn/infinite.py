@@ -9,7 +9,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
+
+from selfattn.checks import is_autocast
+from selfattn.spoilt import largest
 
 # A value that shows who sees it, half as large as float16 has them: times a
 # small weight, it is not yet zero there.
@@ -66,3 +70,54 @@ def all_felt(
     if not isinstance(result, tuple):
         return with_infinite(lambda x: attend(q, k, x), v)
     return with_infinite(lambda x: attend(q, k, x)[0], v), *result[1:]
+
+
+def smaller(v: Tensor) -> float:
+    """By what to multiply values, a power of two, so that no sum of them
+    overflows that is made before it is divided by the weights; 1 if none does.
+
+    >>> smaller(torch.tensor([[3e38], [1.0]])), smaller(torch.ones(2, 1))
+    (0.125, 1.0)
+    """
+    if not v.numel():
+        return 1.0
+    n_keys = v.shape[-2]
+    wide = torch.promote_types(v.dtype, torch.float32)  # of all sums
+    most = torch.finfo(wide).max / (4 * n_keys)
+    if largest(v.nan_to_num(0, 0, 0)) <= most:
+        return 1.0
+    return 2.0 ** -(2 + math.ceil(math.log2(n_keys)))
+
+
+def on_smaller(
+    attend: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor
+) -> Any:
+    """Attend to values made smaller, if need be, and make the output larger;
+    it may come before other results.
+    """
+    by = smaller(v)
+    if by == 1:
+        return attend(q, k, v)
+    result = attend(q, k, v * by)
+    if isinstance(result, tuple):
+        return (result[0] / by, *result[1:])
+    return result / by
+
+
+def furthest(k: Tensor) -> float:
+    """How far away a key can be whose products are still numbers."""
+    dtype = k.dtype
+    if is_autocast(k) and dtype != torch.float64:
+        dtype = torch.get_autocast_dtype(k.device.type)
+    most = torch.finfo(dtype).max
+    return most if dtype == torch.float16 else most**0.5
+
+
+def joined(felt: Tensor, result: Any, clean: Any) -> Any:
+    """The one result where something is felt, and the other where not."""
+    if not isinstance(result, tuple):
+        return torch.where(felt, result.to(clean.dtype), clean)
+    return tuple(
+        torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
+        for x, y in zip(result, clean, strict=True)
+    )

@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from selfattn.checks import batch_shape, is_autocast, is_beyond_fused_kernels
+from selfattn.checks import batch_shape, is_autocast
 from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, largest
+from selfattn.transforms import is_beyond_fused_kernels
 
 Kernel = Callable[..., Tensor]
 LANES = 16  # numbers that a processor takes at a time, at most

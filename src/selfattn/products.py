@@ -34,7 +34,11 @@ class Countable(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Look at one operation, and run it."""
         whole = isinstance(func, HigherOrderOperator)
-        if whole and func.name().startswith("flex_attention"):
+        if whole:
+            own = func.name().startswith("flex_attention")
+        else:
+            own = func.namespace not in OF_PYTORCH
+        if own:
             raise ValueError(
                 "operations are counted of PyTorch's plain functions, but "
                 f"this one makes its own kernel: {func.name()}"
@@ -158,6 +162,12 @@ def of_fused_back(output, q, k, v, *others, **options) -> int:
     return sdpa_backward_flop_count(output, q, k, v)
 
 
+# Whose products are known. Others are kernels of somebody's own, as those of
+# quantized layers: nobody knows what they multiply.
+OF_PYTORCH = {
+    *("aten", "prim", "prims", "rngprims", "profiler"),
+    *("c10d", "_c10d_functional", "_dtensor", "inductor"),
+}
 # By the names of PyTorch's operations, of which its counter counts none.
 BY_NAME: dict[str, Callable[..., int]] = {
     "addmm_": of_added,
@@ -167,11 +177,13 @@ BY_NAME: dict[str, Callable[..., int]] = {
     "_addmm_activation": of_added,
     "_sparse_addmm": of_added,
     "sspaddmm": of_added,
+    "hspmm": of_matrices,
     "_sparse_sparse_matmul": of_matrices,
     "_int_mm": of_matrices,
     "_foreach_mm": of_many,
     "_grouped_mm": of_groups,
     "linear": of_linear,
+    "mkldnn_linear": of_linear,
     "mv": of_vectors,
     "dot": of_vectors,
     "vdot": of_vectors,

@@ -13,10 +13,11 @@ from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
-from selfattn.checks import check_whole, is_transformed
+from selfattn.checks import check_whole
 from selfattn.pieces import without_autocast
 from selfattn.signatures import Seed, checked
 from selfattn.spoilt import can_look
+from selfattn.transforms import is_transformed
 
 
 @checked

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfattn.checks import check_floats, is_transformed
+from selfattn.checks import check_floats
 from selfattn.signatures import shown
+from selfattn.transforms import is_transformed
 
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
 # Of a trace by `torch.fx`, which has numbers, and shows them to nobody.

@@ -34,8 +34,11 @@ class Inputs(NamedTuple):
         """Which heads to work on at a time: their indices, or `...` for all.
 
         One by one on a CPU: the tile of one head stays in its cache, which
-        makes it faster. All at once on a GPU, or if they fit into one tile.
+        makes it faster. All at once on a GPU, if they fit into one tile, and
+        in a graph that is exported, whose batch may be left open.
         """
+        if torch.compiler.is_exporting():
+            return [...]
         *batch, n_q, _ = self.q.shape
         size = math.prod(batch) * n_q * self.k.shape[-2]
         if self.q.device.type != "cpu" or size <= block_q * self.block_k:

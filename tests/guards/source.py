@@ -18,7 +18,7 @@ HEADER = ("Computes:", "Time:", "Supports:", "Reference:")
 ORDER = [
     {"wrapped"},
     {"mismatches"},
-    {"signatures", "bound"},
+    {"signatures", "bound", "transforms"},
     {"checks"},
     {"spoilt"},
     {"infinite", "pieces"},

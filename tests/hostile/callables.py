@@ -32,6 +32,7 @@ ELSEWHERE = {
     "selfattn.hidden": "likewise",
     "selfattn.spoilt": "likewise",
     "selfattn.infinite": "likewise",
+    "selfattn.transforms": "likewise",
     "selfattn.underflow": "likewise",
     "selfattn.feature_chunks": "likewise",
     "selfattn.kernels": "likewise",
@@ -47,7 +48,7 @@ INTERNAL = {
     "selfattn.models.config.check_sizes": "of what loads, which is tried",
     "selfattn.models.config.said_of": "likewise",
     "selfattn.mismatches.mismatch": "of what a layer says of an error",
-    "selfattn.efficient.reformer.shortened": "of buckets, which are tried",
+    "selfattn.efficient.reformer.of_moderate_length": "of buckets, tried",
     "selfattn.wrapped.stands_for": "wraps what is tried, for nobody else",
 }
 DOCUMENTED = ("Args:", "Arguments ", "Reference", "Yields:", ">>> ")

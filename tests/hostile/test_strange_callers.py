@@ -16,6 +16,10 @@ from selfattn.efficient.linear import (
     linear_attention_step,
     linear_weights,
 )
+from selfattn.efficient.performer import (
+    performer_attention,
+    performer_weights,
+)
 from selfattn.efficient.reformer import lsh_attention, lsh_mask
 from selfattn.efficient.sparse import strided_attention
 from selfattn.efficient.window import sliding_window_attention
@@ -85,6 +89,29 @@ def test_a_whole_graph_is_refused_by_its_own_name():
     with pytest.raises(Unsupported, match="whole graph") as refused:
         graph(q, q, q)
     assert "torch.func cannot" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("attend", "instead", "table"),
+    [
+        (linear_attention, "`linear_weights", linear_weights),
+        (performer_attention, "`performer_weights", performer_weights),
+        (flash_attention, "`attention`", None),
+    ],
+)
+def test_what_can_be_transformed_instead_gives_the_same(
+    attend, instead, table
+):
+    """Of linear attention, that of softmax was said to be the same."""
+    q, k, v = torch.randn(3, 2, 5, 4)
+    with pytest.raises(ValueError, match=instead):
+        torch.func.vmap(attend)(q, k, v)
+    x = q.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match=f"{instead}.* can be, as often"):
+        torch.autograd.grad(attend(x, k, v).sum(), x, create_graph=True)
+    if table is not None:
+        same = torch.func.vmap(lambda q, k, v: table(q, k) @ v)
+        torch.testing.assert_close(same(q, k, v), attend(q, k, v))
 
 
 def test_tokens_of_a_step_fit_together():

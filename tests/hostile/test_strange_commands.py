@@ -102,6 +102,13 @@ def test_why_one_is_left_out_ends_with_one_full_stop(here, capsys):
     assert out.rstrip().endswith("while it was imported.") and ".." not in out
 
 
+def test_a_name_that_is_no_text_hides_no_others(here, capsys):
+    """It was an error of ours, said to be the file's."""
+    (here / "mine.py").write_text(f"{RIGHT}\nglobals()[3] = right", "utf-8")
+    assert main(["mine.py"]) == 0
+    assert "✓ right (attention): healthy" in capsys.readouterr().out
+
+
 def test_a_file_of_a_package_may_import_from_beside_it(here, capsys):
     package = here / "outer" / "inner"
     package.mkdir(parents=True)

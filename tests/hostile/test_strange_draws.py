@@ -155,6 +155,20 @@ def test_how_long_a_vector_is_does_not_move_it_to_another_bucket():
     assert lsh_buckets(x.double() * 1e290, **options).equal(wanted)
 
 
+@pytest.mark.parametrize("size", [1e-20, 1e-38, 1e-42, 1e-44])
+def test_a_bucket_does_not_depend_on_how_short_a_vector_is(size):
+    """Of numbers without all their digits, products had none left."""
+    torch.manual_seed(0)
+    x = torch.randn(500, 8) * size
+    x[:3] = 0
+    options = {"n_buckets": 16, "n_rounds": 4}
+    wanted = lsh_buckets(x.double() * 2.0**140, **options)
+    assert lsh_buckets(x, **options).equal(wanted)
+    tiny = x.double() * 2.0**-920  # some of which float64 has no digits for
+    larger = lsh_buckets(tiny * 2.0**1000, **options)
+    assert lsh_buckets(tiny, **options).equal(larger)
+
+
 def test_a_layer_of_more_reach_than_64_bits_meets_one_tap():
     """It was "Overflow when unpacking long long", from the 42nd layer on."""
     layer = Convolution(2, kernel=3, n_layers=45, dilated=True)

@@ -3,6 +3,8 @@
 As in `test_strangers`, each is a single story.
 """
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -12,10 +14,12 @@ from torch.testing import assert_close
 from hostile.test_strangers import CAUSAL
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
+from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.linformer import LinformerAttention, MeanPooling
 from selfattn.efficient.longformer import longformer_attention
 from selfattn.efficient.performer import performer_attention
 from selfattn.efficient.reformer import lsh_buckets
+from selfattn.efficient.sparse import fixed_attention, strided_attention
 from selfattn.efficient.swin import swin_attention
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import padding_mask
@@ -86,6 +90,33 @@ def test_the_number_of_keys_may_be_left_open_in_an_export():
     for size in (3, 47):
         given = tuple(torch.randn(3, 1, 2, size, D))
         assert_close(graph(*given), attention(*given))
+
+
+IN_PIECES = {
+    "flash": flash_attention,
+    "window": partial(sliding_window_attention, window=3),
+    "strided": partial(strided_attention, stride=3),
+    "fixed": partial(fixed_attention, stride=3),
+    "longformer": partial(longformer_attention, window=3),
+    "swin": partial(swin_attention, grid=(1, N), window=(1, 4)),
+    "linear": linear_attention,
+    "performer": partial(performer_attention, n_features=8),
+}
+
+
+@pytest.mark.parametrize("name", IN_PIECES)
+def test_the_number_of_texts_may_be_left_open_in_an_export(name):
+    """Three of them cut the batch by its size, or counted it."""
+    given = tuple(torch.randn(3, 2, N, D))
+    n = torch.export.Dim("n")
+    graph = torch.export.export(
+        Called(lambda *qkv: IN_PIECES[name](*qkv)),
+        given,
+        dynamic_shapes=(tuple({0: n} for _ in given),),
+    ).module()
+    for size in (1, 5, 500):
+        given = tuple(torch.randn(3, size, N, D))
+        assert_close(graph(*given), IN_PIECES[name](*given))
 
 
 @pytest.mark.parametrize("name", OVER_ALL)

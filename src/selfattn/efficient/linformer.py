@@ -29,7 +29,9 @@ from selfattn.dot_product import (
     refuse,
 )
 from selfattn.entering import check_at_layer, mixed
+from selfattn.infinite import smaller
 from selfattn.signatures import checked
+from selfattn.spoilt import is_spoilt
 
 MANY = 256  # numbers that may be added one after another in float32
 
@@ -222,17 +224,24 @@ class MeanPooling(nn.Module):
         self, x: Float[Tensor, "*batch n d"]
     ) -> Float[Tensor, "*batch m d"]:
         """The means."""
-        m = min(self.m, x.shape[-2])
-        if 0 in x.shape:  # of which PyTorch makes no means
-            return x[..., :m, :]
-        n = x.shape[-2]
-        if n > MANY * m:  # pooled, numbers are added one after another
-            borders = [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
-            pieces = [x[..., start:end, :] for start, end in borders]
-            return torch.stack([one.mean(dim=-2) for one in pieces], dim=-2)
-        flat = x.flatten(0, -3) if x.ndim > 2 else x[None]
-        means = F.adaptive_avg_pool1d(flat.mT, m).mT
-        return means.reshape(*x.shape[:-2], m, x.shape[-1])
+        means = means_of(x, min(self.m, x.shape[-2]))
+        # Tokens are added up before they are divided by their number.
+        by = smaller(x) if is_spoilt(means) else 1.0
+        return means if by == 1 else means_of(x * by, means.shape[-2]) / by
+
+
+def means_of(x: Tensor, m: int) -> Tensor:
+    """The means of m pieces of the tokens."""
+    if 0 in x.shape:  # of which PyTorch makes none
+        return x[..., :m, :]
+    n = x.shape[-2]
+    if n > MANY * m:  # pooled, numbers are added one after another
+        borders = [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
+        pieces = [x[..., start:end, :] for start, end in borders]
+        return torch.stack([one.mean(dim=-2) for one in pieces], dim=-2)
+    flat = x.flatten(0, -3) if x.ndim > 2 else x[None]
+    means = F.adaptive_avg_pool1d(flat.mT, m).mT
+    return means.reshape(*x.shape[:-2], m, x.shape[-1])
 
 
 def check_counts(m: int, **tokens: int) -> None:

@@ -370,7 +370,8 @@ def features(x: Tensor, omega: Tensor) -> tuple[Tensor, Tensor]:
 
 def empty_memory(k: Tensor, v: Tensor, omega: Tensor, sign: int) -> Memory:
     """The memory of no tokens, above any level or, with -1, below any."""
-    pairs = omega.new_zeros(len(k), len(omega), v.shape[-1])
-    total = omega.new_zeros(len(k), 1, len(omega))
+    batch, n_features = k.shape[0], omega.shape[0]  # `len` closes open axes
+    pairs = omega.new_zeros(batch, n_features, v.shape[-1])
+    total = omega.new_zeros(batch, 1, n_features)
     level = sign * torch.finfo(omega.dtype).max / 4  # as inf - inf is NaN
-    return Memory(pairs, total, omega.new_full((len(k), 1, 1), level))
+    return Memory(pairs, total, omega.new_full((batch, 1, 1), level))

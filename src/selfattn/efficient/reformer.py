@@ -45,7 +45,7 @@ from selfattn.pieces import (
 )
 from selfattn.random_features import normal
 from selfattn.signatures import Seed, checked
-from selfattn.spoilt import LARGE, overflows
+from selfattn.spoilt import LARGE, can_look
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
 
@@ -58,9 +58,7 @@ def lsh_buckets(
     """In each round, the nearest of some random directions: the bucket.
 
     Args:
-        x: queries or keys, (..., n, d); how long they are does not matter,
-            while float32 has numbers for what is as long, on a GPU at least
-            for its products with directions.
+        x: queries or keys, (..., n, d); how long they are does not matter.
         n_buckets: how many buckets: directions come in opposite pairs, so an
             even number, or 1.
         n_rounds: how often to draw directions.
@@ -91,12 +89,11 @@ def lsh_buckets(
     generator = torch.Generator().manual_seed(seed)
     directions = normal(n_rounds, d, max(1, half), generator=generator)
     x, directions = widen(x.detach(), directions.to(x.device))
-    x = shortened(x) if overflows(x) else x
     numbers = torch.arange(directions.shape[-1], device=x.device).to(x.dtype)
     buckets = []
     # Some tokens at a time: products with all directions are many.
     for part in x.reshape(-1, d).split(1024):
-        products = part @ directions
+        products = of_moderate_length(part) @ directions
         size = products.abs()
         nearest = size == size.amax(dim=-1, keepdim=True)
         # `argmax` would take several times as long.
@@ -104,17 +101,21 @@ def lsh_buckets(
     return torch.cat(buckets, dim=1).int().view(n_rounds, *x.shape[:-1])
 
 
-def shortened(x: Tensor) -> Tensor:
-    """The vectors, those too long to be multiplied as long as one of 1: that
-    turns none.
+def of_moderate_length(x: Tensor) -> Tensor:
+    """The vectors, those too long or too short to be multiplied divided by
+    their largest number: that turns none.
 
-    >>> shortened(torch.tensor([[3.0, 1.0], [3e38, 0.0], [torch.inf, 0.0]]))
+    >>> of_moderate_length(torch.tensor([[3.0, 1.0], [3e38, 0.0], [0, 1e-44]]))
     tensor([[3., 1.],
             [1., 0.],
-            [inf, 0.]])
+            [0., 1.]])
     """
     most = x.abs().amax(dim=-1, keepdim=True)
-    return torch.where((most > LARGE) & (most < math.inf), x / most, x)
+    is_long, is_short = (most > LARGE) & (most < math.inf), most < 1 / LARGE
+    odd = is_long | (is_short & (most > 0))
+    if can_look(x) and not odd.any():
+        return x
+    return torch.where(odd, x / most, x)
 
 
 @checked

@@ -267,12 +267,14 @@ class Windows(NamedTuple):
 
     def pieces(self, q: Tensor) -> Iterator["Windows"]:
         """What to work on at a time: on a CPU as many lines of windows as
-        its cache has room for, but no less than one; on a GPU all of them.
+        its cache has room for, but no less than one; on a GPU all of them, and
+        in a graph that is exported, whose batch may be left open.
         """
+        if q.device.type != "cpu" or torch.compiler.is_exporting():
+            return iter([self])
         line = max(1, self.right.n * self.right.size * q[..., 0, :].numel())
-        room = CACHED if q.device.type == "cpu" else q.numel()
-        for down in self.down.pieces(max(1, room // (self.down.size * line))):
-            yield self._replace(down=down)
+        most = max(1, CACHED // (self.down.size * line))
+        return (self._replace(down=down) for down in self.down.pieces(most))
 
     def view(self, x: Tensor) -> Tensor:
         """Where they lie in x, (batch, heads, n, features): by windows, then

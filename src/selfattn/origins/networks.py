@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.checks import is_transformed
 from selfattn.entering import check_enters
 from selfattn.pieces import without_autocast
 from selfattn.signatures import Count, Positive, checked
 from selfattn.spoilt import felt_where_it_reaches
+from selfattn.transforms import is_transformed
 
 Tokens = Float[Tensor, "batch n d_model"]
 

@@ -31,6 +31,8 @@ def things_in(module: types.ModuleType) -> list[Thing]:
     """
     found: dict[int, Thing] = {}
     for name, thing in vars(module).items():
+        if not isinstance(name, str):  # by its `globals()`
+            continue
         private = name.startswith(("_", "test_", "Test"))
         if not private and may_be_own(thing, module.__name__):
             found.setdefault(id(thing), Thing(name, thing))

@@ -1,0 +1,32 @@
+"""Transforms: whether PyTorch asks for more than a result and its gradient."""
+
+import torch
+from torch import Tensor
+from torch._C._functorch import TransformType
+from torch.autograd import forward_ad
+
+
+def is_transformed() -> bool:
+    """Whether `torch.func` is at work: vmap, grad, jvp and the like."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def is_beyond_fused_kernels() -> bool:
+    """Whether a derivative is asked for that PyTorch's fused kernels have not:
+    one carried along forwards, or by `torch.func` one of another.
+    """
+    ahead = forward_ad._current_level >= 0
+    if not (ahead or is_transformed()) or torch.compiler.is_compiling():
+        return False
+    if ahead:
+        return True
+    of = [x.key() for x in torch._C._functorch.get_interpreter_stack()]
+    return TransformType.Jvp in of or of.count(TransformType.Grad) > 1
+
+
+def has_tangent(x: Tensor) -> bool:
+    """Whether a derivative is carried along forwards, as PyTorch's
+    `torch.autograd.forward_ad` does.
+    """
+    level = forward_ad._current_level
+    return level >= 0 and forward_ad.unpack_dual(x).tangent is not None
