@@ -42,9 +42,11 @@ def tests() -> list[str]:
     One process more than there are cores: tests in a browser often wait. All
     find the site built, so that no two build it at once. What of it has not
     changed since a browser looked at it is not looked at again. No notebook
-    is executed: nbval, which takes seconds to be imported, stays out.
+    is executed: nbval, which takes seconds to be imported, stays out. The
+    tests that take longest are told, for they alone are worth a cure.
     """
     processes = [f"--numprocesses={CORES + 1}", "--dist=worksteal"]
+    processes += ["--durations=60", "--durations-min=5"]
     plugins = ["-pno:nbval", "-ptools.verify.looks", "--looks=changed"]
     return [*plugins, *processes, "tests", "src", *pages()]
 
