@@ -134,6 +134,8 @@ def test_every_kind_of_check_has_its_stage():
         "--looks",
         "--numprocesses",
         "--dist",
+        "--durations",
+        "--durations-min",
         "--doctest-glob",
     ]
     places = [x for x in known["tests"] if not x.startswith("-")]
