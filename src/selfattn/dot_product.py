@@ -223,7 +223,7 @@ def fused_attention(
     past_alone = causal and table is None
     attend = partial(kernel, attn_mask=table, is_causal=past_alone)
     options = {"mask": mask, "bias": bias, "causal": causal, "scale": scale}
-    told = partial(besides, attend, table, **options)
+    told = partial(besides, attend, table, dropout_p=dropout_p, **options)
     if bias is not None and 0 in (q.numel(), k.numel(), v.numel()):
         # Of what is empty, its kernel gives a bias no gradient of zeros.
         return told()["exactly"](q, k, v)
@@ -246,11 +246,9 @@ def besides(attend: partial, table: Tensor | None, **options: Any) -> Any:
     is hidden by definition; and the same without dropout, if it drops any.
     """
     idle = None if table is None else partial(sees_nothing, table)
-    dropout_p = attend.keywords["dropout_p"]
-    options["dropout_p"] = dropout_p
     exactly = partial(attention, **options)
     told: dict[str, Any] = {"idle": idle, "exactly": exactly}
-    if dropout_p:
+    if options["dropout_p"]:
         told["surely"] = partial(attend, dropout_p=0.0)
     if table is not None and table.dtype != torch.bool:
         told["level"] = lambda *qkv: attend(*qkv, attn_mask=level(table))

@@ -59,7 +59,9 @@ class Recurrent(nn.Module):
                 f"it is {tuple(x.shape)}"
             )
         try:
-            return felt_where_it_reaches(self.states, x, self.after)
+            return felt_where_it_reaches(
+                partial(states, self.layer), x, partial(after, self.layer)
+            )
         except RuntimeError as error:
             if is_transformed():
                 raise ValueError(
@@ -70,17 +72,20 @@ class Recurrent(nn.Module):
                 raise
             return in_own_type(self.layer, x)
 
-    def states(self, x: Tensor) -> Tensor:
-        """The layer's own, without the last ones of all its layers."""
-        return self.layer(x)[0]
 
-    def after(self, lost: Tensor, made: Tensor) -> Tensor:
-        """Where what is spoilt has been read: in a text that is read from both
-        sides, everywhere.
-        """
-        if self.layer.bidirectional:
-            return lost.any(dim=1, keepdim=True)
-        return lost.cumsum(dim=1) > 0
+def states(layer: nn.Module, x: Tensor) -> Tensor:
+    """The layer's own, without the last ones of all its layers."""
+    made: Tensor = layer(x)[0]
+    return made
+
+
+def after(layer: nn.RNNBase, lost: Tensor, made: Tensor) -> Tensor:
+    """Where what is spoilt has been read: in a text that is read from both
+    sides, everywhere.
+    """
+    if layer.bidirectional:
+        return lost.any(dim=1, keepdim=True)
+    return lost.cumsum(dim=1) > 0
 
 
 def in_own_type(layer: nn.Module, x: Tensor) -> Tensor:
