@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 from transformers import GPTNeoXConfig, LlamaConfig, T5Config
@@ -580,3 +580,19 @@ def test_every_angle_that_is_answered_is_right(base, offset, d):
                 power = Decimal(base) ** (Decimal(-i) / d)
                 angle = float((offset + p) * power % TURN)
                 assert abs(found[p, i].item() - math.sin(angle)) < 1e-6
+
+
+@given(st.integers(1, 9), st.floats(-300, 4), st.integers(0, 40))
+def test_whether_an_angle_is_too_large_is_told_by_the_largest(d, power, far):
+    """Two features turn by the position alone, whatever the base, and were
+    refused for a small one; of an odd d, what is too large got through.
+    """
+    base, offset = 10.0**power, 2**far
+    fastest = max(0.0, -power) * ((d + 1) // 2 * 2 - 2) / d
+    digits = fastest + math.log10(offset) - math.log10(2**32)
+    assume(abs(digits) > 1e-6)  # and not at the very edge
+    if digits > 0:
+        with pytest.raises(ValueError, match="angles must be"):
+            sinusoidal(1, d, base=base, offset=offset)
+    else:
+        assert sinusoidal(1, d, base=base, offset=offset).isfinite().all()

@@ -78,7 +78,8 @@ def check_angles(n: int, d: int, offset: int, base: float | int) -> None:
     if base >= 1 and furthest <= MOST:
         return
     # By logarithms: of a base next to 0, a frequency is infinite.
-    fastest = max(0.0, -math.log(base)) * (d - 1) // 2 * 2 / max(1, d)
+    last = (d - 1) // 2 * 2  # that of the fastest pair, if base < 1
+    fastest = max(0.0, -math.log(base)) * last / max(1, d)
     if math.log(furthest) + fastest > math.log(MOST):
         raise ValueError(
             f"angles must be at most {MOST}, beyond which float64 has too few "
