@@ -136,16 +136,14 @@ def in_scope(tree: ast.Module, kind: str) -> Iterator[ast.AST]:
 
 def added_sizes(node: ast.AST) -> Iterator[ast.AST]:
     """The sums in what a class is called with: they are of sizes."""
-    if isinstance(node, ast.Call):
-        name = ast.unparse(node.func).rpartition(".")[-1]
-        for given in (
-            (*node.args, *node.keywords) if name[:1].isupper() else ()
-        ):
-            for part in ast.walk(given):
-                if isinstance(part, ast.BinOp) and isinstance(
-                    part.op, ast.Add
-                ):
-                    yield part
+    if not isinstance(node, ast.Call):
+        return
+    if not ast.unparse(node.func).rpartition(".")[-1][:1].isupper():
+        return
+    for given in (*node.args, *node.keywords):
+        for part in ast.walk(given):
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
+                yield part
 
 
 def says(node: ast.AST) -> bool:
