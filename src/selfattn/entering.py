@@ -128,15 +128,25 @@ def check_four_axes(name: str, kept: Any) -> None:
 
 
 def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
-    """The rows of a table, one a token; a token without one is named."""
+    """The rows of a table, one a token; a token without one is named.
+
+    Somebody may have put another layer in its place, as one that makes one
+    row of a whole text.
+    """
     check_at_layer(name, tokens, table.weight)
     try:
-        return table(tokens.long())
+        rows = table(tokens.long())
     except IndexError:
         raise ValueError(
             f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
             f"but they go from {int(tokens.min())} to {int(tokens.max())}"
         ) from None
+    if not isinstance(rows, Tensor) or rows.shape[:-1] != tokens.shape:
+        raise ValueError(
+            f"a table must make a row of each of {name}, "
+            f"{tuple(tokens.shape)}, but it made {shown(rows)}"
+        )
+    return rows
 
 
 def check_unbound(attend: object, *names: str) -> None:

@@ -303,8 +303,13 @@ def is_count(x: Any) -> bool:
 
 
 def is_whole(x: Any) -> bool:
-    """A whole number, however large, and not True or False."""
-    return isinstance(x, WHOLE) and not isinstance(x, bool)
+    """A whole number, however large, and not True or False; while PyTorch
+    traces with `torch.jit`, sizes are tensors.
+    """
+    if isinstance(x, WHOLE):
+        return not isinstance(x, bool)
+    sizes = torch.jit.is_tracing() and isinstance(x, Tensor) and not x.ndim
+    return sizes and x.dtype == torch.int64
 
 
 def is_number(x: Any) -> bool:
