@@ -181,10 +181,10 @@ def sampled(where, a, b):
 
 
 def test_what_is_called_a_product_and_is_none_is_counted_all_the_same():
-    """Of a recurrent cell the bends alone, and weights in another order."""
-    cell = nn.GRUCell(D, D)
-    assert flops(lambda: cell(A[:, :D])) == 2 * 7 * D * 3 * D * 2
-    assert flops(lambda: torch.matrix_exp(A[:2, :2])) == 0
+    """A convolution's weights, put into another order."""
+    weights = torch.randn(3, 3, 2, 2).to_mkldnn()
+    reorder = torch._C._nn.mkldnn_reorder_conv2d_weight
+    assert flops(lambda: reorder(weights)) == 0
 
 
 def test_of_sparse_and_of_packed_matrices_all_products_are_known():

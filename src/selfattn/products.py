@@ -187,7 +187,7 @@ CALLED_PRODUCTS = {
     *("mm", "addmm", "matmul", "linear", "rnn", "gru", "lstm"),
     *("convolution", "conv2d", "conv3d", "depthwise2d", "depthwise3d"),
 }
-NO_PRODUCTS = {"cell", "flatten", "reorder", "combination"}
+NO_PRODUCTS = {"cell", "flatten", "reorder"}
 # By the names of PyTorch's operations, of which its counter counts none.
 BY_NAME: dict[str, Callable[..., int]] = {
     "addmm_": of_added,
