@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from selfattn.bound import Bound
 from selfattn.checks import (
     check_floats,
-    check_number,
     check_places,
     check_tensor,
     is_autocast,
 )
 from selfattn.signatures import shown
+from selfattn.spoilt import a_token_each
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
@@ -141,12 +141,7 @@ def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
             f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
             f"but they go from {int(tokens.min())} to {int(tokens.max())}"
         ) from None
-    if not isinstance(rows, Tensor) or rows.shape[:-1] != tokens.shape:
-        raise ValueError(
-            f"a table must make a row of each of {name}, "
-            f"{tuple(tokens.shape)}, but it made {shown(rows)}"
-        )
-    return rows
+    return a_token_each(table, rows, tokens[..., None])
 
 
 def check_unbound(attend: object, *names: str) -> None:
@@ -203,13 +198,6 @@ def made_by(name: str, factory: Callable[..., Any], *sizes: int) -> nn.Module:
             f"{shown(made)}"
         )
     return made
-
-
-def check_eps(eps: float) -> None:
-    """Raise unless this can be added to a variance."""
-    check_number("eps", eps)
-    if eps < 0:
-        raise ValueError(f"eps must be at least 0, but it is {eps}")
 
 
 def attended(

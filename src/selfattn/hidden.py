@@ -7,11 +7,10 @@ may see it.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn.infinite import (
@@ -20,6 +19,7 @@ from selfattn.infinite import (
     furthest,
     joined,
     on_smaller,
+    shown_by_a_value,
     smaller,
     with_infinite,
 )
@@ -28,26 +28,6 @@ from selfattn.spoilt import can_look, is_spoilt, largest
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
 Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
-
-
-def shown_by_a_value(attend_so: Callable[..., Any]) -> Callable[..., Any]:
-    """The same where values have no features, and an output has no number
-    that would show what is spoilt: with one of zero, which is cut off again.
-    """
-
-    @wraps(attend_so)
-    def wrapper(
-        attend: Attention, q: Tensor, k: Tensor, v: Tensor, *args, **options
-    ) -> Any:
-        """Attend to values that have a feature."""
-        if v.shape[-1] or not can_look(v):
-            return attend_so(attend, q, k, v, *args, **options)
-        result = attend_so(attend, q, k, F.pad(v, (0, 1)), *args, **options)
-        if not isinstance(result, tuple):
-            return result[..., :0]
-        return result[0][..., :0], *result[1:]
-
-    return wrapper
 
 
 @shown_by_a_value

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.mismatches import telling
+from selfattn.transforms import is_traced_size
 from selfattn.wrapped import P, R, stands_for
 
 STRIDED = torch.strided
@@ -306,10 +307,7 @@ def is_whole(x: Any) -> bool:
     """A whole number, however large, and not True or False; while PyTorch
     traces with `torch.jit`, sizes are tensors.
     """
-    if isinstance(x, WHOLE):
-        return not isinstance(x, bool)
-    sizes = torch.jit.is_tracing() and isinstance(x, Tensor) and not x.ndim
-    return sizes and x.dtype == torch.int64
+    return (isinstance(x, WHOLE) and type(x) is not bool) or is_traced_size(x)
 
 
 def is_number(x: Any) -> bool:

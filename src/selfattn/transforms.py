@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +23,14 @@ def is_traced() -> bool:
         return False
     by_fx = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY)
     return by_fx is not None or torch.jit.is_tracing()
+
+
+def is_traced_size(x: Any) -> bool:
+    """Whether this is a length in a trace by `torch.jit`: a number in a
+    tensor.
+    """
+    sizes = torch.jit.is_tracing() and isinstance(x, Tensor) and x.ndim == 0
+    return sizes and x.dtype == torch.int64
 
 
 @contextmanager

@@ -246,7 +246,7 @@ def test_a_table_that_forgets_tokens_is_named(n):
     """A bag makes one row of a text; texts became the tokens of one text."""
     embed = Embedding(8, 8)
     embed.tokens = nn.EmbeddingBag(8, 8)
-    with pytest.raises(ValueError, match="a row of each of tokens"):
+    with pytest.raises(ValueError, match="a token of each token"):
         embed(torch.zeros(2, n, dtype=torch.long))
 
 
