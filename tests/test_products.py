@@ -156,6 +156,37 @@ def test_a_kernel_from_elsewhere_is_not_free():
             flops(f)
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+def test_a_matrix_in_fewer_bits_is_counted_or_refused():
+    """Packed, its shape is not told, nor of which entries of a product some
+    are asked; they were told to take nothing.
+    """
+    x, scales = torch.randn(4, 64).bfloat16(), torch.ones(32).bfloat16()
+    weight = torch.zeros(32, 64, dtype=torch.int8)
+    int8 = torch.ops.aten._weight_int8pack_mm
+    assert flops(lambda: int8(x, weight, scales)) == 2 * 4 * 64 * 32
+    numbers = torch.zeros(64, 64, dtype=torch.int32)
+    packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 1)
+    scales = torch.ones(2, 64, 2).bfloat16()
+    int4 = torch.ops.aten._weight_int4pack_mm_for_cpu
+    with pytest.raises(ValueError, match="its own kernel: aten::_weight_int4"):
+        flops(lambda: int4(x, packed, 32, scales))
+    with pytest.raises(ValueError, match="its own kernel: aten::sparse_sam"):
+        flops(lambda: sampled(S.ne(0), A, C))
+
+
+def sampled(where, a, b):
+    """Some entries of a product."""
+    return torch.sparse.sampled_addmm(where.float().to_sparse_csr(), a, b)
+
+
+def test_what_is_called_a_product_and_is_none_is_counted_all_the_same():
+    """A convolution's weights, put into another order."""
+    weights = torch.randn(3, 3, 2, 2).to_mkldnn()
+    reorder = torch._C._nn.mkldnn_reorder_conv2d_weight
+    assert flops(lambda: reorder(weights)) == 0
+
+
 def test_of_sparse_and_of_packed_matrices_all_products_are_known():
     """These counted nothing."""
     assert flops(lambda: torch.hspmm(A.to_sparse(), C)) == ONE

@@ -272,6 +272,13 @@ def check_number(name: str, x: object, *, finite: bool = True) -> None:
         )
 
 
+def check_eps(eps: float) -> None:
+    """Raise unless this can be added to a variance."""
+    check_number("eps", eps)
+    if eps < 0:
+        raise ValueError(f"eps must be at least 0, but it is {eps}")
+
+
 def are_at_hand(x: Tensor) -> bool:
     """Whether one may decide by the numbers of x: not on meta nor while a
     model is exported, where there are none, nor within `torch.func`, where

@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from selfattn.bound import Bound
 from selfattn.checks import (
     check_floats,
-    check_number,
     check_places,
     check_tensor,
     is_autocast,
 )
 from selfattn.signatures import shown
+from selfattn.spoilt import a_token_each
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
@@ -128,15 +128,20 @@ def check_four_axes(name: str, kept: Any) -> None:
 
 
 def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
-    """The rows of a table, one a token; a token without one is named."""
+    """The rows of a table, one a token; a token without one is named.
+
+    Somebody may have put another layer in its place, as one that makes one
+    row of a whole text.
+    """
     check_at_layer(name, tokens, table.weight)
     try:
-        return table(tokens.long())
+        rows = table(tokens.long())
     except IndexError:
         raise ValueError(
             f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
             f"but they go from {int(tokens.min())} to {int(tokens.max())}"
         ) from None
+    return a_token_each(table, rows, tokens[..., None])
 
 
 def check_unbound(attend: object, *names: str) -> None:
@@ -193,13 +198,6 @@ def made_by(name: str, factory: Callable[..., Any], *sizes: int) -> nn.Module:
             f"{shown(made)}"
         )
     return made
-
-
-def check_eps(eps: float) -> None:
-    """Raise unless this can be added to a variance."""
-    check_number("eps", eps)
-    if eps < 0:
-        raise ValueError(f"eps must be at least 0, but it is {eps}")
 
 
 def attended(

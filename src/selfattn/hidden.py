@@ -19,6 +19,7 @@ from selfattn.infinite import (
     furthest,
     joined,
     on_smaller,
+    shown_by_a_value,
     smaller,
     with_infinite,
 )
@@ -29,6 +30,7 @@ Attention = Callable[[Tensor, Tensor, Tensor], Any]
 Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 
 
+@shown_by_a_value
 def unfelt(
     attend: Attention,
     q: Tensor,
@@ -210,6 +212,7 @@ def unfelt_sums(
     return joined(lost, result, clean)
 
 
+@shown_by_a_value
 def all_seen(
     attend: Attention,
     q: Tensor,

@@ -7,13 +7,15 @@ out of the sum, and who has a weight for them is asked separately.
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn.checks import is_autocast
-from selfattn.spoilt import largest
+from selfattn.spoilt import can_look, largest
 
 # A value that shows who sees it, half as large as float16 has them: times a
 # small weight, it is not yet zero there.
@@ -121,3 +123,28 @@ def joined(felt: Tensor, result: Any, clean: Any) -> Any:
         torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
         for x, y in zip(result, clean, strict=True)
     )
+
+
+def shown_by_a_value(attend_so: Callable[..., Any]) -> Callable[..., Any]:
+    """The same where values have no features, and an output has no number
+    that would show what is spoilt: with one of zero, which is cut off again.
+    """
+
+    @wraps(attend_so)
+    def wrapper(
+        attend: Callable[..., Any],
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        *args,
+        **options,
+    ) -> Any:
+        """Attend to values that have a feature."""
+        if v.shape[-1] or not can_look(v):
+            return attend_so(attend, q, k, v, *args, **options)
+        result = attend_so(attend, q, k, F.pad(v, (0, 1)), *args, **options)
+        if not isinstance(result, tuple):
+            return result[..., :0]
+        return result[0][..., :0], *result[1:]
+
+    return wrapper

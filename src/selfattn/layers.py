@@ -14,11 +14,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.bound import Owner
+from selfattn.checks import check_eps
 from selfattn.dot_product import widen
 from selfattn.entering import (
     check_at_layer,
     check_enters,
-    check_eps,
     check_same_shape,
     check_width,
     made_alike,

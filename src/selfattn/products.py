@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import (
     conv_flop_count,
+    flop_registry,
     sdpa_backward_flop_count,
     sdpa_flop_count,
 )
@@ -38,7 +39,7 @@ class Countable(TorchDispatchMode):
             own = func.name().startswith("flex_attention")
         else:
             own = func.namespace not in OF_PYTORCH
-        if own:
+        if own or (not whole and is_untold(func)):
             raise ValueError(
                 "operations are counted of PyTorch's plain functions, but "
                 f"this one makes its own kernel: {func.name()}"
@@ -50,6 +51,19 @@ class Countable(TorchDispatchMode):
                     f"but here is {shown(x)}"
                 )
         return func(*args, **(kwargs or {}))
+
+
+def is_untold(operation: Any) -> bool:
+    """Whether an operation is called a product, and none is known of it: as
+    of a matrix packed into fewer bits, whose shape does not tell its own.
+    """
+    known = operation.overloadpacket
+    if known in PRODUCTS or known in flop_registry:
+        return False
+    if operation._can_decompose():  # into others, which are asked in turn
+        return False
+    words = {*known.__name__.split("_")}
+    return bool(words & CALLED_PRODUCTS) and not words & NO_PRODUCTS
 
 
 def of_matrices(a, b, *others, **options) -> int:
@@ -168,6 +182,12 @@ OF_PYTORCH = {
     *("aten", "prim", "prims", "rngprims", "profiler"),
     *("c10d", "_c10d_functional", "_dtensor", "inductor"),
 }
+# What stands in the names of its other products, and of none.
+CALLED_PRODUCTS = {
+    *("mm", "addmm", "matmul", "linear", "rnn", "gru", "lstm"),
+    *("convolution", "conv2d", "conv3d", "depthwise2d", "depthwise3d"),
+}
+NO_PRODUCTS = {"cell", "flatten", "reorder"}
 # By the names of PyTorch's operations, of which its counter counts none.
 BY_NAME: dict[str, Callable[..., int]] = {
     "addmm_": of_added,
@@ -180,6 +200,7 @@ BY_NAME: dict[str, Callable[..., int]] = {
     "hspmm": of_matrices,
     "_sparse_sparse_matmul": of_matrices,
     "_int_mm": of_matrices,
+    "_weight_int8pack_mm": of_linear,
     "_foreach_mm": of_many,
     "_grouped_mm": of_groups,
     "linear": of_linear,

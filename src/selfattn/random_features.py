@@ -17,7 +17,7 @@ from selfattn.checks import check_whole
 from selfattn.pieces import without_autocast
 from selfattn.signatures import Seed, checked
 from selfattn.spoilt import can_look
-from selfattn.transforms import is_transformed
+from selfattn.transforms import is_transformed, untraced
 
 
 @checked
@@ -79,8 +79,8 @@ def normal(*shape: int, generator: torch.Generator) -> Tensor:
     if is_transformed():
         with temporarily_clear_interpreter_stack():
             return draw(shape)
-    with _disable_current_modes():
-        drawn = draw(shape)
+    with _disable_current_modes(), untraced():
+        drawn = draw([*map(int, shape)])
     return torch.ops.aten.lift_fresh_copy(drawn)
 
 

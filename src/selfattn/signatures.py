@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.mismatches import telling
+from selfattn.transforms import is_traced_size
 from selfattn.wrapped import P, R, stands_for
 
 STRIDED = torch.strided
@@ -303,8 +304,10 @@ def is_count(x: Any) -> bool:
 
 
 def is_whole(x: Any) -> bool:
-    """A whole number, however large, and not True or False."""
-    return isinstance(x, WHOLE) and not isinstance(x, bool)
+    """A whole number, however large, and not True or False; while PyTorch
+    traces with `torch.jit`, sizes are tensors.
+    """
+    return (isinstance(x, WHOLE) and type(x) is not bool) or is_traced_size(x)
 
 
 def is_number(x: Any) -> bool:

@@ -14,11 +14,9 @@ from torch import Tensor, nn
 
 from selfattn.checks import check_floats
 from selfattn.signatures import shown
-from selfattn.transforms import is_transformed
+from selfattn.transforms import is_traced, is_transformed
 
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
-# Of a trace by `torch.fx`, which has numbers, and shows them to nobody.
-TRACING = torch._C._TorchDispatchModeKey.PROXY
 
 
 def can_look(x: Tensor) -> bool:
@@ -27,7 +25,7 @@ def can_look(x: Tensor) -> bool:
     """
     if torch.compiler.is_compiling():
         return False
-    if not x.is_cpu or torch._C._get_dispatch_mode(TRACING):
+    if not x.is_cpu or is_traced():
         return False
     # Of somebody's own class, whose numbers may be anywhere.
     if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:

@@ -1,5 +1,9 @@
 """Transforms: whether PyTorch asks for more than a result and its gradient."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch._C._functorch import TransformType
@@ -9,6 +13,40 @@ from torch.autograd import forward_ad
 def is_transformed() -> bool:
     """Whether `torch.func` is at work: vmap, grad, jvp and the like."""
     return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def is_traced() -> bool:
+    """Whether PyTorch writes down what is called, by `torch.fx` or
+    `torch.jit`: there are numbers then, but of this one call.
+    """
+    if torch.compiler.is_compiling():  # which cannot ask
+        return False
+    by_fx = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY)
+    return by_fx is not None or torch.jit.is_tracing()
+
+
+def is_traced_size(x: Any) -> bool:
+    """Whether this is a length in a trace by `torch.jit`: a number in a
+    tensor.
+    """
+    sizes = torch.jit.is_tracing() and isinstance(x, Tensor) and x.ndim == 0
+    return sizes and x.dtype == torch.int64
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Nothing is written down by `torch.jit` of what is called in here, if it
+    traces; what comes of it is a constant.
+    """
+    state = torch._C._get_tracing_state()
+    if state is None:
+        yield
+        return
+    torch._C._set_tracing_state(None)
+    try:
+        yield
+    finally:
+        torch._C._set_tracing_state(state)
 
 
 def is_beyond_fused_kernels() -> bool:

@@ -96,3 +96,41 @@ def small_vit(**options):
             )
         )
     )
+
+
+def small_gpt2():
+    """Of few positions."""
+    return stirred(
+        transformers.GPT2LMHeadModel(
+            transformers.GPT2Config(
+                vocab_size=N_TOKENS,
+                n_positions=29,
+                n_embd=D,
+                n_layer=LAYERS,
+                n_head=HEADS,
+                n_inner=D_FF,
+                bos_token_id=None,
+                eos_token_id=None,
+            )
+        )
+    )
+
+
+def bert_config(**options):
+    """Of two segments."""
+    return transformers.BertConfig(
+        vocab_size=N_TOKENS,
+        hidden_size=D,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=D_FF,
+        max_position_embeddings=29,
+        type_vocab_size=2,
+        hidden_act="gelu",
+        **options,
+    )
+
+
+def small_bert():
+    """With a head for words, and one for the next sentence."""
+    return stirred(transformers.BertForPreTraining(bert_config()))

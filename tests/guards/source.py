@@ -17,8 +17,8 @@ HEADER = ("Computes:", "Time:", "Supports:", "Reference:")
 # Those in ALONE import nothing of ours but their own, and `signatures`.
 ORDER = [
     {"wrapped"},
-    {"mismatches"},
-    {"signatures", "bound", "transforms"},
+    {"mismatches", "transforms"},
+    {"signatures", "bound"},
     {"checks"},
     {"spoilt"},
     {"infinite", "pieces"},

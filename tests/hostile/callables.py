@@ -47,6 +47,8 @@ INTERNAL = {
     "selfattn.layers.lacks_range": "of a norm",
     "selfattn.models.config.check_sizes": "of what loads, which is tried",
     "selfattn.models.config.said_of": "likewise",
+    "selfattn.models.config.sizes_in_file": "likewise",
+    "selfattn.infinite.shown_by_a_value": "of mechanisms, which are tried",
     "selfattn.mismatches.mismatch": "of what a layer says of an error",
     "selfattn.efficient.reformer.of_moderate_length": "of buckets, tried",
     "selfattn.wrapped.stands_for": "wraps what is tried, for nobody else",

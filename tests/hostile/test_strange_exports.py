@@ -11,14 +11,14 @@ from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.testing import assert_close
 
-from hostile.test_strangers import CAUSAL
+from hostile.test_strangers import CAUSAL, MASKED
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.linformer import LinformerAttention, MeanPooling
 from selfattn.efficient.longformer import longformer_attention
 from selfattn.efficient.performer import performer_attention
-from selfattn.efficient.reformer import lsh_buckets
+from selfattn.efficient.reformer import lsh_attention, lsh_buckets
 from selfattn.efficient.sparse import fixed_attention, strided_attention
 from selfattn.efficient.swin import swin_attention
 from selfattn.efficient.window import sliding_window_attention
@@ -35,6 +35,17 @@ OVER_ALL = {
     "swin": lambda *x: swin_attention(*x, grid=(1, N), window=(1, N)),
     "linformer": LinformerAttention(MeanPooling(N)),
 }
+TRACED = MASKED | CAUSAL | {"swin": OVER_ALL["swin"]}
+del TRACED["lsh"]
+
+
+def traced_by_jit(test):
+    """It is on its way out, says PyTorch, and that sizes are kept."""
+    for kind in ("DeprecationWarning", "torch.jit.TracerWarning"):
+        test = pytest.mark.filterwarnings(f"ignore::{kind}")(test)
+    return test
+
+
 OF_A_LOUD_MEAN = {
     name: CAUSAL[name] for name in ("window", "longformer", "performer")
 }
@@ -67,6 +78,30 @@ def test_an_exported_graph_keeps_the_directions_that_were_drawn(call, n_given):
     graph = torch.export.export(Called(call), given).module()
     for _ in range(3):
         assert_close(graph(*given), call(*given))
+
+
+@traced_by_jit
+@pytest.mark.parametrize("name", TRACED)
+def test_what_is_traced_by_jit_is_the_same(name):
+    """Sizes are tensors then, which were no whole numbers; and random features
+    were drawn anew by each call of the graph.
+    """
+    given, others = torch.randn(2, 3, 2, N, 4)
+    # Its own check compares the names in the graphs of two traces, too.
+    graph = torch.jit.trace(
+        Called(TRACED[name]), tuple(given), check_trace=False
+    )
+    assert_close(graph(*others), TRACED[name](*others))
+
+
+@traced_by_jit
+@pytest.mark.parametrize(
+    "trace", [torch.jit.trace, lambda f, x: make_fx(f)(*x)]
+)
+def test_buckets_cannot_be_traced(trace):
+    """A graph would have those of one call for all: PyTorch fell over them."""
+    with pytest.raises(ValueError, match="buckets are of numbers, but q has"):
+        trace(Called(lsh_attention), tuple(torch.randn(3, 2, N, D)))
 
 
 def test_a_traced_graph_draws_nothing():

@@ -269,6 +269,19 @@ def test_values_of_no_features_beside_a_spoilt_key_are_none(name):
     assert NO_FEATURES[name](q, k, k[..., :0], **hidden).shape == (2, 7, 0)
 
 
+@pytest.mark.parametrize("name", NO_FEATURES)
+def test_values_of_no_features_pass_nothing_back(name):
+    """No number of the output is spoilt by a score that overflows, as there is
+    none; and the gradients of queries and keys were NaN in half of these.
+    """
+    q, k = torch.rand(2, 2, 7, D) + 3
+    k[0, -1, 0] = torch.finfo(k.dtype).max  # whose sum is a number
+    q, k, v = (x.requires_grad_() for x in (q, k, torch.zeros(2, 7, 0)))
+    output = NO_FEATURES[name](q, k, v)
+    for grad in torch.autograd.grad(output.sum(), (q, k)):
+        assert not grad.any()
+
+
 HIDING = {**MASKED, **{n: f for n, f in CAUSAL.items() if n != "linear"}}
 del HIDING["performer"]  # an infinite key has no features
 

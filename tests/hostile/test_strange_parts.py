@@ -241,6 +241,15 @@ def test_a_part_that_forgets_tokens_is_named(make, given, part, what, error):
         layer(*given)
 
 
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_table_that_forgets_tokens_is_named(n):
+    """A bag makes one row of a text; texts became the tokens of one text."""
+    embed = Embedding(8, 8)
+    embed.tokens = nn.EmbeddingBag(8, 8)
+    with pytest.raises(ValueError, match="a token of each token"):
+        embed(torch.zeros(2, n, dtype=torch.long))
+
+
 def test_a_hook_that_returns_a_tuple_is_told():
     layer = MultiHeadAttention(8, 2)
     layer.W_q.register_forward_hook(lambda part, given, made: (made,))

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from theirs import saved, small_llama, small_t5, small_vit
+from theirs import (
+    saved,
+    small_bert,
+    small_gpt2,
+    small_llama,
+    small_t5,
+    small_vit,
+)
 from torch import nn
 from torch.testing import assert_close
 
@@ -97,8 +104,16 @@ RIGHT = {
     "llama": partial(load_llama, n_heads=6, eps=1e-6),
     "t5": partial(load_t5, max_distance=13),
     "vit": partial(load_vit, n_heads=3),
+    "bert": partial(load_bert, n_heads=3),
+    "gpt2": partial(load_gpt2, n_heads=3),
 }
-MADE = {"llama": small_llama, "t5": small_t5, "vit": small_vit}
+MADE = {
+    "llama": small_llama,
+    "t5": small_t5,
+    "vit": small_vit,
+    "bert": small_bert,
+    "gpt2": small_gpt2,
+}
 
 
 def told_besides(path, **fields):
@@ -127,6 +142,15 @@ def told_besides(path, **fields):
         ),
         *(("vit", "num_attention_heads", 6), ("vit", "layer_norm_eps", 1e-6)),
         *(("vit", "image_size", [224, 112]), ("vit", "num_hidden_layers", 1)),
+        # Of the file's own shapes: those of another model's configuration.
+        *(("llama", "hidden_size", 4096), ("llama", "vocab_size", 32_000)),
+        *(("llama", "intermediate_size", 11_008), ("llama", "head_dim", 128)),
+        *(("t5", "d_model", 512), ("t5", "d_ff", 2048)),
+        *(("t5", "vocab_size", 32_128), ("vit", "hidden_size", 768)),
+        ("vit", "intermediate_size", 3072),
+        *(("bert", "hidden_size", 768), ("bert", "vocab_size", 30_522)),
+        *(("bert", "intermediate_size", 3072), ("gpt2", "n_embd", 768)),
+        *(("gpt2", "vocab_size", 50_257), ("gpt2", "n_inner", 3072)),
     ],
 )
 def test_what_a_config_tells_of_sizes_is_compared(

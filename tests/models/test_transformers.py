@@ -20,9 +20,12 @@ from theirs import (
     REAL,
     D,
     N,
+    bert_config,
     close,
     ids,
     saved,
+    small_bert,
+    small_gpt2,
     small_llama,
     small_t5,
     small_vit,
@@ -64,28 +67,11 @@ def real_rows(x):
 # GPT-2
 
 
-def their_gpt2():
-    return stirred(
-        transformers.GPT2LMHeadModel(
-            transformers.GPT2Config(
-                vocab_size=N_TOKENS,
-                n_positions=29,
-                n_embd=D,
-                n_layer=LAYERS,
-                n_head=HEADS,
-                n_inner=D_FF,
-                bos_token_id=None,
-                eos_token_id=None,
-            )
-        )
-    )
-
-
 @pytest.fixture(scope="module")
 def gpt2(tmp_path_factory):
     """Theirs, and ours from their file."""
     torch.manual_seed(0)
-    theirs = their_gpt2()
+    theirs = small_gpt2()
     theirs.transformer.wpe.weight.data *= 5  # else it writes one word for ever
     path = saved(theirs, tmp_path_factory.mktemp("gpt2"))
     return theirs, load_gpt2(path, n_heads=HEADS)
@@ -170,7 +156,7 @@ def test_a_head_of_its_own_stays_one(gpt2, tmp_path):
 
 
 def test_a_file_in_half_precision_makes_a_model_in_half_precision(tmp_path):
-    path = saved(their_gpt2().to(torch.bfloat16), tmp_path)
+    path = saved(small_gpt2().to(torch.bfloat16), tmp_path)
     model = load_gpt2(path, n_heads=HEADS)
     assert {p.dtype for p in model.parameters()} == {torch.bfloat16}
     assert model(ids()).dtype == torch.bfloat16
@@ -213,20 +199,6 @@ def test_the_heads_are_of_64_features_unless_told(tmp_path):
 # BERT
 
 
-def bert_config(**options):
-    return transformers.BertConfig(
-        vocab_size=N_TOKENS,
-        hidden_size=D,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=D_FF,
-        max_position_embeddings=29,
-        type_vocab_size=2,
-        hidden_act="gelu",
-        **options,
-    )
-
-
 def segments():
     return (torch.arange(N) > 4).long().expand(BATCH, -1)
 
@@ -234,7 +206,7 @@ def segments():
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
     torch.manual_seed(0)
-    theirs = stirred(transformers.BertForPreTraining(bert_config()))
+    theirs = small_bert()
     path = saved(theirs, tmp_path_factory.mktemp("bert"))
     return theirs, load_bert(path, n_heads=HEADS), path
 

@@ -46,6 +46,7 @@ from selfattn.pieces import (
 from selfattn.random_features import normal
 from selfattn.signatures import Seed, checked
 from selfattn.spoilt import LARGE, can_look
+from selfattn.transforms import is_traced
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
 
@@ -169,8 +170,8 @@ def lsh_mask(
 
 
 TRACED = (
-    "has none while a model is exported or compiled; what is compiled "
-    "can call torch.compiler.disable(lsh_attention)"
+    "has none that last while a model is traced, exported or compiled; what "
+    "is compiled can call torch.compiler.disable(lsh_attention)"
 )
 
 
@@ -230,7 +231,7 @@ def lsh_attention(
     check_flag("see_itself", see_itself)
     why = "it makes no table of scores to put it on"
     refuse("lsh_attention", why, mask, bias)
-    if not are_at_hand(q):
+    if not are_at_hand(q) or is_traced():
         none = "is on meta" if q.is_meta else TRACED
         raise ValueError(f"buckets are of numbers, but q {none}")
     q_flat, k_flat, _ = one_batch_axis(q, k, v)

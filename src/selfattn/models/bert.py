@@ -114,7 +114,7 @@ def load_bert(
     Raises:
         ValueError: if the file lacks a weight of BERT, or has another; if a
             ``config.json`` beside it tells of another model, or of other
-            heads, eps or number of blocks.
+            heads, eps, number of blocks or sizes.
 
     Reference: Devlin et al. (2019), section 3.
     """
@@ -126,7 +126,7 @@ def load_bert(
         share_table("words.words.weight", table, weights, path)
     with telling(path), torch.device("meta"):
         encoder = bert_encoder(weights, path, n_heads, attend)
-        check_encoder(path, encoder)
+        check_encoder(path, encoder, encoder.embed)
         model = Bert(
             encoder,
             pooler=Pooler(d_model) if has("pooler", weights) else None,

@@ -147,8 +147,32 @@ def said_of(field: str, told: Mapping[str, Any]) -> list[Any]:
     return [x[field] for x in places if x.get(field) is not None]
 
 
-def check_encoder(path: str | Path, encoder: Any) -> None:
-    """Raise if a configuration tells of other blocks than these.
+def sizes_in_file(
+    block: Any, d_model: str, d_ff: str, embed: Any = None
+) -> dict[str, tuple[str, int]]:
+    """What `check_sizes` compares of the shapes in a file, which need not be
+    those of the model that the configuration beside it is of.
+
+    Args:
+        block: a block of the model that was made by these shapes.
+        d_model: what the configuration calls its width.
+        d_ff: what it calls the width within its feed-forward layer.
+        embed: the tokens' embedding, if the model has any.
+    """
+    wide = block.feed_forward.W_in
+    sizes = {
+        d_model: ("d_model in the file", wide.in_features),
+        d_ff: ("d_ff in the file", wide.out_features),
+    }
+    if embed is not None:
+        n_tokens = embed.tokens.num_embeddings
+        sizes["vocab_size"] = "tokens in the file", n_tokens
+    return sizes
+
+
+def check_encoder(path: str | Path, encoder: Any, embed: Any = None) -> None:
+    """Raise if a configuration tells of other blocks than these, or of other
+    tokens than are embedded, if any are.
 
     Raises:
         ValueError: naming the field.
@@ -156,6 +180,7 @@ def check_encoder(path: str | Path, encoder: Any) -> None:
     first = encoder.blocks[0]
     check_sizes(
         path,
+        **sizes_in_file(first, "hidden_size", "intermediate_size", embed),
         num_attention_heads=("n_heads", first.attention.n_heads),
         layer_norm_eps=("eps", first.add_norm_1.norm.eps),
         num_hidden_layers=("the number of blocks", len(encoder.blocks)),

@@ -18,6 +18,7 @@ from selfattn.models.config import (
     check_config,
     check_sizes,
     share_table,
+    sizes_in_file,
 )
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
@@ -72,7 +73,7 @@ def load_gpt2(
     Raises:
         ValueError: if the file lacks a weight of GPT-2, or has another; if a
             ``config.json`` beside it tells of another model, or of other
-            heads, eps or number of blocks.
+            heads, eps, number of blocks or sizes.
 
     Reference: Radford et al. (2019), section 2.3.
     """
@@ -90,6 +91,7 @@ def load_gpt2(
         n_head=("n_heads", block.attention.n_heads),
         layer_norm_epsilon=("eps", block.add_norm_1.norm.eps),
         n_layer=("the number of blocks", len(model.blocks)),
+        **sizes_in_file(block, "n_embd", "n_inner", model.embed),
     )
     fill(model, weights, path)
     tie(model.head, model.embed)

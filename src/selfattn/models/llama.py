@@ -21,6 +21,7 @@ from selfattn.models.config import (
     check_config,
     check_sizes,
     share_table,
+    sizes_in_file,
 )
 from selfattn.models.decoder import Decoder
 from selfattn.models.embedding import Embedding
@@ -84,8 +85,8 @@ def load_llama(
         ValueError: if the file lacks a weight of Llama, or has another; if
             it holds the angles of a rotation by another base or number of
             heads; if a ``config.json`` beside it tells of another model, of
-            other heads, eps, base, window or number of blocks, or cannot be
-            read. Without one, only the file itself is asked.
+            other heads, eps, base, window, number of blocks or sizes, or
+            cannot be read. Without one, only the file itself is asked.
 
     Reference: Touvron et al. (2023), section 2.2.
     """
@@ -128,6 +129,10 @@ def check_told(
         rms_norm_eps=("eps", eps),
         rope_theta=("base", base),
         num_hidden_layers=("the number of blocks", len(model.blocks)),
+        head_dim=("d_head in the file", block.attention.d_head),
+        **sizes_in_file(
+            block, "hidden_size", "intermediate_size", model.embed
+        ),
     )
 
 

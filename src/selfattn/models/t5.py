@@ -14,7 +14,13 @@ from torch import nn
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, RMSNorm
-from selfattn.models.config import T5, beside, check_config, check_sizes
+from selfattn.models.config import (
+    T5,
+    beside,
+    check_config,
+    check_sizes,
+    sizes_in_file,
+)
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
 from selfattn.models.encoder_decoder import EncoderDecoder
@@ -79,7 +85,7 @@ def load_t5(
     Raises:
         ValueError: if the file lacks a weight of T5, or has another; if a
             ``config.json`` beside it tells of another model, or of another
-            max_distance, eps or number of blocks.
+            max_distance, eps, number of blocks or sizes.
 
     Reference: Raffel et al. (2020), section 2.1.
     """
@@ -116,6 +122,7 @@ def check_told(
         tie_word_embeddings=("tied", tied),
         num_layers=("blocks that read", len(model.encoder.blocks)),
         num_decoder_layers=("blocks that write", len(model.blocks)),
+        **sizes_in_file(block, "d_model", "d_ff", model.embed),
     )
 
 

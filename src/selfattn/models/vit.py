@@ -75,7 +75,7 @@ def load_vit(
     Raises:
         ValueError: if the file lacks a weight of ViT, or has another; if a
             ``config.json`` beside it tells of another model, or of another
-            image, other heads, eps or number of blocks.
+            image, other heads, eps, number of blocks or sizes.
 
     Reference: Dosovitskiy et al. (2021), section 3.1.
     """
