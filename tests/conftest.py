@@ -9,8 +9,10 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from pages import in_large_pages
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+MANY = 1000  # tests, of a run that will fork often
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 # The same examples in every run; a slow machine is no failure.
@@ -25,19 +27,28 @@ def pytest_collection_finish(session):
 
     What has no name of its own is called by its address, and processes that
     share the tests out then find that they have not collected the same. What
-    was imported stays: let Python not look for garbage in it.
+    was imported stays: let Python not look for garbage in it, and the system
+    not copy the list of its pages, small as they are, at every fork.
     """
     for item in session.items:
         if ADDRESS.search(item.name):
             raise pytest.UsageError(f"{item.nodeid} names an address")
     gc.collect()
     gc.freeze()
+    if len(session.items) > MANY:
+        in_large_pages()
 
 
 @pytest.fixture(autouse=True)
 def seed():
-    """The same numbers in every run of a test."""
-    torch.manual_seed(0)
+    """The same numbers in every run of a test.
+
+    For each device that is not there `torch.manual_seed` would write down
+    where it was called, and keep that to the end: of as many tests, for long.
+    """
+    torch.default_generator.manual_seed(0)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(0)
 
 
 @pytest.fixture(scope="module", autouse=True)
