@@ -2,6 +2,7 @@
 
 import gc
 import re
+from types import SimpleNamespace
 
 import hypothesis
 import jaxtyping
@@ -9,7 +10,6 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from pages import in_large_pages
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 MANY = 1000  # tests, of a run that will fork often
@@ -20,6 +20,12 @@ hypothesis.settings.register_profile(
     "book", derandomize=True, deadline=None, max_examples=40
 )
 hypothesis.settings.load_profile("book")
+
+# For each device that is not there, `torch.manual_seed` writes down the whole
+# way to where it was called, which takes longer than many a test, and keeps
+# it to the end.
+for absent in (torch.cuda, torch.mtia, torch.xpu):
+    absent.traceback = SimpleNamespace(format_stack=list)
 
 
 def pytest_collection_finish(session):
@@ -36,19 +42,15 @@ def pytest_collection_finish(session):
     gc.collect()
     gc.freeze()
     if len(session.items) > MANY:
+        from pages import in_large_pages  # which copies of this file lack
+
         in_large_pages()
 
 
 @pytest.fixture(autouse=True)
 def seed():
-    """The same numbers in every run of a test.
-
-    For each device that is not there `torch.manual_seed` would write down
-    where it was called, and keep that to the end: of as many tests, for long.
-    """
-    torch.default_generator.manual_seed(0)
-    if torch.cuda.is_available():
-        torch.cuda.manual_seed_all(0)
+    """The same numbers in every run of a test."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(scope="module", autouse=True)
