@@ -7,7 +7,6 @@ guard, which does nothing but wait, and then ends all that the child started.
 
 import contextlib
 import faulthandler
-import gc
 import math
 import multiprocessing
 import os
@@ -288,7 +287,6 @@ def child(
     pipe: Connection, work: Work[Any], memory_limit: float | None
 ) -> NoReturn:
     """Run in the child: make the report, send it, and end at once."""
-    gc.freeze()  # to look through all that was there before would copy it
     tell = in_our_name(pipe)
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
