@@ -2,6 +2,7 @@
 
 import gc
 import re
+from types import SimpleNamespace
 
 import hypothesis
 import jaxtyping
@@ -11,6 +12,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+MANY = 1000  # tests, of a run that will fork often
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 # The same examples in every run; a slow machine is no failure.
@@ -19,19 +21,30 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("book")
 
+# For each device that is not there, `torch.manual_seed` writes down the whole
+# way to where it was called, which takes longer than many a test, and keeps
+# it to the end.
+for absent in (torch.cuda, torch.mtia, torch.xpu):
+    absent.traceback = SimpleNamespace(format_stack=list)
+
 
 def pytest_collection_finish(session):
     """Refuse what each process would call by another name; then keep all.
 
     What has no name of its own is called by its address, and processes that
     share the tests out then find that they have not collected the same. What
-    was imported stays: let Python not look for garbage in it.
+    was imported stays: let Python not look for garbage in it, and the system
+    not copy the list of its pages, small as they are, at every fork.
     """
     for item in session.items:
         if ADDRESS.search(item.name):
             raise pytest.UsageError(f"{item.nodeid} names an address")
     gc.collect()
     gc.freeze()
+    if len(session.items) > MANY:
+        from pages import in_large_pages  # which copies of this file lack
+
+        in_large_pages()
 
 
 @pytest.fixture(autouse=True)

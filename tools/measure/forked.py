@@ -5,6 +5,7 @@ imported once, and each run is a fork of that: nothing of the package, and
 nothing of the tests, has been imported in it.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -82,7 +83,12 @@ def waited_for(child: int, limit: float) -> int:
 
 
 def inside(tree: Path, arguments: tuple[str, ...], keep: bool) -> int:
-    """What the child does: the exit status."""
+    """What the child does: the exit status.
+
+    What was there before is no garbage of its own: to look for some in it
+    would copy it.
+    """
+    gc.freeze()
     os.chdir(tree)
     os.environ["PYTHONPATH"] = str(tree / "src")
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"

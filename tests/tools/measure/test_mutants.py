@@ -98,17 +98,34 @@ MODULE = {
 }
 
 
-@pytest.fixture
-def tree(tmp_path):
+def planted_in(root):
     """A package of one function, with its test."""
-    package = tmp_path / "src" / "selfattn"
+    package = root / "src" / "selfattn"
     package.mkdir(parents=True)
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "pyproject.toml").write_text("")
+    (root / "tests").mkdir()
+    (root / "pyproject.toml").write_text("")
     (package / "__init__.py").write_text("")
     (package / "double.py").write_text(SOUND)
-    (tmp_path / "tests" / "test_double.py").write_text(TESTS)
-    return tmp_path
+    (root / "tests" / "test_double.py").write_text(TESTS)
+    return root
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Such a package, for a test that changes more than the function."""
+    return planted_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """One for all tests that leave it as it was."""
+    return planted_in(tmp_path_factory.mktemp("kept"))
+
+
+@pytest.fixture(scope="module")
+def sound(kept):
+    """What is known of it without a mistake: its tests are run once."""
+    return mutants.without_a_mistake(kept, "double", MODULE)
 
 
 @pytest.mark.parametrize(
@@ -121,11 +138,12 @@ def tree(tmp_path):
         ("return 2 * x if x else [0 for _ in iter(int, 1)]", "REJECTED"),
     ],
 )
-def test_what_became_of_it_is_what_its_tests_say(tree, becomes, verdict):
-    sound = mutants.without_a_mistake(tree, "double", MODULE)
+def test_what_became_of_it_is_what_its_tests_say(
+    kept, sound, becomes, verdict
+):
     mutant = {"was": "return 2 * x", "becomes": becomes}
-    assert mutants.verdict(tree, MODULE, mutant, sound).startswith(verdict)
-    assert (tree / "src/selfattn/double.py").read_text() == SOUND
+    assert mutants.verdict(kept, MODULE, mutant, sound).startswith(verdict)
+    assert (kept / "src/selfattn/double.py").read_text() == SOUND
 
 
 def test_what_breaks_that_which_all_tests_share_is_caught(tree):
@@ -140,7 +158,7 @@ def test_what_breaks_that_which_all_tests_share_is_caught(tree):
 
 def test_a_mutant_that_never_ends_was_not_caught(tree, monkeypatch):
     """Whatever ran out of time counted as caught, a slow machine's, too."""
-    monkeypatch.setattr(mutants, "AT_LEAST", 6)
+    monkeypatch.setattr(mutants, "AT_LEAST", 3)
     monkeypatch.setattr(mutants, "PATIENCE", 0)
     sound = mutants.without_a_mistake(tree, "double", MODULE)
     mutant = {"was": "return 2 * x", "becomes": "while x: pass"}

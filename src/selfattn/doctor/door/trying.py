@@ -29,7 +29,9 @@ def attempt(thing: Callable[..., Any], *given: Any) -> Any:
     named = {name: copied(x) for name, x in behind.items()}
     try:
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            # torch.manual_seed would write down, for each device that is not
+            # there, where it was called: that took longer than the call.
+            torch.default_generator.manual_seed(0)
             return thing(*arguments, **named)
     except Exception:
         return None
