@@ -6,6 +6,7 @@ mistake as well, they are those of the formula and of that one deviation.
 """
 
 import itertools
+import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.deviations import scores
-from selfattn.doctor.deviations.design import Deviation
+from selfattn.doctor.deviations.design import Deviation, unchanged
 from selfattn.doctor.kinds.attention.formula import Formula, design
 from selfattn.doctor.kinds.layer import calling, deviations, probes
 from selfattn.doctor.kinds.layer.between import Inner, found
@@ -24,8 +25,9 @@ from selfattn.doctor.kinds.layer.reference import Masks
 from selfattn.doctor.kinds.layer.steps import USUAL_LAYER, Layer, layer_by
 from selfattn.doctor.patient import Facts
 
-MOST = 60  # formulas that are tried
-FEW = 4  # formulas beside which a mistake is looked for
+MOST = 240  # formulas that are tried
+FEW = 12  # formulas beside which a mistake is looked for
+SECONDS = 3.0  # of one thread, to look for it
 NEAR = 1e-4
 SAME = 1e-6  # but for rounding, where the same is summed in another order
 UNSEEN = {*scores.PRECISION, *scores.DETACHED}  # in float32, forwards
@@ -131,8 +133,11 @@ def beside(
 ) -> Inner | None:
     """The formula of which it does but one thing otherwise."""
     listed = [one for one in others if one not in UNSEEN]
+    end = time.thread_time() + SECONDS
     for option in options:
         base = based(formula, option)
+        if time.thread_time() > end:
+            return None
         if any(fits(other.of(base)) for other in listed):
             return option
     return None
@@ -158,5 +163,6 @@ def based(formula: Formula, inner: Inner | None) -> Layer:
     names = ("compare", "scale", "bend")
     steps = {name: getattr(made, name) for name in names}
     if inner is not None:
-        steps |= inner.steps
+        own = inner.steps.get("bend", unchanged)
+        steps |= inner.steps | {"bend": lambda table: own(made.bend(table))}
     return replace(USUAL_LAYER, **steps)

@@ -52,6 +52,7 @@ class Projections(NamedTuple):
     out: Affine | None
     n_heads: int
     n_kv_heads: int
+    gate: Affine | None = None  # if one matrix holds that, too
 
 
 def part_called(name: str) -> str | None:
@@ -212,7 +213,7 @@ def projections(
         packed: how one matrix holds all three: "by part" (q, k, v) or "by
             head" (q, k, v of the first head, then of the next).
         told: the names of submodules for q, k, v, out, qkv and kv.
-        order: in which that matrix holds them.
+        order: in which that matrix holds them; "z" is a gate.
         turned: whether bare matrices are of (out, in), as in nn.Linear.
     """
     found = by_word(module, told) | by_heads(module, n_heads)
@@ -235,7 +236,7 @@ def projections(
     merged = v.W.shape[-1] // n_kv_heads * n_heads
     if out is not None and out.W.shape[0] != merged:
         out = None
-    return Projections(q, k, v, out, n_heads, n_kv_heads)
+    return Projections(q, k, v, out, n_heads, n_kv_heads, found.get("z"))
 
 
 def on_their_side(
