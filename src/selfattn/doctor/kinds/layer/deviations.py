@@ -6,9 +6,10 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.deviations import hiding, own_masks, scores
 from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
+from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.exercises.multihead import attention as whole
 from selfattn.doctor.exercises.multihead import split
 from selfattn.doctor.kinds.attention.own_options import (
@@ -220,6 +221,16 @@ def viewed(y: Tensor, x: Tensor) -> Tensor:
     return whole.view_merge(y)
 
 
+def channels_first(y: Tensor, x: Tensor) -> Tensor:
+    """Merged by cutting what lies in memory, as (batch, features, n)."""
+    return y.reshape(len(y), -1, y.shape[-2]).mT
+
+
+def cut_channels_first(y: Tensor, n_heads: int) -> Tensor:
+    """Heads cut out of (batch, features, n) as if it were (…, n, features)."""
+    return y.mT.reshape(len(y), n_heads, y.shape[-2], -1)
+
+
 def no_out(parts: Any, merged: Tensor) -> Tensor:
     """The heads side by side, not projected."""
     return merged
@@ -282,6 +293,10 @@ PARTS = ("qkv", "q", "k", "v", "kv", "qk")
 SPLITS = (
     *(splits(w, whole.view_split, whole.cut_without_transpose) for w in PARTS),
     *(
+        splits(w, cut_channels_first, whole.cut_without_transpose)
+        for w in PARTS
+    ),
+    *(
         splits(w, split.every_nth_feature, split.every_nth_feature)
         for w in PARTS
     ),
@@ -343,6 +358,7 @@ GROUPS = tuple(
 )
 EXITS = (
     Deviation({"merge": viewed}, whole.merged_without_transpose),
+    Deviation({"merge": channels_first}, whole.merged_without_transpose),
     Deviation({"merge": features_first}, merged_in_the_other_order),
     Deviation({"merge": heads_reversed}, merged_in_the_other_order),
     Deviation({"out": no_out}, whole.no_output_projection),
@@ -368,6 +384,16 @@ PADDINGS = (
         {"padded": lambda real: ~real, "allow": hiding.turned},
         masks.mask_upside_down,
     ),
+    Deviation({"shown": hiding.turned}, masks.mask_upside_down),
+)
+CLAIMS = tuple(
+    Deviation({"claims": change}, known)
+    for change, known in (
+        *((change, known) for known, change in own_masks.CHANGES),
+        (lambda t: t & own_masks.own(t), hiding.itself_alone),
+        (lambda t: t.mT, triangles.from_the_other_side),
+        (lambda t: ~t, triangles.upside_down),
+    )
 )
 NOT_CAUSAL = Deviation({"past": lambda n, m: None}, masks.not_causal)
 COMMON = (
@@ -387,6 +413,7 @@ def of(facts: Facts, cross: bool) -> tuple[Deviation, ...]:
     """What a layer may do otherwise, of which some things are said."""
     if cross:
         return (*ACROSS, *COMMON)
+    claims = CLAIMS if facts.get("claims") else ()
     if facts.get("causal"):
-        return (*COMMON, NOT_CAUSAL, *hiding.TRIANGLES[:-1])
-    return (*COMMON, *hiding.TRIANGLES, *hiding.ALWAYS)
+        return (*COMMON, *claims, NOT_CAUSAL, *hiding.TRIANGLES[:-1])
+    return (*COMMON, *claims, *hiding.TRIANGLES, *hiding.ALWAYS)

@@ -148,7 +148,7 @@ def of_module(
         optional=probes.OPTIONAL,
         conventions=CONVENTIONS,
     )
-    made = replace(exercise, **by_steps(own, causal, cross))
+    made = replace(exercise, **by_steps(own, causal, cross, table is not None))
     return made.adapted(
         partial(as_layer, parts=parts, always=causal, claimed=table)
     )
@@ -174,10 +174,12 @@ def asked_of(
     )
 
 
-def by_steps(own: Own, causal: bool, cross: bool) -> dict[str, Any]:
+def by_steps(
+    own: Own, causal: bool, cross: bool, claims: bool
+) -> dict[str, Any]:
     """What is done otherwise; and of another formula, all that is right."""
     base = based(own.formula, own.inner)
-    known = deviations.of({"causal": causal}, cross)
+    known = deviations.of({"causal": causal, "claims": claims}, cross)
     known = (*of_own(own.formula), *known)
 
     def answer(change: Callable[[Any], Any]) -> Callable[..., Any]:

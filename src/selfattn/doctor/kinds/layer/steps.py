@@ -30,6 +30,8 @@ class Layer(Design):
     repeat_v: Callable[[Tensor, int], Tensor]
     more: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # of k and v
     padded: Callable[[Tensor], Tensor | None]  # of (batch, 1, 1, n_k)
+    claims: Callable[[Tensor], Tensor]  # of a mask that it keeps by itself
+    shown: Callable[[Tensor | None], Tensor | None]  # of all that is hidden
     done: Callable[[Tensor], Tensor]  # of the heads' output
     merge: Callable[[Tensor, Tensor], Tensor]  # of the heads' output, and x
     gate: Callable[[Tensor, Tensor], Tensor]  # of what is merged, and x
@@ -79,6 +81,8 @@ USUAL_LAYER = Layer(
     repeat_v=repeated,
     more=as_split,
     padded=unchanged,
+    claims=unchanged,
+    shown=unchanged,
     done=unchanged,
     merge=merged,
     gate=unchanged,
@@ -104,12 +108,14 @@ def layer_by(
     if group > 1:
         k, v = design.repeat_k(k, group), design.repeat_v(v, group)
     k, v = design.more(k, v)
+    hidden = widened(hidden_by(design, masks, x), k.shape[-2], own_keys)
+    hidden = None if hidden is None else design.shown(hidden)
     output = attend(
         replace(design, allow=unchanged, always=False),
         q,
         k,
         v,
-        widened(hidden_by(design, masks, x), k.shape[-2], own_keys),
+        hidden,
         masks.causal or masks.always or design.always,
         d_model=x.shape[-1],
     )
@@ -138,6 +144,6 @@ def hidden_by(design: Layer, masks: Masks, x: Tensor) -> Tensor | None:
         if real is not None:
             found = real if found is None else found & real
     if masks.claimed is not None:
-        kept = masks.claimed(x.shape[-2], x.shape[-2])
+        kept = design.claims(masks.claimed(x.shape[-2], x.shape[-2]))
         found = kept if found is None else found & kept
     return found
