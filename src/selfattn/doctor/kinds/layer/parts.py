@@ -94,10 +94,12 @@ def bare(module: nn.Module) -> dict[int, str]:
 
     Whether those are of (in, out) or of (out, in) is not to be seen.
     """
+    three = {id(x) for one in stacked(module).values() for x in one.whole}
     return {
         id(x): name
         for name, x in module.named_parameters(recurse=False)
-        if x.ndim == 2 and x.shape[0] == x.shape[1] and part_called(name)
+        if x.ndim > 1 and x.shape[-2] == x.shape[-1]
+        if id(x) in three or (x.ndim == 2 and (three or part_called(name)))
         if not name.endswith("proj_weight")
     }
 
@@ -158,6 +160,17 @@ def of_lists(module: nn.Module) -> dict[str, Affine]:
     return {p: joined(maps) for p, maps in listed.items() if len(maps) > 1}
 
 
+def stacked(module: nn.Module) -> dict[str, Affine]:
+    """Queries, keys and values, in that order, of one parameter of three."""
+    for name, x in module.named_parameters(recurse=False):
+        if x.ndim == 3 and len(x) == 3 and part_called(name) is None:
+            return {
+                part: Affine(W, None, (x,))
+                for part, W in zip("qkv", x, strict=True)
+            }
+    return {}
+
+
 def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
     """The matrices of a module by their part: q, k, v, out, qkv or kv."""
     found: dict[str, Affine] = {}
@@ -172,6 +185,8 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
     if isinstance(module, nn.MultiheadAttention):
         found |= torch_own(module)
     found |= of_lists(module)
+    if not {"q", "qkv"} & found.keys():
+        found |= stacked(module)
     four = getattr(module, "linears", None)  # the Annotated Transformer's
     if isinstance(four, nn.ModuleList) and len(four) == 4:
         parts = zip(("q", "k", "v", "out"), four, strict=True)
@@ -233,6 +248,8 @@ def projections(
     q, k, v = (found[part] for part in "qkv")
     n_kv_heads = d_k // (d_q // n_heads)
     out = found.get("out") or the_other(module, (q, k, v))
+    if turned and out is not None and "out" not in found:
+        out = on_their_side(module, {"out": out})["out"]
     merged = v.W.shape[-1] // n_kv_heads * n_heads
     if out is not None and out.W.shape[0] != merged:
         out = None
@@ -254,12 +271,20 @@ def on_their_side(
 def the_other(module: nn.Module, known: Sequence[Affine]) -> Affine | None:
     """The one matrix that is none of these, and takes what they bring."""
     own = {id(x) for one in known for x in one.whole if x is not None}
-    others = [
-        affine
-        for _, affine in affines(module)
-        if not own & {id(x) for x in affine.whole if x is not None}
+    bare = [
+        (name, Affine(x, bias_beside(module, name, x), (x,)))
+        for name, x in module.named_parameters(recurse=False)
+        if x.ndim == 2 and part_called(name) is None
     ]
-    return others[0] if len(others) == 1 and own else None
+    for listed in (affines(module), bare):
+        others = [
+            one
+            for _, one in listed
+            if not own & {id(x) for x in one.whole if x is not None}
+        ]
+        if others and own:
+            return others[0] if len(others) == 1 else None
+    return None
 
 
 def number(module: Any, names: Sequence[str]) -> int | None:
