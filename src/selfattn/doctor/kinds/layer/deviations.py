@@ -415,5 +415,5 @@ def of(facts: Facts, cross: bool) -> tuple[Deviation, ...]:
         return (*ACROSS, *COMMON)
     claims = CLAIMS if facts.get("claims") else ()
     if facts.get("causal"):
-        return (*COMMON, *claims, NOT_CAUSAL, *hiding.TRIANGLES[:-1])
+        return (NOT_CAUSAL, *COMMON, *claims, *hiding.TRIANGLES[:-1])
     return (*COMMON, *claims, *hiding.TRIANGLES, *hiding.ALWAYS)
