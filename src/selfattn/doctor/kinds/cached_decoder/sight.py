@@ -57,7 +57,7 @@ def in_what_it_sees(patient: Patient, x: Tensor) -> str:
             return name_of(functions.mask_after_softmax)
         if not seen.diagonal()[1:].any():
             return name_of(mistakes.not_itself_and_the_first_averages)
-        return faintly(patient, x) or of_no_mask(patient, x, seen)
+        return of_the_future(patient, x, seen)
     if not across(patient, x):
         if step(patient, x, 0)[0].averaged:
             return name_of(scores.weights_averaged)
@@ -65,8 +65,8 @@ def in_what_it_sees(patient: Patient, x: Tensor) -> str:
     return of_chunks(patient, x, seen)
 
 
-def of_no_mask(patient: Patient, x: Tensor, seen: Tensor) -> str:
-    """Whether nothing is hidden, so that everybody sees all that is later.
+def of_the_future(patient: Patient, x: Tensor, seen: Tensor) -> str:
+    """Why what is later is seen: faintly; or nothing is hidden, and all is.
 
     Where some of it is hidden, or each table of scores hides all of it, the
     future comes in another way, such as by an axis that is another one.
@@ -75,6 +75,8 @@ def of_no_mask(patient: Patient, x: Tensor, seen: Tensor) -> str:
     watched, _ = step(patient, x, 0)
     if watched.averaged:
         return name_of(scores.weights_averaged)
+    if name := faintly(patient, x):
+        return name
     later = torch.ones(n, n).triu(1).bool()
     if not bool(seen[later].all()) or hide_the_future(watched.tables, n):
         return OTHERWISE

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn.doctor.exercise import name_of
@@ -19,7 +20,7 @@ from selfattn.doctor.kinds.efficient.mistakes import tiles
 from selfattn.doctor.probes import numbers
 
 Table = Callable[[int, int], Tensor]
-N, D = 140, 20  # keys, more than most tiles hold; and features
+N, D = 131, 20  # keys, of which no tile holds a part; and features
 NEAR = 1e-2  # of logarithms, and of counts
 MOST = 0.6  # of the keys begin another tile, where there are tiles
 
@@ -57,10 +58,11 @@ def hint(attend: Callable[..., Any], past: Table | None) -> str:
 def of_one_hot(attend: Callable[..., Any], q: Tensor, k: Tensor) -> Tensor:
     """The weights, (queries, keys), as many keys at once as features."""
     pieces = []
-    for values in torch.eye(N).split(D, dim=-1):
+    one_hot = F.pad(torch.eye(N), (0, -N % D))
+    for values in one_hot.split(D, dim=-1):
         said: Tensor = attend(q, k, values[None, None].contiguous())
         pieces.append(said[0, 0])
-    return torch.cat(pieces, dim=-1)
+    return torch.cat(pieces, dim=-1)[:, :N]
 
 
 def of_factors(weights: Tensor, scores: Tensor, may: Tensor) -> str:
