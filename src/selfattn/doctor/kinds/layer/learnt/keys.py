@@ -16,7 +16,7 @@ from selfattn.doctor.kinds.layer.learnt.left_over import (
 from selfattn.doctor.kinds.layer.parts import Projections
 
 NAMES = re.compile(
-    "null|mem|bias_[kv]|persist|extra|regist|token|latent|prefix|learn|sink"
+    "null|mem|bias_[kv]|persist|extra|register|token|latent|prefix|learn|sink"
 )
 PAIR = 2  # a key and its value
 
