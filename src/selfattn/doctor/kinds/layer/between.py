@@ -19,13 +19,13 @@ from selfattn.doctor.kinds.attention.formula import Formula
 from selfattn.doctor.kinds.layer.entering import entries, in_any_type, size
 from selfattn.doctor.kinds.layer.learnt import (
     distances,
-    gates,
     keys,
     maps,
     scores,
+    ways_out,
 )
-from selfattn.doctor.kinds.layer.learnt.gates import joined
 from selfattn.doctor.kinds.layer.learnt.left_over import NOTHING, letters
+from selfattn.doctor.kinds.layer.learnt.ways_out import joined
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.kinds.layer.parts import Projections
 from selfattn.doctor.kinds.layer.rotations import turns
@@ -108,9 +108,9 @@ def learnt(
     if learnt_keys is NOTHING:
         learnt_keys = keys.of_x_too(parts, cross)
     return [
-        gates.leaving(module, parts, pair),
+        ways_out.leaving(module, parts, pair),
         learnt_keys,
-        *(one(module, parts) for one in (*usual, *others, gates.gates)),
+        *(one(module, parts) for one in (*usual, *others, ways_out.gates)),
     ]
 
 

@@ -6,16 +6,20 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.deviations import hiding, own_masks, scores
+from selfattn.doctor.deviations import hiding, scores
 from selfattn.doctor.deviations.design import Deviation
 from selfattn.doctor.exercise import mistake
-from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.exercises.multihead import attention as whole
 from selfattn.doctor.exercises.multihead import split
 from selfattn.doctor.kinds.attention.own_options import (
     groups_in_another_order,
 )
-from selfattn.doctor.kinds.layer.mistakes import heads, masks
+from selfattn.doctor.kinds.layer.mask_deviations import (
+    CLAIMS,
+    NOT_CAUSAL,
+    PADDINGS,
+)
+from selfattn.doctor.kinds.layer.mistakes import heads
 from selfattn.doctor.kinds.layer.steps import mixed
 from selfattn.doctor.patient import Facts
 
@@ -368,34 +372,6 @@ EXITS = (
 )
 
 
-def hiding_queries(real: Tensor) -> Tensor:
-    """A padding mask that lies along the queries."""
-    return real.mT
-
-
-PADDINGS = (
-    Deviation({"padded": lambda real: None}, masks.padding_ignored),
-    Deviation({"padded": lambda real: ~real}, masks.mask_upside_down),
-    Deviation({"padded": hiding_queries}, masks.padding_hides_queries),
-    Deviation(
-        {"padded": lambda real: real[:1]}, hiding.one_mask_for_the_whole_batch
-    ),
-    Deviation(
-        {"padded": lambda real: ~real, "allow": hiding.turned},
-        masks.mask_upside_down,
-    ),
-    Deviation({"shown": hiding.turned}, masks.mask_upside_down),
-)
-CLAIMS = tuple(
-    Deviation({"claims": change}, known)
-    for change, known in (
-        *((change, known) for known, change in own_masks.CHANGES),
-        (lambda t: t & own_masks.own(t), hiding.itself_alone),
-        (lambda t: t.mT, triangles.from_the_other_side),
-        (lambda t: ~t, triangles.upside_down),
-    )
-)
-NOT_CAUSAL = Deviation({"past": lambda n, m: None}, masks.not_causal)
 COMMON = (
     *MAPS,
     *SPLITS,
