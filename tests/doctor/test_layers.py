@@ -9,10 +9,11 @@ from torch import nn
 from selfattn import MultiHeadAttention, attention, fused_attention
 from selfattn.doctor import examine, refilled
 from selfattn.doctor.kinds.layer.mistakes.masks import rolled_too_early
-from selfattn.doctor.kinds.layer.parts import part_called, projections
+from selfattn.doctor.kinds.layer.parts import projections
 from selfattn.doctor.kinds.layer.reference import Masks
 from selfattn.doctor.kinds.layer.reference import layer as reference
 from selfattn.doctor.kinds.layer.self_attention.kind import windows
+from selfattn.doctor.kinds.layer.words import part_called
 from selfattn.doctor.self_test import banks
 from selfattn.positions import rope
 

@@ -76,7 +76,7 @@ from selfattn.doctor.engine.diagnosis import diagnose
 from selfattn.doctor.engine.examination import check, examine
 from selfattn.doctor.exercise import Exercise, Mistake, prediction
 from selfattn.doctor.exercises import names
-from selfattn.doctor.kinds.layer.parts import refilled
+from selfattn.doctor.kinds.layer.refilling import refilled
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Report
 from selfattn.doctor.self_test import complaints, survival

@@ -36,6 +36,17 @@ def test_parts_leave_out_what_needs_something():
     ]
 
 
+def test_where_all_that_fails_has_a_mask_masks_alone_are_a_part():
+    asked = (
+        Probe("plain", ROWS),
+        Probe("masked", ROWS, needs=("mask",)),
+        Probe("padded", ROWS, needs=("padding",)),
+    )
+    seen = [Seen(probe, Outcome()) for probe in asked]
+    *_, last = parts(seen, asked[1:2])
+    assert [one.probe.claim for one in last] == ["masked", "padded"]
+
+
 def test_a_mistake_beside_one_that_shows_in_masks_alone_is_told():
     """Neither of the two had agreed on half of all that failed."""
 

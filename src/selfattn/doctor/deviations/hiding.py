@@ -108,6 +108,17 @@ def late(weights, allowed):
     return weights if allowed is None else weights * allowed
 
 
+def late_by(fill):
+    """A number in place of weights that are forbidden, after the softmax."""
+
+    def after(weights, allowed):
+        return (
+            weights if allowed is None else weights.masked_fill(~allowed, fill)
+        )
+
+    return after
+
+
 def late_and_mended(weights, allowed):
     """The same, divided by what is left."""
     kept = late(weights, allowed)
@@ -148,6 +159,15 @@ def edge(diagonal):
     )
 
 
+def of_more_than_one(diagonal):
+    """The same, where there is more than one token to be hidden from."""
+
+    def table(n_q, n_k):
+        return edge(diagonal if n_k > 1 else 0)(n_q, n_k)
+
+    return table
+
+
 def strict_but_first(n_q, n_k):
     """Not itself, but for a first query that would see nothing."""
     table = edge(-1)(n_q, n_k)
@@ -179,6 +199,13 @@ FILLS = (
         {"hide": unchanged, "after": late_and_mended},
         functions.mask_after_softmax_mended,
     ),
+    *(
+        Deviation(
+            {"hide": unchanged, "after": late_by(fill)},
+            functions.mask_after_softmax,
+        )
+        for fill in (-torch.inf, -1e9, torch.finfo(torch.float32).min)
+    ),
     Deviation({"hide": unchanged}, functions.mask_ignored),
     Deviation({"after": wiped}, rows_wiped_that_see),
 )
@@ -190,6 +217,7 @@ MEANINGS = (
 )
 TRIANGLES = (
     Deviation({"past": edge(-1)}, causal.not_itself),
+    Deviation({"past": of_more_than_one(-1)}, causal.not_itself),
     Deviation({"past": strict_but_first}, causal.not_itself),
     Deviation({"past": edge(1)}, causal.one_too_many),
     Deviation(

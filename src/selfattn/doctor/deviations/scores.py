@@ -234,6 +234,12 @@ def overflowing(scores):
     return powers / (total + (total == 0))
 
 
+def overflowing_or_empty(scores):
+    """The same, whose rows without a key are 0/0."""
+    powers = scores.exp()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
 def not_divided(scores):
     """Exponentials that are not divided by their sum."""
     return (scores - scores.amax(-1, keepdim=True)).exp().nan_to_num()
@@ -363,6 +369,7 @@ SOFTMAXES = (
         {"weigh": lambda s: s.nan_to_num(neginf=0.0)}, weights.no_softmax
     ),
     Deviation({"weigh": overflowing}, weights.softmax_that_overflows),
+    Deviation({"weigh": overflowing_or_empty}, weights.softmax_that_overflows),
     Deviation({"weigh": not_divided}, weights.not_normalised),
     Deviation({"weigh": undivided}, weights.not_normalised),
 )

@@ -55,10 +55,13 @@ def within(known: Iterable[Mistake]) -> Iterator[Mistake]:
 def parts(
     seen: Sequence[Seen], failures: Sequence[Probe]
 ) -> Iterator[list[Seen]]:
-    """What is left without double precision, without a need, or all masks."""
+    """What is left without double precision, a need, or masks; masks alone."""
     yield [one for one in seen if one.probe.dtype != torch.float64]
     needs = {need: None for one in failures for need in one.needs}
     for need in needs:
         yield [one for one in seen if need not in one.probe.needs]
     if MASKS & needs.keys():
         yield [one for one in seen if not MASKS & {*one.probe.needs}]
+    if all(MASKS & {*probe.needs} for probe in failures):
+        # Who has a mask may go another way, and be wrong on that alone.
+        yield [one for one in seen if MASKS & {*one.probe.needs}]

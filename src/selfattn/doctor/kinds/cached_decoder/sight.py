@@ -12,7 +12,10 @@ from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.cached_decoder import mistakes
-from selfattn.doctor.kinds.cached_decoder.blindness import of_the_blind
+from selfattn.doctor.kinds.cached_decoder.blindness import (
+    OTHERWISE,
+    of_the_blind,
+)
 from selfattn.doctor.kinds.cached_decoder.cache_contents import CHUNKS, close
 from selfattn.doctor.kinds.cached_decoder.probes import (
     EXACT,
@@ -23,6 +26,10 @@ from selfattn.doctor.kinds.cached_decoder.probes import (
     moved,
     written,
 )
+from selfattn.doctor.kinds.cached_decoder.score_tables import (
+    hide_the_future,
+)
+from selfattn.doctor.kinds.cached_decoder.steps_taken import step
 from selfattn.doctor.patient import Patient
 
 ASIDE = 1e-2  # of a change along a line, more is no rounding
@@ -50,10 +57,30 @@ def in_what_it_sees(patient: Patient, x: Tensor) -> str:
             return name_of(functions.mask_after_softmax)
         if not seen.diagonal()[1:].any():
             return name_of(mistakes.not_itself_and_the_first_averages)
-        return faintly(patient, x) or name_of(mistakes.not_causal)
+        return of_the_future(patient, x, seen)
     if not across(patient, x):
+        if step(patient, x, 0)[0].averaged:
+            return name_of(scores.weights_averaged)
         return name_of(flags.keys_of_the_first_sequence)
     return of_chunks(patient, x, seen)
+
+
+def of_the_future(patient: Patient, x: Tensor, seen: Tensor) -> str:
+    """Why what is later is seen: faintly; or nothing is hidden, and all is.
+
+    Where some of it is hidden, or each table of scores hides all of it, the
+    future comes in another way, such as by an axis that is another one.
+    """
+    n = x.shape[1]
+    watched, _ = step(patient, x, 0)
+    if watched.averaged:
+        return name_of(scores.weights_averaged)
+    if name := faintly(patient, x):
+        return name
+    later = torch.ones(n, n).triu(1).bool()
+    if not bool(seen[later].all()) or hide_the_future(watched.tables, n):
+        return OTHERWISE
+    return name_of(mistakes.not_causal)
 
 
 def is_upside_down(patient: Patient, x: Tensor, seen: Tensor) -> bool:

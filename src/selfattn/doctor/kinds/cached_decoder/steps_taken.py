@@ -8,7 +8,7 @@ and if it raises there, between which sizes, tells much of why.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,19 +22,19 @@ from selfattn.doctor.exercises.positions import batch_axis
 from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.cached_decoder import mistakes
 from selfattn.doctor.kinds.cached_decoder.probes import moved, written
+from selfattn.doctor.kinds.cached_decoder.score_tables import (
+    Table,
+    as_table,
+    at_once,
+    of_one_pass,
+    seen_in,
+)
 from selfattn.doctor.patient import Patient
 
 BEFORE, NEW = 6, 5  # tokens that are read, and those that are looked at
 ALL = BEFORE + NEW
 SHARES_OUT = ("softmax", "exp", "exp_", "sigmoid", "logsumexp", "exp2")
-LOW = -1e4  # of such a score nothing is left
-
-
-class Table(NamedTuple):
-    """Scores of which weights are made, and along which axis."""
-
-    scores: Tensor
-    axis: int
+OWN = "scaled_dot_product_attention"
 
 
 class Watched(TorchFunctionMode):
@@ -44,6 +44,8 @@ class Watched(TorchFunctionMode):
         """Nothing has been seen."""
         super().__init__()
         self.tables: list[Table] = []
+        self.weights: list[Tensor] = []
+        self.averaged = False  # whether weights were
         self.names: set[str] = set()
         self.shapes: list[tuple[int, ...]] = []
         self.raised: tuple[str, list[tuple[int, ...]]] | None = None
@@ -63,7 +65,12 @@ class Watched(TorchFunctionMode):
         self.names.add(name)
         if isinstance(value, Tensor) and name in ("einsum", "matmul", "bmm"):
             self.shapes.append(tuple(value.shape))
+        if name == OWN:
+            self.tables.append(as_table(args, kwargs))
+        if name == "mean" and any(x is args[0] for x in self.weights):
+            self.averaged = True
         if name == "softmax":
+            self.weights.append(value)
             axis = kwargs.get("dim", args[1] if len(args) > 1 else -1)
             if isinstance(axis, int):
                 self.tables.append(Table(args[0].detach().clone(), axis))
@@ -96,28 +103,48 @@ def step(patient: Patient, x: Tensor, before: int) -> tuple[Watched, Any]:
 def in_its_steps(patient: Patient, x: Tensor) -> str:
     """What is wrong with the tables of scores, or with their sizes."""
     kept = x.clone()
-    at_once, said = step(patient, x, 0)
+    once, said = step(patient, x, 0)
     if not torch.equal(x, kept):
         x.copy_(kept)
         return name_of(handing_back.changed_in_place)
     if isinstance(said, Tensor) and is_turned(said, x):
         return name_of(handing_back.axes_in_another_order)
-    if at_once.raised is not None:
-        return of_order(at_once.raised[1])
+    if once.raised is not None:
+        return of_order(once.raised[1])
     later, _ = step(patient, x, BEFORE)
     if any(is_alone(shape) for shape in later.shapes) and not any(
         map(is_a_table, later.shapes)
     ):
         return name_of(mistakes.cache_not_read)
     if later.raised is not None:
+        if sizes_count_texts(patient, x, later.raised[1]):
+            return name_of(batch_axis.positions_count_the_texts)
         return of_sizes(*later.raised)
     if counts_texts(patient, x):
         return name_of(batch_axis.positions_count_the_texts)
     shared = any(name in later.names for name in SHARES_OUT)
-    own = "scaled_dot_product_attention" in later.names
+    own = OWN in later.names
     if not (shared or own) and any(map(is_a_table, later.shapes)):
         return name_of(flags.no_softmax)
-    return of_tables(at_once.tables, later.tables)
+    return of_tables(once.tables, later.tables)
+
+
+def sizes_count_texts(
+    patient: Patient, x: Tensor, shapes: list[tuple[int, ...]]
+) -> bool:
+    """Whether what does not fit has other sizes if there is one text alone.
+
+    But for the axis of the texts itself.
+    """
+    alone, _ = step(patient, x[:1], BEFORE)
+    if alone.raised is None or len(alone.raised[1]) != len(shapes):
+        return alone.raised is None
+    pairs = zip(shapes, alone.raised[1], strict=True)
+    return any(
+        a != b and (a, b) != (len(x), 1)
+        for many, one in pairs
+        for a, b in zip(many, one, strict=False)
+    )
 
 
 def is_turned(said: Tensor, x: Tensor) -> bool:
@@ -189,13 +216,13 @@ def of_tables(once: list[Table], later: list[Table]) -> str:
     for table in tables:
         if name := of_axis(table):
             return name
-    whole = [seen_in(one) for one in once if is_square(one.scores)]
-    parts = [seen_in(one) for one in tables]
-    for sees in parts:
+    whole = [seen_in(one) for one in at_once(once, ALL)]
+    for one in tables:
+        sees = seen_in(one.by_query(NEW, ALL))
         name = "" if sees is None else of_sight(sees, whole)
         if name:
             return name
-    return ""
+    return of_one_pass(once, ALL)
 
 
 def of_axis(table: Table) -> str:
@@ -212,20 +239,6 @@ def of_axis(table: Table) -> str:
             else functions.softmax_over_queries
         )
     return name_of(scores.softmax_over_heads) if len(shape) > 3 else ""
-
-
-def is_square(table: Tensor) -> bool:
-    """Whether it has as many queries as keys, of a text in one pass."""
-    return table.shape[-2:] == (ALL, ALL)
-
-
-def seen_in(table: Table) -> Tensor | None:
-    """Which query may see which key, (n_q, n_k), if all heads agree."""
-    x = table.scores
-    if x.ndim < 2 or x.shape[-1] != ALL or x.shape[-2] not in (NEW, ALL):
-        return None
-    sees = (x > LOW).flatten(0, -3) if x.ndim > 2 else (x > LOW)[None]
-    return sees[0] if bool((sees == sees[:1]).all()) else None
 
 
 def of_sight(sees: Tensor, whole: list[Tensor | None]) -> str:

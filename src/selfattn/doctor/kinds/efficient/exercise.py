@@ -21,7 +21,12 @@ from selfattn.doctor.kinds.attention.variants import (
     NEVER_CAUSAL,
     in_layout,
 )
-from selfattn.doctor.kinds.efficient import needs, probes, properties
+from selfattn.doctor.kinds.efficient import (
+    needs,
+    probes,
+    properties,
+    weights_seen,
+)
 from selfattn.doctor.kinds.efficient.experiments import is_measured, measured
 from selfattn.doctor.kinds.efficient.kernel_steps import taken_apart
 from selfattn.doctor.kinds.efficient.mistakes import (
@@ -125,8 +130,17 @@ def with_a_hint(made: Exercise, table: Any, always: bool) -> Exercise:
     """The same, and what is to be seen where no numbers tell."""
     past = table or (causal_mask if always else None)
     known = *made.deviations, *sight.told_by_sight(own_weights.not_causal)
-    look = partial(sight.hint, past=past, not_causal=own_weights.not_causal)
-    return replace(made, deviations=known, hint=look)
+    return replace(
+        made,
+        deviations=(*known, *weights_seen.KNOWN),
+        hint=partial(seen, past=past),
+    )
+
+
+def seen(attend: Callable[..., Any], past: Any) -> str:
+    """What is to be seen of a mechanism: who sees whom, or its weights."""
+    found = sight.hint(attend, past, own_weights.not_causal)
+    return found or weights_seen.hint(attend, past)
 
 
 def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+GATED = 4  # parts of equal width in one matrix
+
 
 class Affine(NamedTuple):
     """x ↦ x W + b."""
@@ -32,6 +34,8 @@ def queries_in(found: dict[str, Affine]) -> int:
     As many as keys, where nothing tells of fewer heads of keys.
     """
     whole, out = found["qkv"].W.shape[-1], found.get("out")
+    if out is not None and whole == GATED * out.W.shape[0]:
+        return out.W.shape[0]  # queries, keys, values, and a gate
     fewer = out is not None and whole < 3 * out.W.shape[0] < 3 * whole
     return out.W.shape[0] if fewer and out is not None else whole // 3
 
@@ -41,9 +45,12 @@ def unpacked(
 ) -> dict[str, Affine]:
     """Three projections out of one matrix, of which ``d_q`` are queries."""
     d_head = d_q // n_heads
-    n_groups = (qkv.W.shape[-1] - d_q) // 2 // max(d_head, 1)
+    gate = d_q if "z" in order else 0
+    n_groups = (qkv.W.shape[-1] - d_q - gate) // 2 // max(d_head, 1)
     wide = {"q": d_q, "k": n_groups * d_head, "v": n_groups * d_head}
-    if sum(wide.values()) != qkv.W.shape[-1]:
+    wide |= {"z": gate} if gate else {}
+    fits = sum(wide.values()) == qkv.W.shape[-1]
+    if not (fits and 1 <= n_groups <= n_heads):
         return {}  # these heads do not divide it
     times = 1 if packed == "by part" else n_groups
     ends = list(accumulate(wide[part] // times for part in order))

@@ -5,10 +5,9 @@ with the distance, a key that is no token, a gate: each is found in a module
 by its shape and its name, and is a step that is done otherwise.
 """
 
-import copy
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -18,11 +17,22 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kinds.attention.formula import Formula
 from selfattn.doctor.kinds.layer.entering import entries, in_any_type, size
+from selfattn.doctor.kinds.layer.learnt import (
+    distances,
+    keys,
+    maps,
+    scores,
+    ways_out,
+)
+from selfattn.doctor.kinds.layer.learnt.left_over import NOTHING, letters
+from selfattn.doctor.kinds.layer.learnt.ways_out import joined
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.kinds.layer.parts import Projections
 from selfattn.doctor.kinds.layer.rotations import turns
+from selfattn.doctor.kinds.layer.steps import as_given
 from selfattn.multihead import merge_heads, split_heads
 
+BESIDE = {"before", "project", "more", "done", "gate", "end"}  # the scores
 SLOPES = re.compile(r"slope|alibi|(?<![a-z])m(?![a-z])")
 
 
@@ -41,7 +51,7 @@ class Inner:
     @property
     def scores(self) -> bool:
         """Whether its scores are others, so that their scale may be, too."""
-        return bool(self.bias or self.steps.keys() - {"before", "merge"})
+        return bool(self.bias or self.steps.keys() - BESIDE)
 
     def with_scale(self, scale: float) -> "Inner":
         """The same, with another scale."""
@@ -61,21 +71,57 @@ def found(
     """All that may stand in a module, the likeliest first.
 
     What was learnt is used; only how it rotates may be read in many ways,
-    and what it norms before it projects.
+    and what it norms before it projects, and some numbers.
     """
-    steps = {**gate(module, parts), **sink(module, parts.n_heads)}
+    steps = sink(module, parts.n_heads)
     bias = of_tables(module, parts.n_heads) or of_slopes(module, parts.n_heads)
     d = parts.q.W.shape[-1] // parts.n_heads
-    both = norms(module, d)
+    pair = norms(module)
+    both = tuple(by_heads(norm, d) for norm in pair)
     wide = parts.q.W.shape[0], parts.k.W.shape[0]
     ways = [*entries(module, *wide, cross)]
-    for turn, enter in product(turns(module, d), ways):
-        inner = dict(steps)
+    for turn, enter, *more in product(
+        turns(module, d), ways, *learnt(module, parts, pair, both, cross)
+    ):
+        inner = {**steps, **joined(more)}
+        first = inner.pop("before", None)
         if both or turn:
             inner["inner"] = with_inner(both, turn)
         if enter:
             inner["before"] = enter
+        if first:
+            inner["before"] = after_another(enter, first)
         yield Inner(inner, bias, turn is not None)
+
+
+def learnt(
+    module: nn.Module,
+    parts: Projections,
+    pair: Sequence[nn.Module],
+    both: Sequence[Any],
+    cross: bool,
+) -> list[Sequence[dict[str, Any]]]:
+    """Of each thing that may be learnt besides, what it may stand for."""
+    usual = (distances.tables, maps.convolved, scores.sigmoids)
+    others = (scores.talking, scores.sums_of_both, scores.temperatures)
+    learnt_keys = keys.of_no_token(module, parts, both)
+    if learnt_keys is NOTHING:
+        learnt_keys = keys.of_x_too(parts, cross)
+    return [
+        ways_out.leaving(module, parts, pair),
+        learnt_keys,
+        *(one(module, parts) for one in (*usual, *others, ways_out.gates)),
+    ]
+
+
+def after_another(enter: Any, then: Any) -> Any:
+    """What is done before maps: a norm, if there is one, and something."""
+
+    def before(x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
+        pair: tuple[Tensor, Tensor] = then(*(enter or as_given)(x, context))
+        return pair
+
+    return before
 
 
 def with_inner(both: Any, turn: Any) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -91,7 +137,7 @@ def with_inner(both: Any, turn: Any) -> Callable[..., tuple[Tensor, Tensor]]:
     return inner
 
 
-def norms(module: nn.Module, d: int) -> tuple[Any, ...]:
+def norms(module: nn.Module) -> tuple[nn.Module, ...]:
     """A norm for queries and one for keys; none, if there are no such."""
     listed = [
         (name.lower(), part)
@@ -100,18 +146,13 @@ def norms(module: nn.Module, d: int) -> tuple[Any, ...]:
     ]
     pair = []
     for letter in "qk":
-        own = [part for name, part in listed if letter in initials(name)] or [
+        own = [part for name, part in listed if letter in letters(name)] or [
             part for name, part in listed if "qk" in name
         ]
         if not own:
             return ()
-        pair.append(by_heads(own[0], d))
+        pair.append(own[0])
     return tuple(pair)
-
-
-def initials(name: str) -> set[str]:
-    """The first letters of the words in a name."""
-    return {word[:1] for word in re.split(r"[_.\d]+", name)}
 
 
 def by_heads(norm: nn.Module, d: int) -> Callable[[Tensor], Tensor]:
@@ -142,26 +183,6 @@ def with_sink(extra: Tensor) -> Callable[[Tensor], Tensor]:
         return torch.cat((scores, one), -1).softmax(-1)[..., :-1]
 
     return weigh
-
-
-def gate(module: nn.Module, parts: Projections) -> dict[str, Any]:
-    """The heads' output times the sigmoid of a map of x, if it is there."""
-    width = parts.v.W.shape[-1] // parts.n_kv_heads * parts.n_heads
-    for name, part in module.named_modules():
-        fits = isinstance(part, nn.Linear) and part.out_features == width
-        if fits and "gat" in name:
-            return {"merge": gated(part)}
-    return {}
-
-
-def gated(part: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
-    """Heads side by side, each feature as far as its gate is open."""
-
-    def merge(output: Tensor, x: Tensor) -> Tensor:
-        call = copy.deepcopy(part).to(x.dtype)
-        return merge_heads(output) * torch.sigmoid(call(x))
-
-    return merge
 
 
 def of_tables(

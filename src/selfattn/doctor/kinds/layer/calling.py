@@ -15,7 +15,7 @@ from selfattn.doctor.kinds.layer.constructing import (
     instance,
     is_rest,
 )
-from selfattn.doctor.kinds.layer.parts import refilled
+from selfattn.doctor.kinds.layer.refilling import refilled
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, handed, parameters
 

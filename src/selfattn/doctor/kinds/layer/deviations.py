@@ -14,7 +14,12 @@ from selfattn.doctor.exercises.multihead import split
 from selfattn.doctor.kinds.attention.own_options import (
     groups_in_another_order,
 )
-from selfattn.doctor.kinds.layer.mistakes import heads, masks
+from selfattn.doctor.kinds.layer.mask_deviations import (
+    CLAIMS,
+    NOT_CAUSAL,
+    PADDINGS,
+)
+from selfattn.doctor.kinds.layer.mistakes import heads
 from selfattn.doctor.kinds.layer.steps import mixed
 from selfattn.doctor.patient import Facts
 
@@ -220,6 +225,16 @@ def viewed(y: Tensor, x: Tensor) -> Tensor:
     return whole.view_merge(y)
 
 
+def channels_first(y: Tensor, x: Tensor) -> Tensor:
+    """Merged by cutting what lies in memory, as (batch, features, n)."""
+    return y.reshape(len(y), -1, y.shape[-2]).mT
+
+
+def cut_channels_first(y: Tensor, n_heads: int) -> Tensor:
+    """Heads cut out of (batch, features, n) as if it were (…, n, features)."""
+    return y.mT.reshape(len(y), n_heads, y.shape[-2], -1)
+
+
 def no_out(parts: Any, merged: Tensor) -> Tensor:
     """The heads side by side, not projected."""
     return merged
@@ -282,6 +297,10 @@ PARTS = ("qkv", "q", "k", "v", "kv", "qk")
 SPLITS = (
     *(splits(w, whole.view_split, whole.cut_without_transpose) for w in PARTS),
     *(
+        splits(w, cut_channels_first, whole.cut_without_transpose)
+        for w in PARTS
+    ),
+    *(
         splits(w, split.every_nth_feature, split.every_nth_feature)
         for w in PARTS
     ),
@@ -343,6 +362,7 @@ GROUPS = tuple(
 )
 EXITS = (
     Deviation({"merge": viewed}, whole.merged_without_transpose),
+    Deviation({"merge": channels_first}, whole.merged_without_transpose),
     Deviation({"merge": features_first}, merged_in_the_other_order),
     Deviation({"merge": heads_reversed}, merged_in_the_other_order),
     Deviation({"out": no_out}, whole.no_output_projection),
@@ -352,24 +372,6 @@ EXITS = (
 )
 
 
-def hiding_queries(real: Tensor) -> Tensor:
-    """A padding mask that lies along the queries."""
-    return real.mT
-
-
-PADDINGS = (
-    Deviation({"padded": lambda real: None}, masks.padding_ignored),
-    Deviation({"padded": lambda real: ~real}, masks.mask_upside_down),
-    Deviation({"padded": hiding_queries}, masks.padding_hides_queries),
-    Deviation(
-        {"padded": lambda real: real[:1]}, hiding.one_mask_for_the_whole_batch
-    ),
-    Deviation(
-        {"padded": lambda real: ~real, "allow": hiding.turned},
-        masks.mask_upside_down,
-    ),
-)
-NOT_CAUSAL = Deviation({"past": lambda n, m: None}, masks.not_causal)
 COMMON = (
     *MAPS,
     *SPLITS,
@@ -387,6 +389,7 @@ def of(facts: Facts, cross: bool) -> tuple[Deviation, ...]:
     """What a layer may do otherwise, of which some things are said."""
     if cross:
         return (*ACROSS, *COMMON)
+    claims = CLAIMS if facts.get("claims") else ()
     if facts.get("causal"):
-        return (*COMMON, NOT_CAUSAL, *hiding.TRIANGLES[:-1])
-    return (*COMMON, *hiding.TRIANGLES, *hiding.ALWAYS)
+        return (NOT_CAUSAL, *COMMON, *claims, *hiding.TRIANGLES[:-1])
+    return (*COMMON, *claims, *hiding.TRIANGLES, *hiding.ALWAYS)

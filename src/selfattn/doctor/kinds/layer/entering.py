@@ -26,15 +26,15 @@ def entries(
         if is_norm(part) and size(part) in (d_model, d_context)
     ][:MOST]
     usual = [in_any_type(norm) for norm in found]
+    if cross and len(usual) == MOST:  # each is there for something
+        yield entered(*usual)
+        yield entered(*usual[::-1])
     for one in usual if cross else ():
         yield entered(one, None)
     for one in usual:
         yield entered(one, one)
     for one in usual if cross else ():
         yield entered(None, one)
-    if cross and len(usual) == MOST:
-        yield entered(*usual)
-        yield entered(*usual[::-1])
     yield None
 
 

@@ -50,11 +50,11 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
         facts.get("window"), facts["causal"]
     )
     if facts.get("formula", "plain") == "own":
-        inner = inside(thing, facts, cross, own, table)
+        found = inside(thing, facts, cross, own, table)
         # Who told of a formula in which nothing is found has another word.
-        if inner is None or not (inner or facts.get("free")):
+        if found is None or not (found.inner or facts.get("free")):
             return with_dropout(by_sight(thing, facts, cross), dropout)
-        own = own._replace(inner=inner)
+        own = found
     made = of_module(
         thing,
         facts["n_heads"],
@@ -78,15 +78,26 @@ def by_sight(thing: Any, facts: Facts, cross: bool) -> Exercise:
 
 def inside(
     thing: Any, facts: Facts, cross: bool, own: Own, table: Table | None
-) -> Inner | None:
-    """What is found in a layer, if its numbers are of nothing else."""
+) -> Own | None:
+    """What is found in a layer, if its numbers are of nothing else.
+
+    One matrix may hold a gate as well, before all the others or behind.
+    """
     names = dict(facts.get("projections") or {})
-    told = facts["n_heads"], facts["packed"], names, *own.held
-    parts = projections(thing, *told)
-    if parts is None or (parts.k.W.shape[0] != parts.q.W.shape[0]) > cross:
-        return None
     masks = Masks(always=facts["causal"], claimed=table)
-    return fitted(thing, facts, parts, own.formula, masks, cross)
+    for order in (own.order, f"{own.order}z", f"z{own.order}"):
+        one = own._replace(order=order)
+        told = facts["n_heads"], facts["packed"], names, *one.held
+        parts = projections(thing, *told)
+        if parts is None or (parts.gate is None) != (order == own.order):
+            continue
+        if (parts.k.W.shape[0] != parts.q.W.shape[0]) > cross:
+            continue
+        said = {**facts, "order": order}
+        inner = fitted(thing, said, parts, own.formula, masks, cross)
+        if inner is not None:
+            return one._replace(inner=inner)
+    return None
 
 
 @lru_cache(maxsize=32)  # one object, so that its reference is one, too
@@ -137,7 +148,7 @@ def of_module(
         optional=probes.OPTIONAL,
         conventions=CONVENTIONS,
     )
-    made = replace(exercise, **by_steps(own, causal, cross))
+    made = replace(exercise, **by_steps(own, causal, cross, table is not None))
     return made.adapted(
         partial(as_layer, parts=parts, always=causal, claimed=table)
     )
@@ -163,10 +174,12 @@ def asked_of(
     )
 
 
-def by_steps(own: Own, causal: bool, cross: bool) -> dict[str, Any]:
+def by_steps(
+    own: Own, causal: bool, cross: bool, claims: bool
+) -> dict[str, Any]:
     """What is done otherwise; and of another formula, all that is right."""
     base = based(own.formula, own.inner)
-    known = deviations.of({"causal": causal}, cross)
+    known = deviations.of({"causal": causal, "claims": claims}, cross)
     known = (*of_own(own.formula), *known)
 
     def answer(change: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -42,7 +42,7 @@ def who_sees_whom(answer: Answer, inputs: Inputs) -> Tensor:
         changed = inputs[name].clone()
         changed[:, j] = 1 - changed[:, j]
         moved = put(answer, {**inputs, name: changed}) - before
-        columns.append(moved.abs().amax(dim=(0, 2)) > MOVES)
+        columns.append(~(moved.abs().amax(dim=(0, 2)) <= MOVES))  # or is NaN
     return torch.stack(columns, dim=-1)
 
 
@@ -54,7 +54,7 @@ def which_sequences_meet(answer: Answer, inputs: Inputs) -> Tensor:
         changed = inputs[name].clone()
         changed[b] = 1 - changed[b]
         moved = put(answer, {**inputs, name: changed}) - before
-        columns.append(moved.abs().amax(dim=(1, 2)) > MOVES)
+        columns.append(~(moved.abs().amax(dim=(1, 2)) <= MOVES))
     return torch.stack(columns, dim=-1)
 
 
@@ -66,7 +66,7 @@ def what_padding_moves(answer: Answer, inputs: Inputs) -> Tensor:
     changed[padded] = 1 - 3 * changed[padded]
     moved = put(answer, {**inputs, name: changed}) - put(answer, inputs)
     real = moved[~padded] if name == "x" else moved
-    return real.abs().max() > MOVES
+    return ~(real.abs().max() <= MOVES)  # NaN is no number to stay at
 
 
 def form(answer: Answer, inputs: Inputs) -> Tensor:
@@ -113,7 +113,7 @@ def matters(part: str) -> Callable[[Answer, Inputs], Tensor]:
         with torch.no_grad():
             weight += numbers(*weight.shape, seed=3) / 2
         pair = put(answer, inputs), put(replace(answer, thing=other), inputs)
-        return (pair[0] - pair[1]).abs().max() > MOVES
+        return ~((pair[0] - pair[1]).abs().max() <= MOVES)  # or is NaN
 
     return experiment
 

@@ -6,16 +6,17 @@ mistake as well, they are those of the formula and of that one deviation.
 """
 
 import itertools
+import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.deviations import scores
-from selfattn.doctor.deviations.design import Deviation
+from selfattn.doctor.deviations import hiding, scores
+from selfattn.doctor.deviations.design import Deviation, unchanged
 from selfattn.doctor.kinds.attention.formula import Formula, design
 from selfattn.doctor.kinds.layer import calling, deviations, probes
 from selfattn.doctor.kinds.layer.between import Inner, found
@@ -24,8 +25,11 @@ from selfattn.doctor.kinds.layer.reference import Masks
 from selfattn.doctor.kinds.layer.steps import USUAL_LAYER, Layer, layer_by
 from selfattn.doctor.patient import Facts
 
-MOST = 60  # formulas that are tried
-FEW = 4  # formulas beside which a mistake is looked for
+# Formulas that are tried, and those beside which a mistake is looked for: of
+# who is said to have one of its own, and of whom nothing is said.
+MOST = {False: 240, True: 60}
+FEW = {False: 12, True: 4}
+SECONDS = 3.0  # of one thread, to look for it
 NEAR = 1e-4
 SAME = 1e-6  # but for rounding, where the same is summed in another order
 UNSEEN = {*scores.PRECISION, *scores.DETACHED}  # in float32, forwards
@@ -77,8 +81,10 @@ def look(
     given = [*probes.of_widths(*wide)[0].make().values()]
     call = calling.adapt(module, facts)
     said, x, context = call(*given), given[0], given[-1]
-    options = possible(found(module, parts, cross), tells_places(call, given))
-    if facts.get("free"):  # nobody said that it has the usual scale
+    free = bool(facts.get("free"))
+    listed = found(module, parts, cross)
+    options = possible(listed, tells_places(call, given), MOST[free])
+    if free:  # nobody said that it has the usual scale
         options += [one.with_scale(1.0) for one in options if one.scores]
 
     def fits(made: Layer) -> bool:
@@ -91,15 +97,28 @@ def look(
     for one in options:
         if fits(based(formula, one)):
             return one
-    causal = {"causal": bool(facts.get("causal"))}
-    others = deviations.of(causal, cross)
-    return beside(options[:FEW], others, formula, fits)
+    claims = masks.claimed is not None
+    causal = {"causal": bool(facts.get("causal")), "claims": claims}
+    others = with_safe(deviations.of(causal, cross))
+    return beside(options[: FEW[free]], others, formula, fits)
 
 
-def possible(listed: Iterable[Inner], turns: bool) -> list[Inner]:
+def with_safe(others: Iterable[Deviation]) -> Iterator[Deviation]:
+    """Deviations; those of masks with each number that hides as well, too.
+
+    Where a row is empty it shows which one that is.
+    """
+    for one in others:
+        yield one
+        if one.steps.keys() & {"past", "claims"}:
+            for safe in hiding.SAFE:
+                yield Deviation({**one.steps, **safe.steps}, one.known)
+
+
+def possible(listed: Iterable[Inner], turns: bool, most: int) -> list[Inner]:
     """The likeliest; of what does not turn, none that would."""
     likely = (one for one in listed if turns or not one.turned)
-    return [*itertools.islice(likely, MOST)]
+    return [*itertools.islice(likely, most)]
 
 
 def tells_places(call: Callable[..., Any], given: Sequence[Tensor]) -> bool:
@@ -131,8 +150,11 @@ def beside(
 ) -> Inner | None:
     """The formula of which it does but one thing otherwise."""
     listed = [one for one in others if one not in UNSEEN]
+    end = time.thread_time() + SECONDS
     for option in options:
         base = based(formula, option)
+        if time.thread_time() > end:
+            return None
         if any(fits(other.of(base)) for other in listed):
             return option
     return None
@@ -158,5 +180,6 @@ def based(formula: Formula, inner: Inner | None) -> Layer:
     names = ("compare", "scale", "bend")
     steps = {name: getattr(made, name) for name in names}
     if inner is not None:
-        steps |= inner.steps
+        own = inner.steps.get("bend", unchanged)
+        steps |= inner.steps | {"bend": lambda table: own(made.bend(table))}
     return replace(USUAL_LAYER, **steps)

@@ -1,11 +1,9 @@
 """Find the projections of a module, under whatever names."""
 
-import copy
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds.layer.affine import (
@@ -15,19 +13,8 @@ from selfattn.doctor.kinds.layer.affine import (
     queries_in,
     unpacked,
 )
+from selfattn.doctor.kinds.layer.words import part_called
 
-WORDS = {  # what others call a part, when what says nothing is left out
-    "q": {"q", "query", "queries"},
-    "k": {"k", "key", "keys"},
-    "v": {"v", "value", "values"},
-    "out": {"o", "out", "output", "dense", "final", "unifyheads", ""},
-    "qkv": {"qkv", "querykeyvalue", "in", "attn", "attention", "kqv"},
-    "kv": {"kv", "keyvalue"},
-}
-SAYS_NOTHING = {
-    *("w", "to", "proj", "projection", "projections", "linear", "lin", "c"),
-    *("layer", "fc", "weight", "weights", "matrix", "mat", "conv"),
-}
 HEADS = (
     *("n_heads", "num_heads", "heads", "h", "n_head", "nhead", "nheads"),
     *("num_attention_heads", "num_q_heads", "n_q_heads", "n_local_heads"),
@@ -52,21 +39,7 @@ class Projections(NamedTuple):
     out: Affine | None
     n_heads: int
     n_kv_heads: int
-
-
-def part_called(name: str) -> str | None:
-    """The part that a name stands for, if it does.
-
-    >>> [part_called(name) for name in ("to_q", "W_key", "c_proj", "norm")]
-    ['q', 'k', 'out', None]
-    """
-    words = re.split(r"[_.\s]+", re.sub("([a-z])([A-Z])", r"\1_\2", name))
-    words = [word.lower() for word in words]
-    rest = "".join(word for word in words if word not in SAYS_NOTHING)
-    for part, names in WORDS.items():
-        if {rest, rest.removeprefix("w"), rest.removesuffix("w")} & names:
-            return part
-    return None
+    gate: Affine | None = None  # if one matrix holds that, too
 
 
 def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
@@ -93,10 +66,12 @@ def bare(module: nn.Module) -> dict[int, str]:
 
     Whether those are of (in, out) or of (out, in) is not to be seen.
     """
+    three = {id(x) for one in stacked(module).values() for x in one.whole}
     return {
         id(x): name
         for name, x in module.named_parameters(recurse=False)
-        if x.ndim == 2 and x.shape[0] == x.shape[1] and part_called(name)
+        if x.ndim > 1 and x.shape[-2] == x.shape[-1]
+        if id(x) in three or (x.ndim == 2 and (three or part_called(name)))
         if not name.endswith("proj_weight")
     }
 
@@ -157,6 +132,17 @@ def of_lists(module: nn.Module) -> dict[str, Affine]:
     return {p: joined(maps) for p, maps in listed.items() if len(maps) > 1}
 
 
+def stacked(module: nn.Module) -> dict[str, Affine]:
+    """Queries, keys and values, in that order, of one parameter of three."""
+    for name, x in module.named_parameters(recurse=False):
+        if x.ndim == 3 and len(x) == 3 and part_called(name) is None:
+            return {
+                part: Affine(W, None, (x,))
+                for part, W in zip("qkv", x, strict=True)
+            }
+    return {}
+
+
 def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
     """The matrices of a module by their part: q, k, v, out, qkv or kv."""
     found: dict[str, Affine] = {}
@@ -171,6 +157,8 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
     if isinstance(module, nn.MultiheadAttention):
         found |= torch_own(module)
     found |= of_lists(module)
+    if not {"q", "qkv"} & found.keys():
+        found |= stacked(module)
     four = getattr(module, "linears", None)  # the Annotated Transformer's
     if isinstance(four, nn.ModuleList) and len(four) == 4:
         parts = zip(("q", "k", "v", "out"), four, strict=True)
@@ -212,7 +200,7 @@ def projections(
         packed: how one matrix holds all three: "by part" (q, k, v) or "by
             head" (q, k, v of the first head, then of the next).
         told: the names of submodules for q, k, v, out, qkv and kv.
-        order: in which that matrix holds them.
+        order: in which that matrix holds them; "z" is a gate.
         turned: whether bare matrices are of (out, in), as in nn.Linear.
     """
     found = by_word(module, told) | by_heads(module, n_heads)
@@ -231,11 +219,11 @@ def projections(
         return None
     q, k, v = (found[part] for part in "qkv")
     n_kv_heads = d_k // (d_q // n_heads)
-    out = found.get("out") or the_other(module, (q, k, v))
+    out = found.get("out") or the_other(module, (q, k, v), turned)
     merged = v.W.shape[-1] // n_kv_heads * n_heads
     if out is not None and out.W.shape[0] != merged:
         out = None
-    return Projections(q, k, v, out, n_heads, n_kv_heads)
+    return Projections(q, k, v, out, n_heads, n_kv_heads, found.get("z"))
 
 
 def on_their_side(
@@ -250,15 +238,27 @@ def on_their_side(
     }
 
 
-def the_other(module: nn.Module, known: Sequence[Affine]) -> Affine | None:
+def the_other(
+    module: nn.Module, known: Sequence[Affine], turned: bool = False
+) -> Affine | None:
     """The one matrix that is none of these, and takes what they bring."""
     own = {id(x) for one in known for x in one.whole if x is not None}
-    others = [
-        affine
-        for _, affine in affines(module)
-        if not own & {id(x) for x in affine.whole if x is not None}
+    bare = [
+        (name, Affine(x, bias_beside(module, name, x), (x,)))
+        for name, x in module.named_parameters(recurse=False)
+        if x.ndim == 2 and part_called(name) is None
     ]
-    return others[0] if len(others) == 1 and own else None
+    for listed in (affines(module), bare):
+        others = [
+            one
+            for _, one in listed
+            if not own & {id(x) for x in one.whole if x is not None}
+        ]
+        if others and own:
+            first = {"": others[0]}
+            first |= on_their_side(module, first) if turned else {}
+            return first[""] if len(others) == 1 else None
+    return None
 
 
 def number(module: Any, names: Sequence[str]) -> int | None:
@@ -276,28 +276,3 @@ def heads_inside(module: nn.Module) -> int | None:
     """The number of heads that it, or the one that a part of it, tells."""
     found = {number(part, HEADS) for part in module.modules()} - {None}
     return number(module, HEADS) or (found.pop() if len(found) == 1 else None)
-
-
-def refilled(module: nn.Module) -> nn.Module:
-    """A copy of a module, with numbers that show mistakes, to be evaluated.
-
-    As modules are made, biases are often zero and scores all alike; then
-    many a mistake changes nothing. The numbers are the same in every call.
-
-    >>> refilled(nn.Linear(1, 2)).bias.tolist() == [0.0, 0.0]
-    False
-    """
-    module = copy.deepcopy(module).float().eval()
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for name, x in module.named_parameters():
-            new = torch.randn(x.shape, generator=generator)
-            if x.ndim > 1:
-                # A convolution of width one takes as many as it has channels.
-                taken = x.shape[-1] if x.shape[-1] > 1 else x[0].numel()
-                new /= taken**0.5
-            elif x.ndim == 1:
-                new = 0.3 * new + ("norm" in name and "weight" in name)
-            if x.ndim:
-                x.copy_(new)
-    return module

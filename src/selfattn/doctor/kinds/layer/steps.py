@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn.doctor.deviations.design import USUAL, Design, attend, unchanged
@@ -27,8 +28,13 @@ class Layer(Design):
     inner: Callable[..., tuple[Tensor, Tensor]]  # of q and k, by heads
     repeat_k: Callable[[Tensor, int], Tensor]  # key heads, for their group
     repeat_v: Callable[[Tensor, int], Tensor]
+    more: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # of k and v
     padded: Callable[[Tensor], Tensor | None]  # of (batch, 1, 1, n_k)
+    claims: Callable[[Tensor], Tensor]  # of a mask that it keeps by itself
+    shown: Callable[[Tensor | None], Tensor | None]  # of all that is hidden
+    done: Callable[[Tensor], Tensor]  # of the heads' output
     merge: Callable[[Tensor, Tensor], Tensor]  # of the heads' output, and x
+    gate: Callable[[Tensor, Tensor], Tensor]  # of what is merged, and x
     out: Callable[[Projections, Tensor], Tensor]
     end: Callable[[Tensor, Tensor], Tensor]  # of the output and x
 
@@ -73,8 +79,13 @@ USUAL_LAYER = Layer(
     inner=as_split,
     repeat_k=repeated,
     repeat_v=repeated,
+    more=as_split,
     padded=unchanged,
+    claims=unchanged,
+    shown=unchanged,
+    done=unchanged,
     merge=merged,
+    gate=unchanged,
     out=mixed,
     end=unchanged,
 )
@@ -86,7 +97,7 @@ def layer_by(
     """A layer's output, (batch, n_q, d_model), by a design."""
     own = x.dtype
     wide = torch.promote_types(own, torch.float32)
-    x, context = x.to(wide), context.to(wide)
+    x, context, own_keys = x.to(wide), context.to(wide), context.shape[-2]
     given, seen = design.before(x, context)
     q, k, v = design.project(parts, given, seen)
     q = design.split_q(q, parts.n_heads)
@@ -96,18 +107,30 @@ def layer_by(
     group = parts.n_heads // parts.n_kv_heads
     if group > 1:
         k, v = design.repeat_k(k, group), design.repeat_v(v, group)
+    k, v = design.more(k, v)
+    hidden = widened(hidden_by(design, masks, x), k.shape[-2], own_keys)
+    hidden = None if hidden is None else design.shown(hidden)
     output = attend(
         replace(design, allow=unchanged, always=False),
         q,
         k,
         v,
-        hidden_by(design, masks, x),
+        hidden,
         masks.causal or masks.always or design.always,
         d_model=x.shape[-1],
     )
-    return design.end(design.out(parts, design.merge(output, given)), x).to(
-        own
-    )
+    whole = design.gate(design.merge(design.done(output), given), given)
+    return design.end(design.out(parts, whole), x).to(own)
+
+
+def widened(allowed: Tensor | None, n_k: int, own: int) -> Tensor | None:
+    """A mask for more keys than its own, which come first and are seen by all.
+
+    A causal mask is one for them already: its last key is the last query's.
+    """
+    if allowed is None or allowed.shape[-1] != own:
+        return allowed
+    return F.pad(allowed, (n_k - own, 0), value=True)
 
 
 def hidden_by(design: Layer, masks: Masks, x: Tensor) -> Tensor | None:
@@ -121,6 +144,6 @@ def hidden_by(design: Layer, masks: Masks, x: Tensor) -> Tensor | None:
         if real is not None:
             found = real if found is None else found & real
     if masks.claimed is not None:
-        kept = masks.claimed(x.shape[-2], x.shape[-2])
+        kept = design.claims(masks.claimed(x.shape[-2], x.shape[-2]))
         found = kept if found is None else found & kept
     return found
