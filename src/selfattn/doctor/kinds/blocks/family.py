@@ -168,6 +168,5 @@ def kind_of_block(
         examples=lambda: {"": (healthy(), {})},
         meant={**passing_on.MEANT, **orders},
         promised_by=by_order(orders),
-        sights=properties.SIGHTS,
         **described,
     )

@@ -121,6 +121,15 @@ def whole(
         return  # a mask that the block makes would be missed
     if not takes(method, len(texts)) or not mixes(method, texts):
         return
+    called = parts_called(block, method, texts)
+    if all(not [*part.children()] for part in called):
+        yield name, (Across if texts[1:] else Whole)(block, name, called)
+
+
+def parts_called(
+    block: nn.Module, method: Call, texts: list[Tensor]
+) -> set[nn.Module]:
+    """The parts of a block that a method of its own calls."""
     called: set[nn.Module] = set()
     with ExitStack() as stack:
         for part in block.children():
@@ -129,8 +138,7 @@ def whole(
             )
             stack.callback(hook.remove)
         trial_calls.outcome(method, *texts)
-    if all(not [*part.children()] for part in called):
-        yield name, (Across if texts[1:] else Whole)(block, name, called)
+    return called
 
 
 def mixes(method: Call, texts: list[Tensor]) -> bool:
