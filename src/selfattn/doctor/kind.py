@@ -163,6 +163,8 @@ class Kind:
         within: from a healthy thing and facts that were told, parts of which
             it matters what they compute, by their names, each with its kind
             and the facts that are known of it.
+        sights: the names of mistakes by which one of its own formula is
+            called for what is seen of it, and not for its numbers.
         whole: of a whole model, which is held to no reference: from thing,
             facts and a watch, the report.
         as_used: whether a module of this kind is asked as a function is: as
@@ -185,6 +187,7 @@ class Kind:
     )
     perhaps: Callable[[Any, Facts], Iterator[Facts]] = nothing_else
     within: Callable[[Any, Facts], Inner] | None = None
+    sights: tuple[str, ...] = ()
     whole: Callable[..., Any] | None = None
     as_used: bool = False
 

@@ -15,7 +15,7 @@ from selfattn.doctor.engine.readings import named_at_last
 from selfattn.doctor.engine.visits import NUMBERS, Visit, looked_at, read
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
-from selfattn.doctor.kind import Kind, Reading
+from selfattn.doctor.kind import Inner, Kind, Reading
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.probes import Probe
@@ -105,21 +105,66 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
 
     Who knows that its attention is unlike others says ``inside=False``.
     """
-    if (
-        not report.passed
-        or kind.within is None
-        or not said.get("inside", True)
-    ):
+    if kind.within is None or not said.get("inside", True):
         return report
-    seen = kind.read(thing, said).facts
-    facts = {**seen, **report.facts, **report.assumed, **said}
+    if not report.passed:
+        return known_by_sight(report, thing, kind, said)
+    _, found = found_inside(report, thing, kind, said)
+    return report_on(report, found) if found else report
+
+
+def found_inside(
+    report: Report, thing: Any, kind: Kind, said: Facts
+) -> tuple[Inner, dict[str, Alone]]:
+    """The parts of a thing that can be asked alone; and those that are ill."""
+    facts = {**report.facts, **report.assumed, **said}
     exact = facts.get("formula") == "own"
+    facts = {**kind.read(thing, facts if exact else said).facts, **facts}
+    parts = kind.within(thing, facts) if kind.within else {}
     found = {
         name: wrong
-        for name, (part, of, told) in kind.within(thing, facts).items()
+        for name, (part, of, told) in parts.items()
         if (wrong := alone(part, of, {**told, "dtypes": ("float32",)}, exact))
     }
-    return report_on(report, found) if found else report
+    return parts, found
+
+
+def known_by_sight(
+    report: Report, thing: Any, kind: Kind, said: Facts
+) -> Report:
+    """The report on one that is ill, where no numbers have told of what.
+
+    Of one of its own formula is known who sees whom, and that has many
+    causes: a softmax over queries shows the future, too. If a part is ill
+    that is asked alone, it is that; and the name is sure if all can be asked
+    and are well, so that it is the way in which they are used.
+    """
+    mistake, own = report.mistake, report.facts.get("formula")
+    unnamed = mistake is None and bool(report.findings)
+    own = said.get("formula", own) == "own"
+    if not own or not (unnamed or (mistake and mistake.name in kind.sights)):
+        return report
+    try:
+        parts, found = found_inside(report, thing, kind, said)
+    except Exception:
+        return report  # it is too ill for its parts to be found
+    ill = {name: one for name, one in found.items() if not one.meant}
+    if ill:
+        first = next(iter(ill.values())).mistake
+        inside = {name: one.words for name, one in ill.items()}
+        return report.with_(
+            mistake=first, likeness=None, inside=inside, different=""
+        )
+    if mistake is None or asked_of_masks(parts):
+        return report
+    return report.with_(mistake=None, likeness=mistake)
+
+
+def asked_of_masks(parts: Inner) -> bool:
+    """Whether there are parts, and all can be asked what they hide."""
+    known = [told for _, _, told in parts.values()]
+    asked = ("takes" not in told or "causal" in told for told in known)
+    return bool(known) and all(asked)
 
 
 def report_on(report: Report, found: Mapping[str, Alone]) -> Report:

@@ -6,18 +6,22 @@ it makes of its input all at once.
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks.recording import BATCH, N_K, N, is_text
 from selfattn.doctor.kinds.layer.parts import HEADS, number
 from selfattn.doctor.kinds.layer.reading import attends
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
 Call = Callable[..., Any]
+MOVES = 1e-5
+THREE = 3  # queries, keys and values
 
 
 class Shell(nn.Module):
@@ -36,6 +40,41 @@ class Shell(nn.Module):
         return self.method(self.q(x), self.k(x), self.v(x))
 
 
+class Masked(Shell):
+    """One whose method takes a mask, too, behind the values."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Any:
+        """What each token is told by those that it may see."""
+        return self.method(self.q(x), self.k(x), self.v(x), mask)
+
+
+class Whole(nn.Module):
+    """A block's method as a layer, with the maps that it calls."""
+
+    def __init__(self, block: nn.Module, name: str, called: set[nn.Module]):
+        """Hold the block, which is no part, and of its parts those."""
+        super().__init__()
+        self.held, self.named = (block,), name
+        for attribute, value in vars(block).items():
+            if isinstance(value, int | float) and attribute != "training":
+                setattr(self, attribute, value)
+        for attribute, part in block.named_children():
+            if part in called:
+                setattr(self, attribute, part)
+
+    def forward(self, x: Tensor) -> Any:
+        """What each token is told by the others, in the method's words."""
+        return getattr(self.held[0], self.named)(x)
+
+
+class Across(Whole):
+    """A block's method that looks at another text, as a layer."""
+
+    def forward(self, x: Tensor, context: Tensor | None = None) -> Any:
+        """What each token is told by the other text."""
+        return getattr(self.held[0], self.named)(x, context)
+
+
 def found(
     block: nn.Module, call: Call, wide: tuple[int, int | None], facts: Facts
 ) -> Iterator[tuple[str, nn.Module]]:
@@ -46,31 +85,96 @@ def found(
     n_heads = facts.get("n_heads") or number(block, HEADS)
     for name, _ in inspect.getmembers(type(block), inspect.isfunction):
         method = getattr(block, name)
-        if not attends(method) or not takes_three(method):
+        if not (attends(method) and takes(method, THREE)):
+            yield from whole(block, name, call, wide)
             continue
         for width in widths(block, name, call, wide):
-            yield name, Shell(method, width, n_heads)
+            fourth = parameters(method)[THREE : THREE + 1]
+            masked = any("mask" in one for one in fourth)
+            yield name, (Masked if masked else Shell)(method, width, n_heads)
             break
 
 
-def takes_three(method: Call) -> bool:
-    """Whether a method can be called with three arguments alone."""
+def takes(method: Call, n: int) -> bool:
+    """Whether a method can be called with so many arguments alone."""
     try:
-        inspect.signature(method).bind(None, None, None)
+        inspect.signature(method).bind(*[None] * n)
     except TypeError:
         return False
     return True
+
+
+def whole(
+    block: nn.Module, name: str, call: Call, wide: tuple[int, int | None]
+) -> Iterator[tuple[str, nn.Module]]:
+    """A method that is called with tokens alone, as a layer, maps and all.
+
+    Who has parts of their own that attend is no layer, but holds one.
+    """
+    method = getattr(block, name)
+    of_torch = method.__module__.partition(".")[0] == "torch"
+    if name == "forward" or of_torch:
+        return
+    given = next(iter(noted(block, name, call, wide)), [])
+    texts = [one for one in given if is_text(one)]
+    if any(one is not None for one in given[len(texts) :]):
+        return  # a mask that the block makes would be missed
+    if not takes(method, len(texts)) or not mixes(method, texts):
+        return
+    called = parts_called(block, method, texts)
+    if all(not [*part.children()] for part in called):
+        yield name, (Across if texts[1:] else Whole)(block, name, called)
+
+
+def parts_called(
+    block: nn.Module, method: Call, texts: list[Tensor]
+) -> set[nn.Module]:
+    """The parts of a block that a method of its own calls."""
+    called: set[nn.Module] = set()
+    with ExitStack() as stack:
+        for part in block.children():
+            hook = part.register_forward_hook(
+                lambda module, x, y: called.add(module)
+            )
+            stack.callback(hook.remove)
+        trial_calls.outcome(method, *texts)
+    return called
+
+
+def mixes(method: Call, texts: list[Tensor]) -> bool:
+    """Whether a token that comes in last moves others that come out."""
+    if not 1 <= len(texts) <= len(("x", "context")):
+        return False
+    *before, last = texts
+    other = torch.cat((1 - last[:, :1], last[:, 1:]), dim=1)
+    said = [trial_calls.outcome(method, *before, one) for one in (last, other)]
+    if not all(map(is_text, said)):
+        return False
+    return bool((said[0] - said[1])[:, 1:].abs().max() > MOVES)
 
 
 def widths(
     block: nn.Module, name: str, call: Call, wide: tuple[int, int | None]
 ) -> list[int]:
     """How wide its queries are, if they are as wide as its keys and values."""
+    return [
+        given[0].shape[-1]
+        for given in noted(block, name, call, wide)
+        if len(given) >= THREE
+        and all(map(is_text, given[:THREE]))
+        and len({one.shape[-1] for one in given[:THREE]}) == 1
+    ]
+
+
+def noted(
+    block: nn.Module, name: str, call: Call, wide: tuple[int, int | None]
+) -> list[list[Any]]:
+    """What a block hands to a method of its own, call by call."""
     method, seen = getattr(block, name), []
 
-    def noted(*given: Any, **named: Any) -> Any:
+    def heard(*given: Any, **named: Any) -> Any:
         bound = inspect.signature(method).bind(*given, **named)
-        seen.append([*bound.arguments.values()][:3])
+        seen.append([*bound.arguments.values()])
         return method(*given, **named)
 
     texts = [
@@ -78,14 +182,9 @@ def widths(
         for n, d in zip((N, N_K), wide, strict=True)
         if d is not None
     ]
-    vars(block)[name] = noted
+    vars(block)[name] = heard
     try:
         trial_calls.outcome(call, *texts)
     finally:
         del vars(block)[name]
-    return [
-        three[0].shape[-1]
-        for three in seen
-        if all(map(is_text, three))
-        and len({one.shape[-1] for one in three}) == 1
-    ]
+    return seen

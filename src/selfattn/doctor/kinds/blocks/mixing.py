@@ -57,7 +57,7 @@ def found(
     }
     told = {**calling.of_attention(facts), "layout": "BND", "takes": ()}
     lying = {
-        name: (layer, "self-attention", told)
+        name: (layer, kind_of(layer), known_of(layer, told))
         for name, layer in methods.found(ready, call, wide, facts)
     }
     return lying | {
@@ -68,6 +68,21 @@ def found(
         )
         for name, seen in innermost(mixing)
     }
+
+
+def known_of(layer: nn.Module, told: Facts) -> Facts:
+    """What is known of a method: whether it takes a mask, its signature says.
+
+    What one means to it is found out.
+    """
+    open_ = ("takes",) if isinstance(layer, methods.Masked) else ()
+    return {name: fact for name, fact in told.items() if name not in open_}
+
+
+def kind_of(layer: nn.Module) -> str:
+    """The kind of a method that stands as a layer."""
+    across = isinstance(layer, methods.Across)
+    return "cross-attention" if across else "self-attention"
 
 
 def innermost(mixing: dict[str, Roles]) -> Iterator[tuple[str, Roles]]:

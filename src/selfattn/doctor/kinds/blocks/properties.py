@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.deviations.number_types import TYPES, of_types
-from selfattn.doctor.exercise import Exercise, Mistake, described
+from selfattn.doctor.exercise import Exercise, Mistake, described, name_of
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import passing_on
@@ -95,6 +95,8 @@ PASTS: tuple[tuple[Any, Table | None], ...] = (
     (decoder.one_too_many, lambda n, m: torch.ones(n, m).tril(1).bool()),
     (decoder.not_itself, lambda n, m: torch.ones(n, m).tril(-1).bool()),
 )
+
+SIGHTS = tuple(name_of(known) for known, _ in PASTS)
 
 
 def mistakes(usual: Way, across: bool) -> Iterator[Mistake]:

@@ -13,6 +13,7 @@ from selfattn.doctor.kinds.blocks.decoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.blocks.decoder.probes import of_width
 from selfattn.doctor.kinds.blocks.decoder.reference import decoder_block
 from selfattn.doctor.kinds.blocks.family import kind_of_block
+from selfattn.doctor.kinds.blocks.properties import SIGHTS
 
 KIND = kind_of_block(
     "decoder-block",
@@ -26,5 +27,6 @@ KIND = kind_of_block(
     read=read,
     adapt=adapt,
     within=within,
+    sights=SIGHTS,
     healthy=lambda: nn.TransformerDecoderLayer(6, 2, 11, batch_first=True),
 )

@@ -17,6 +17,7 @@ from selfattn.doctor.kinds.blocks.encoder.mistakes import (
 from selfattn.doctor.kinds.blocks.encoder.probes import of_width
 from selfattn.doctor.kinds.blocks.encoder.reference import encoder_block
 from selfattn.doctor.kinds.blocks.family import kind_of_block
+from selfattn.doctor.kinds.blocks.properties import SIGHTS
 
 KIND = kind_of_block(
     "encoder-block",
@@ -30,6 +31,7 @@ KIND = kind_of_block(
     read=read,
     adapt=adapt,
     within=within,
+    sights=SIGHTS,
     orders={name_of(side_by_side): 'order="parallel"'},
     healthy=lambda: nn.TransformerEncoderLayer(6, 2, 11, batch_first=True),
 )
