@@ -88,9 +88,11 @@ def found(
         if not (attends(method) and takes(method, THREE)):
             yield from whole(block, name, call, wide)
             continue
-        for width in widths(block, name, call, wide):
+        for width, handed in widths(block, name, call, wide):
             fourth = parameters(method)[THREE : THREE + 1]
-            masked = any("mask" in one for one in fourth)
+            more = len(parameters(block)) > sum(d is not None for d in wide)
+            # One that the block never hands on is not a mask of its own.
+            masked = any("mask" in one for one in fourth) and (more or handed)
             yield name, (Masked if masked else Shell)(method, width, n_heads)
             break
 
@@ -155,10 +157,13 @@ def mixes(method: Call, texts: list[Tensor]) -> bool:
 
 def widths(
     block: nn.Module, name: str, call: Call, wide: tuple[int, int | None]
-) -> list[int]:
-    """How wide its queries are, if they are as wide as its keys and values."""
+) -> list[tuple[int, bool]]:
+    """How wide its queries are, if they are as wide as its keys and values.
+
+    And whether the block hands it something behind these.
+    """
     return [
-        given[0].shape[-1]
+        (given[0].shape[-1], any(x is not None for x in given[THREE:]))
         for given in noted(block, name, call, wide)
         if len(given) >= THREE
         and all(map(is_text, given[:THREE]))

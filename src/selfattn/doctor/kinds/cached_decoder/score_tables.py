@@ -85,7 +85,12 @@ def of_one_pass(tables: Iterable[Table], n: int) -> str:
             )
         if sees.equal(past | torch.ones(n, n).diagonal(1).diag(1).bool()):
             return name_of(triangles.one_too_many)
-        if sees.all() and (name := of_the_fill(table[:, ~past])):
+        tells_apart = table.amin() < table.amax()  # scores, not only a mask
+        if (
+            sees.all()
+            and tells_apart
+            and (name := of_the_fill(table[:, ~past]))
+        ):
             return name
     return ""
 
