@@ -71,11 +71,11 @@ def found(
 
 
 def known_of(layer: nn.Module, told: Facts) -> Facts:
-    """What is known of a method: whether it takes a mask, its signature says.
+    """What is known of a method: whether it takes a mask, its layer says.
 
     What one means to it is found out.
     """
-    open_ = ("takes",) if isinstance(layer, methods.Masked) else ()
+    open_ = ("takes",) if isinstance(layer, methods.Shell) else ()
     return {name: fact for name, fact in told.items() if name not in open_}
 
 
