@@ -171,6 +171,24 @@ def test_square_matrices_may_lie_either_way(told):
     assert report.exit_code == 1
 
 
+class Unnamed(nn.Module):
+    """Three square matrices, of which no name says what they are for."""
+
+    def __init__(self, d=12):
+        super().__init__()
+        made = (nn.Parameter(torch.randn(d, d) / d**0.5) for _ in range(3))
+        self.three = nn.ParameterList(made)
+
+    def forward(self, x):
+        q, k, v = (x @ W for W in self.three)
+        return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(dim=-1) @ v
+
+
+def test_square_matrices_without_a_name_tell_how_wide_tokens_are():
+    report = here(Unnamed(), kind="self-attention", layout="BND", n_heads=1)
+    assert report.passed, report
+
+
 def valid_lengths(scores, valid_lens):
     """Lengths must be handed over, if only as None."""
     if valid_lens is None:
@@ -183,6 +201,17 @@ def test_lengths_that_may_be_none_are_handed_over():
     """It was called without, and raised on 15 of 15 probes."""
     assert here(valid_lengths, kind="softmax").passed
     assert here(valid_lengths, kind="softmax", mask="lengths").passed
+
+
+def test_what_is_made_where_none_is_handed_over_is_asked():
+    """Were all lengths handed over instead, nobody would see it."""
+
+    def nothing_done(scores, valid_lens):
+        return (
+            scores if valid_lens is None else valid_lengths(scores, valid_lens)
+        )
+
+    assert here(nothing_done, kind="softmax").exit_code == 1
 
 
 def in_parts(q, k, v, parts=3, forgotten=False):
