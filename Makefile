@@ -19,7 +19,7 @@ help:
 	@echo "make looks      look at the pages that changed; write what was seen"
 	@echo "make experiments  run them again, and write what came out"
 	@echo "make bench      measure the mechanisms beside PyTorch's"
-	@echo "make bench-gpu  the same on a CUDA GPU, into its ledger"
+	@echo "make bench-gpu  measure attention on a CUDA GPU, into its ledger"
 	@echo "make doctor-audit  let the doctor examine code that is sound"
 	@echo "make clinic     let it examine strangers, sound and ill"
 	@echo "make mutants    plant mistakes that the tests must see"

@@ -15,6 +15,6 @@ def of_layers(attend, name: str, form, n: int):
     ours = MultiHeadAttention(HEADS * D, HEADS, attend=attend)
     ours.load_state_dict(usual.state_dict(), strict=False)
     race = {name: ours}
-    if n != 16384:
+    if n != 16384:  # there it is left out, to save time
         race = {"sdpa layer": usual} | race
     return race, fair

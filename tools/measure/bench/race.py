@@ -63,9 +63,7 @@ def sdpa(q, k, v, causal=False):
 
 
 def lean_sizes(*ns: int) -> Iterator[tuple[int, bool]]:
-    """Each length forward and in training. At the longest PyTorch's own kernel
-    is left out, which takes minutes: whoever comes first is compared with.
-    """
+    """Each length, forward and in training."""
     for training in (False, True):
         for n in ns:
             yield n, training

@@ -88,9 +88,10 @@ def past(q: Tensor, k: Tensor, causal: bool) -> Tensor | None:
 
 
 def races() -> Iterator[Race]:
-    """A layer that shares queries and keys: 4 rounds, about 32 a bucket.
+    """A layer that shares queries and keys: 4 rounds, a bucket for each 32.
 
-    Theirs cut what is sorted into pieces of 64, and each sees the one before.
+    Theirs cut what is sorted into pieces of 64, and each sees the one before:
+    128 keys a query and round. A query of ours meets its own bucket.
     """
     torch.manual_seed(0)
     layer = Layer()
@@ -127,13 +128,13 @@ def others(causal: bool, layer: Layer) -> dict[str, Callable[..., Tensor]]:
 
 
 def lucidrains(causal: bool, layer: Layer) -> dict[str, Layer]:
-    """The core of reformer-pytorch: as it comes, and with as many keys."""
+    """The core of reformer-pytorch: as it comes, and with fewer keys."""
     from reformer_pytorch import LSHAttention
 
     found = {}
     for size, name in (
         (64, "reformer-pytorch"),
-        (16, "reformer-pytorch, 32 keys"),  # as many as we score
+        (16, "reformer-pytorch, 32 keys"),  # in our buckets there are more
     ):
         core = LSHAttention(bucket_size=size, n_hashes=4, causal=causal)
         found[name] = layer.around(partial(batched, core))
