@@ -9,6 +9,7 @@ from selfattn.doctor.command.loading import load, load_made, load_module
 from selfattn.doctor.door.guessing import Guess
 from selfattn.doctor.door.surveying import Survey, survey
 from selfattn.doctor.engine.examination import examine_made
+from selfattn.doctor.kind import UNFOUND
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.report import Report
 
@@ -107,8 +108,8 @@ def guessed(request: Request, guess: Guess) -> Visit:
         return Visit(str(guess), None)
     report = examined(request, guess.kind)
     for other in guess.others:
-        if report.likely:
-            break
+        if report.likely and not (report.passed and UNFOUND in report.lacking):
+            break  # of one whose parts are not found, little is known
         second = examined(request, other)
         if second.passed or (second.likely and other != "efficient"):
             report = second

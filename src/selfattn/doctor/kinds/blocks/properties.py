@@ -19,7 +19,7 @@ from selfattn.doctor.deviations.number_types import TYPES, of_types
 from selfattn.doctor.exercise import Exercise, Mistake, described, name_of
 from selfattn.doctor.kind import UNFOUND, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import passing_on
+from selfattn.doctor.kinds.blocks import blanks, passing_on
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.layer.experiments import (
@@ -159,8 +159,7 @@ def probes(
         asked("something is learned", experiment=of_x),
         *with_masks(x, sizes),
     ]
-    if order != "free":
-        found += passing_on.probes(x, sizes, order)
+    found += passing_on.probes(x, sizes, order)
     if d_context is not None:
         sees = "all of the context is seen"
         found.append(asked(sees, experiment=who_sees_whom))
@@ -211,7 +210,6 @@ def of_widths(
     asked = probes(d_model, d_context, order)
     right = partial(stand_in, usual)
     first = asked[0].make()
-    known = passing_on.KNOWN if order != "free" else ()
     parts = {} if how is None else {UNFOUND: f"how it joins its parts. {how}"}
     return Exercise(
         kind,
@@ -221,11 +219,19 @@ def of_widths(
         by_name=("mask", "padding"),
         mistakes=tuple(mistakes(usual, across)),
         optional={**OPTIONAL, **parts},
-        deviations=tuple(replace(one, answer=right) for one in known),
-        signs=partial(passing_on.sign, inputs=first, order=order)
-        if known
-        else None,
+        deviations=tuple(
+            replace(one, answer=right) for one in passing_on.KNOWN
+        ),
+        signs=partial(sign, inputs=first, order=order, causal=causal),
     )
+
+
+def sign(
+    answer: Answer, inputs: Inputs, order: str | None, causal: Any
+) -> str:
+    """The name of what is to be seen of a block that is wrong, if any is."""
+    blank = blanks.sign(answer, inputs, of_itself) if causal else ""
+    return blank or passing_on.sign(answer, inputs, order)
 
 
 def widths(
