@@ -8,6 +8,7 @@ is asked alone. Of that only what has a name is told: the rest may be its own.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from selfattn.doctor import sayings
 from selfattn.doctor.engine.choice import decide
 from selfattn.doctor.engine.diagnosis import Case
 from selfattn.doctor.engine.promises import MAY_BE_ITS_OWN
@@ -125,14 +126,23 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
     _, found = found_inside(report, thing, kind, said)
     if ill := those_wrong(found):
         return report_on(report, ill)
-    is_seen = UNFOUND not in report.lacking or any(found.values())
-    return report if is_seen else asked_for(report)
+    if UNFOUND not in report.lacking:
+        return report
+    known = any(found.values()) and not names_parts(kind, said)
+    return report if known else asked_for(report)
+
+
+def names_parts(kind: Kind, said: Facts) -> bool:
+    """Whether somebody named parts: he wants to know how they are joined."""
+    told = [kind.facts[n] for n, x in said.items() if n in kind.facts and x]
+    return any(fact.saying in sayings.OF_PARTS for fact in told)
 
 
 def asked_for(report: Report) -> Report:
-    """The report on one whose parts are not found, nor what attends in it.
+    """The report on one of whose parts some are not found, and are needed.
 
-    Too little was asked to call it healthy.
+    So they are if they were named, and if nothing is found that attends: then
+    too little was asked to call it healthy.
     """
     why = report.lacking[UNFOUND]
     (how,) = (w for w, y in report.not_asked.items() if y is why)
