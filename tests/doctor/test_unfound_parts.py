@@ -211,6 +211,22 @@ def test_an_attention_is_not_asked_of_a_mask_that_it_is_never_handed():
         assert report.passed, report
 
 
+class Padded(Reading):
+    """Its mask is called as nobody knows."""
+
+    def forward(self, x, memory, memory_padding=None):
+        mask = None if memory_padding is None else ~memory_padding[:, None]
+        return super().forward(x, memory, mask)
+
+
+def test_a_mask_of_which_nobody_spoke_is_said_to_be_there():
+    report = here(Padded(), "decoder-block")
+    why = "nobody said what its memory_padding means"
+    assert report.passed and report.not_asked["a mask"] == why, report
+    told = here(Padded(), "decoder-block", padding="block")
+    assert "a mask for padding" not in told.not_asked, told
+
+
 def test_the_first_token_is_blank_where_none_sees_itself():
     """It gives NaN, and that was all that was said."""
     told = {"formula": "own", "layout": "BND"}

@@ -52,7 +52,7 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
             return usual
     layouts = layouts_of(kind, block, known)
     if words and layouts:
-        usual = as_its_own(usual, words)
+        usual = as_its_own(usual, words, unknown_mask(kind, thing, known))
     if NBD in layouts and "layout" not in known:
         open_ = {**usual.candidates, "layout": layouts}
         return replace(usual, candidates=open_)
@@ -141,12 +141,19 @@ def mixes(block: nn.Module, call: Call) -> bool:
     return bool(others.any() or (across and seen.any()))
 
 
-def as_its_own(usual: Reading, words: str) -> Reading:
+def unknown_mask(kind: Kind, thing: Any, known: Facts) -> str:
+    """The name of a mask of which nobody said what it means; "" if none."""
+    name = kind.read(thing, {**known, "formula": "own"}).facts.get("mask_name")
+    return name if name and not known.get("mask_name") else ""
+
+
+def as_its_own(usual: Reading, words: str, mask: str) -> Reading:
     """A block's reading, as one of a formula of its own.
 
     Args:
         usual: how it was read.
         words: why its parts are not found, and how one tells which they are.
+        mask: the name of what may be one, if nobody said what it means.
     """
     why, _, how = words.partition(". ")
     known = {
@@ -158,4 +165,6 @@ def as_its_own(usual: Reading, words: str) -> Reading:
     open_ = {n: x for n, x in usual.candidates.items() if n not in known}
     because = why[:1].lower() + why[1:].removesuffix(".")
     lacks = {**usual.lacks, UNFOUND: because}
+    if mask:
+        lacks["mask"] = f"nobody said what its {mask} means"
     return replace(usual, facts=known, candidates=open_, lacks=lacks)
