@@ -106,6 +106,12 @@ def test_who_names_parts_is_asked_for_those_that_are_missing():
     assert here(Halves("lost"), attention="mix").mistake is not None
 
 
+def test_attention_alone_is_no_block():
+    """It norms nothing, and is asked for what a block has."""
+    report = here(Attention())
+    assert "2 norms, but I find 0" in report.question, report
+
+
 class Bare(nn.Module):
     """Nothing in it attends that could be asked alone."""
 

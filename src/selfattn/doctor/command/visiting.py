@@ -108,12 +108,20 @@ def guessed(request: Request, guess: Guess) -> Visit:
         return Visit(str(guess), None)
     report = examined(request, guess.kind)
     for other in guess.others:
-        if report.likely and not (report.passed and UNFOUND in report.lacking):
-            break  # of one whose parts are not found, little is known
+        if is_diagnosis(report):
+            break
         second = examined(request, other)
         if second.passed or (second.likely and other != "efficient"):
             report = second
     return Visit(str(guess), report)
+
+
+def is_diagnosis(report: Report) -> bool:
+    """Whether enough is known of a thing to look for no other kind of it.
+
+    Of a healthy one whose parts are not found, too little is.
+    """
+    return report.likely and not (report.passed and UNFOUND in report.lacking)
 
 
 def as_told(request: Request) -> Visit:
@@ -124,7 +132,7 @@ def as_told(request: Request) -> Visit:
     """
     kind = request.options.kind
     report = examined(request, kind)
-    if report.likely:
+    if is_diagnosis(report):
         return Visit("", report)
     guess = the_guess(request)
     if guess.kind in ("", kind) or kind in guess.others:

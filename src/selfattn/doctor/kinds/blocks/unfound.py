@@ -20,6 +20,7 @@ from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties
 from selfattn.doctor.kinds.layer.experiments import who_sees_whom
+from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
 
 DO_NOT_FIT = "The parts that I find do not fit together. Say which they are."
@@ -48,8 +49,8 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
     words = ""
     if known.get("formula") is None:
         words = why_unfound(kind, block, told, usual)
-        if not words:
-            return usual
+        if not words or not any(map(is_norm, block.modules())):
+            return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
     if words and layouts:
         usual = as_its_own(usual, words, unknown_mask(kind, thing, known))
