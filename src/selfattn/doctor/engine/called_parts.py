@@ -146,9 +146,10 @@ def asked_for(report: Report) -> Report:
     """
     why = report.lacking[UNFOUND]
     (how,) = (w for w, y in report.not_asked.items() if y is why)
-    words = f"{why[:1].upper()}{why[1:]}. {how.partition('. ')[2]}."
     rest = "What else holds of all blocks holds of it, too."
-    return report.with_(question=f"{words} {rest}")
+    said = f"{why[:1].upper()}{why[1:]}", how.partition(". ")[2], rest
+    words = ". ".join(one.removesuffix(".") for one in said if one)
+    return report.with_(question=f"{words}.")
 
 
 def found_inside(

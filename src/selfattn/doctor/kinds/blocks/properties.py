@@ -210,7 +210,11 @@ def of_widths(
     asked = probes(d_model, d_context, order)
     right = partial(stand_in, usual)
     first = asked[0].make()
-    parts = {} if how is None else {UNFOUND: f"how it joins its parts. {how}"}
+    parts = (
+        {}
+        if how is None
+        else {UNFOUND: f"how it joins its parts. {how}".removesuffix(". ")}
+    )
     return Exercise(
         kind,
         asks="a block of its own formula, which sees what it may see",

@@ -28,7 +28,7 @@ MORE = (
     "A block of this kind joins no more than its attention, its network and "
     "norms, but I find {}, too. Say which parts it joins, by their names."
 )
-OF_ITS_OWN = re.compile(r"[;,] or formula='own'.*")
+OF_ITS_OWN = re.compile(r"([;,] or|Say) formula='own'.*")
 LAYOUTS = _, NBD = ("BND", "NBD")
 Call = Callable[..., Any]
 
