@@ -41,6 +41,7 @@ TYPES = ("float64", "float32", "bfloat16", "float16")
 # Who takes a mask takes one of rows, or says otherwise by its axes.
 IMPLIED = {"rows": "mask", "texts": "mask"}
 IMPLIED_BY_ALL = ("batches", "strides")
+UNFOUND = "parts"  # what was looked for in a thing: nobody says it takes that
 COMMON = {"takes": TAKES, "dtypes": DTYPES}  # facts of every kind
 
 
@@ -91,7 +92,9 @@ class Reading:
         why = "it was not said to take it"
         taken = {*self.takes, *IMPLIED_BY_ALL}
         taken |= {n for n, by in IMPLIED.items() if by in taken}
-        return {need: why for need in optional if need not in taken}
+        unsaid = {need: why for need in optional if need not in taken}
+        found = self.lacks.get(UNFOUND)
+        return unsaid | ({} if found is None else {UNFOUND: found})
 
 
 def nothing(thing: Any, told: Facts) -> Reading:

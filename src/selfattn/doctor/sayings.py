@@ -108,6 +108,7 @@ FUNCTION = Saying("a function", callable)
 NAME = Saying("a name", is_name)
 NAMES = Saying("a list of names", are_names)
 BENT = Saying("a map's name, a bend or its name, and a map's name", is_bend)
+OF_PARTS = NAME, NAMES, BENT  # what names parts of a thing
 ARGUMENTS = Saying("a dict of arguments by their names", are_arguments)
 TABLE = Saying(
     "a tensor with two axes", lambda x: isinstance(x, Tensor) and x.ndim == 2

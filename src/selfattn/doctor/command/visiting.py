@@ -9,6 +9,7 @@ from selfattn.doctor.command.loading import load, load_made, load_module
 from selfattn.doctor.door.guessing import Guess
 from selfattn.doctor.door.surveying import Survey, survey
 from selfattn.doctor.engine.examination import examine_made
+from selfattn.doctor.kind import UNFOUND
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.report import Report
 
@@ -107,12 +108,20 @@ def guessed(request: Request, guess: Guess) -> Visit:
         return Visit(str(guess), None)
     report = examined(request, guess.kind)
     for other in guess.others:
-        if report.likely:
+        if is_diagnosis(report):
             break
         second = examined(request, other)
         if second.passed or (second.likely and other != "efficient"):
             report = second
     return Visit(str(guess), report)
+
+
+def is_diagnosis(report: Report) -> bool:
+    """Whether enough is known of a thing to look for no other kind of it.
+
+    Of a healthy one whose parts are not found, too little is.
+    """
+    return report.likely and not (report.passed and UNFOUND in report.lacking)
 
 
 def as_told(request: Request) -> Visit:
@@ -123,7 +132,7 @@ def as_told(request: Request) -> Visit:
     """
     kind = request.options.kind
     report = examined(request, kind)
-    if report.likely:
+    if is_diagnosis(report):
         return Visit("", report)
     guess = the_guess(request)
     if guess.kind in ("", kind) or kind in guess.others:

@@ -5,9 +5,10 @@ to what holds of all models. What their attention computes is seen only if it
 is asked alone. Of that only what has a name is told: the rest may be its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from selfattn.doctor import sayings
 from selfattn.doctor.engine.choice import decide
 from selfattn.doctor.engine.diagnosis import Case
 from selfattn.doctor.engine.promises import MAY_BE_ITS_OWN
@@ -15,7 +16,7 @@ from selfattn.doctor.engine.readings import named_at_last
 from selfattn.doctor.engine.visits import NUMBERS, Visit, looked_at, read
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
-from selfattn.doctor.kind import Inner, Kind, Reading
+from selfattn.doctor.kind import UNFOUND, Inner, Kind, Reading
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.probes import Probe
@@ -51,25 +52,42 @@ def alone(
             lacks: it may have properties of its own. What a mask changes is
             asked last, as nobody told what one means to it.
     """
+    return next(filter(None, asked_of(part, kind, said, exact)), None)
+
+
+def asked_of(
+    part: Any, kind: str, said: Facts, exact: bool
+) -> Iterator[Alone | None]:
+    """The mistake of a part, look by look; None if it is known to be well."""
     looks = [said]
     if exact and "takes" not in said:
         looks.insert(0, {**said, "takes": ()})
     for facts in looks:
         try:
-            found = in_one_look(part, find_kind(kind), facts, exact)
+            yield from in_one_look(part, find_kind(kind), facts, exact)
         except Exception:
-            return None  # it is called otherwise, which is no fault
-        if found is not None:
-            return found
-    return None
+            return  # it is called otherwise, which is no fault
 
 
 def in_one_look(
     part: Any, kind: Kind, said: Facts, exact: bool
-) -> Alone | None:
-    """The mistake of a part by these facts.
+) -> Iterator[Alone | None]:
+    """The mistake of a part by these facts, or None; nothing if unclear."""
+    case, is_own = likeliest(part, kind, said)
+    mistake = case.report.mistake
+    if exact and NUMBERS in case.exercise.optional:
+        return
+    if mistake is not None:
+        may_be = MAY_BE_INSIDE if exact or is_own else ()
+        yield Alone(mistake, mistake.name in {*kind.meant, *may_be})
+    elif case.report.passed:
+        yield None
 
-    Who is healthy by a formula of its own is so, whatever else it is like.
+
+def likeliest(part: Any, kind: Kind, said: Facts) -> tuple[Case, bool]:
+    """A part's case by these facts; and whether by a formula of its own.
+
+    Who is healthy by that is so, whatever else it is like.
     """
     usual = kind.read(part, said)
     less = kind.fallback(part, said, usual)
@@ -77,11 +95,7 @@ def in_one_look(
     case = own
     if case is None or not (case.report.passed or case.report.mistake):
         case = asked(part, kind, said, usual)
-    mistake = case.report.mistake
-    if mistake is None or (exact and NUMBERS in case.exercise.optional):
-        return None
-    may_be = MAY_BE_INSIDE if exact or case is own else ()
-    return Alone(mistake, mistake.name in {*kind.meant, *may_be})
+    return case, case is own
 
 
 def asked(part: Any, kind: Kind, said: Facts, seen: Reading) -> Case:
@@ -110,23 +124,74 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
     if not report.passed:
         return known_by_sight(report, thing, kind, said)
     _, found = found_inside(report, thing, kind, said)
-    return report_on(report, found) if found else report
+    if ill := those_wrong(found):
+        return report_on(report, ill)
+    if UNFOUND not in report.lacking:
+        return report
+    known = any(found.values()) and not names_parts(kind, said)
+    return report if known else asked_for(report)
+
+
+def names_parts(kind: Kind, said: Facts) -> bool:
+    """Whether somebody named parts: he wants to know how they are joined."""
+    told = [kind.facts[n] for n, x in said.items() if n in kind.facts and x]
+    return any(fact.saying in sayings.OF_PARTS for fact in told)
+
+
+def asked_for(report: Report) -> Report:
+    """The report on one of whose parts some are not found, and are needed.
+
+    So they are if they were named, and if nothing is found that attends: then
+    too little was asked to call it healthy.
+    """
+    why = report.lacking[UNFOUND]
+    (how,) = (w for w, y in report.not_asked.items() if y is why)
+    rest = "What else holds of all blocks holds of it, too."
+    said = f"{why[:1].upper()}{why[1:]}", how.partition(". ")[2], rest
+    words = ". ".join(one.removesuffix(".") for one in said if one)
+    return report.with_(question=f"{words}.")
 
 
 def found_inside(
     report: Report, thing: Any, kind: Kind, said: Facts
-) -> tuple[Inner, dict[str, Alone]]:
-    """The parts of a thing that can be asked alone; and those that are ill."""
+) -> tuple[Inner, dict[str, list[Alone | None]]]:
+    """The parts of a thing that can be asked alone; and what they answer."""
     facts = {**report.facts, **report.assumed, **said}
     exact = facts.get("formula") == "own"
     facts = {**kind.read(thing, facts if exact else said).facts, **facts}
     parts = kind.within(thing, facts) if kind.within else {}
+    more: dict[str, Any] = {"dtypes": ("float32",)}
+    if UNFOUND in report.lacking:
+        more["takes"] = ()  # nobody told what a mask means in it
     found = {
-        name: wrong
+        name: up_to_a_mistake(asked_of(part, of, {**told, **more}, exact))
         for name, (part, of, told) in parts.items()
-        if (wrong := alone(part, of, {**told, "dtypes": ("float32",)}, exact))
     }
     return parts, found
+
+
+def up_to_a_mistake(
+    answers: Iterator[Alone | None],
+) -> list[Alone | None]:
+    """What a part answers until it is wrong, after which it is not asked."""
+    heard = []
+    for one in answers:
+        heard.append(one)
+        if one is not None:
+            break
+    return heard
+
+
+def those_wrong(
+    found: Mapping[str, list[Alone | None]],
+) -> dict[str, Alone]:
+    """The parts that are wrong, and how."""
+    return {
+        name: wrong
+        for name, heard in found.items()
+        for wrong in heard
+        if wrong is not None
+    }
 
 
 def known_by_sight(
@@ -148,7 +213,8 @@ def known_by_sight(
         parts, found = found_inside(report, thing, kind, said)
     except Exception:
         return report  # it is too ill for its parts to be found
-    ill = {name: one for name, one in found.items() if not one.meant}
+    wrong = those_wrong(found)
+    ill = {name: one for name, one in wrong.items() if not one.meant}
     if ill:
         first = next(iter(ill.values())).mistake
         inside = {name: one.words for name, one in ill.items()}

@@ -175,9 +175,29 @@ def named_at_last(cases: list[Case], second: Callable[[], bool]) -> list[Case]:
     likely = [case for case in cases if likelihood(case.report) == most]
     if likely[0].report.passed or likely[0].report.mistake is not None:
         return cases
-    again = [looked_at_again(case, second()) for case in likely[:AGAIN]]
+    again = [
+        looked_at_again(case, second())
+        for case in unlike_first(likely)[:AGAIN]
+    ]
     named = [case for case in again if case.report.mistake is not None]
-    return named or hidden_by_less(cases, likely[0]) or likely
+    same = [case for case in named if how(case) == how(named[0])]
+    return same or hidden_by_less(cases, likely[0]) or likely
+
+
+def unlike_first(cases: list[Case]) -> list[Case]:
+    """Some cases, of which those come first that fail in other ways.
+
+    Readings may differ in what hardly any probe asks for, such as what a mask
+    says; to look at three of these is to look at one.
+    """
+    ways = [how(case) for case in cases]
+    later = [ways[:i].count(way) for i, way in enumerate(ways)]
+    return [cases[i] for i in sorted(range(len(cases)), key=later.__getitem__)]
+
+
+def how(case: Case) -> str:
+    """How a case that is wrong fails first; "" if nothing was asked."""
+    return next((f.difference.sentence for f in case.report.findings), "")
 
 
 def hidden_by_less(cases: list[Case], likeliest: Case) -> list[Case]:

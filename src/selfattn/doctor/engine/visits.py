@@ -14,7 +14,13 @@ from selfattn.doctor.engine.isolation import RefusedError, Watch
 from selfattn.doctor.engine.matching import Seen
 from selfattn.doctor.engine.outcome import OwnTroubleError
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import IMPLIED, Kind, Reading, UnclearError
+from selfattn.doctor.kind import (
+    IMPLIED,
+    UNFOUND,
+    Kind,
+    Reading,
+    UnclearError,
+)
 from selfattn.doctor.patient import Facts, Patient
 from selfattn.doctor.report import Report
 
@@ -196,7 +202,7 @@ def as_read(
         for name, fact in kind.facts.items()
         if fact.options
         and not report.trouble
-        and name in reading.facts
+        and reading.facts.get(name) is not None
         and name not in said
         and (fact.need or name) not in reading.lacks
     }
@@ -224,6 +230,7 @@ def check_takes(visit: Visit, seen: Reading) -> None:
         need: None
         for reading in kind.readings(visit.said, seen)
         for need in visit.exercise(reading.facts).optional
+        if need != UNFOUND
     }
     for name in visit.said["takes"]:
         if name not in known:

@@ -6,6 +6,7 @@ them; what is asked of these, and of the dropout between them, is one.
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import passing_on, properties
+from selfattn.doctor.kinds.blocks import passing_on, properties, unfound
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
 from selfattn.doctor.kinds.blocks.usual_joins import held_to_its_parts
@@ -112,11 +113,34 @@ def perhaps_its_own(
     held = held_to_its_parts(thing, facts, call, wide)
     if usual and held and is_alike(usual, call):
         return usual
-    causal = facts.get("causal")
-    if causal is None:  # who reads a context writes, word by word
-        causal = across or properties.seen_past(call, wide[0])
     order = facts.get("path") or facts.get("placed")
-    return properties.of_widths(name, *wide, causal, order)
+    causal, how = hides_later(facts, call, wide), facts.get("how")
+    return properties.of_widths(name, *wide, causal, order, how)
+
+
+def hides_later(
+    facts: Facts, call: Callable[..., Any], wide: tuple[int, int | None]
+) -> Any:
+    """Whether later tokens are hidden, as was told, or as is seen.
+
+    Who reads a context writes, word by word, and is held to it; unless
+    nobody said so much of it that a formula of its own was among it.
+
+    Raises:
+        UnclearError: if that one sees later tokens.
+    """
+    if facts.get("causal") is not None:
+        return facts["causal"]
+    across, inferred = wide[1] is not None, "how" in facts
+    if across and not inferred:
+        return True
+    seen = properties.seen_past(call, *wide)
+    if across and seen is False:
+        raise UnclearError(
+            "It sees later tokens, and nobody said whether it may. Say "
+            "causal=True or causal=False."
+        )
+    return seen
 
 
 def by_order(orders: Mapping[str, str]) -> dict[str, Any]:
@@ -161,7 +185,7 @@ def kind_of_block(
         probes = of_width(parts.d_model)
         return of_parts(name, block, parts, probes, mistakes, words)
 
-    return Kind(
+    kind = Kind(
         name,
         exercise=exercise,
         prepare=prepare,
@@ -170,3 +194,4 @@ def kind_of_block(
         promised_by=by_order(orders),
         **described,
     )
+    return replace(kind, read=partial(unfound.read, kind))

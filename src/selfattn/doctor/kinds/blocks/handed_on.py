@@ -45,26 +45,59 @@ def of_masks(
     """
     if isinstance(part, nn.MultiheadAttention):
         return {}  # everybody knows how it is called
-    x, context = numbers(BATCH, N, d_model), numbers(BATCH, N_K, d_model)
-    texts = [x, context] if across else [x]
-    hidden = torch.ones(BATCH, texts[-1].shape[1], dtype=torch.bool)
-    hidden[:, -1] = False
-    of_ours = (
-        {"padding": hidden} if padding else {"mask": hidden[:1].expand(N, -1)}
-    )
-    usual, masked = (
-        handed(part, call, *texts),
-        handed(part, call, *texts, **of_ours),
-    )
+    wide = d_model, d_model if across else None
+    usual, masked, hidden = both_ways(part, call, wide, padding)
     if not usual:
         return {}  # it is not called, or cannot be
-    if not any(is_mask(*one) for one in (*usual.items(), *masked.items())):
+    if not has_mask(usual, masked):
         return without(part)
     names = [n for n, given in masked.items() if is_mask(n, given)]
     if not padding or len(names) != 1:
         return {}
     called = {"mask": names[0], "padding": None}
     return {"names": called, **meant(masked[names[0]], hidden)}
+
+
+def both_ways(
+    part: nn.Module,
+    call: Callable[..., Any],
+    wide: tuple[int, int | None],
+    padding: bool,
+) -> tuple[Facts, Facts, Tensor]:
+    """What a part is handed, without a mask of ours and with one; and that."""
+    texts = [
+        numbers(BATCH, n, d)
+        for n, d in zip((N, N_K), wide, strict=True)
+        if d is not None
+    ]
+    hidden = torch.ones(BATCH, texts[-1].shape[1], dtype=torch.bool)
+    hidden[:, -1] = False
+    of_ours = (
+        {"padding": hidden} if padding else {"mask": hidden[:1].expand(N, -1)}
+    )
+    return (
+        handed(part, call, *texts),
+        handed(part, call, *texts, **of_ours),
+        hidden,
+    )
+
+
+def has_mask(*given: Facts) -> bool:
+    """Whether there is a mask in what a part is handed, in any call."""
+    return any(is_mask(*one) for each in given for one in each.items())
+
+
+def is_never_masked(
+    part: nn.Module,
+    call: Callable[..., Any],
+    wide: tuple[int, int | None],
+    padding: bool,
+) -> bool:
+    """Whether a part is called, and handed no mask, as in `of_masks`."""
+    if isinstance(part, nn.MultiheadAttention):
+        return False  # everybody knows how it is called
+    usual, masked, _ = both_ways(part, call, wide, padding)
+    return bool(usual) and not has_mask(usual, masked)
 
 
 def is_mask(name: str, given: Any) -> bool:

@@ -14,6 +14,7 @@ from torch import nn
 from selfattn.doctor.kind import Inner, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import calling, methods, properties
+from selfattn.doctor.kinds.blocks.handed_on import is_never_masked
 from selfattn.doctor.kinds.blocks.recording import (
     BATCH,
     N_K,
@@ -64,7 +65,11 @@ def found(
         name: (
             block.get_submodule(name),
             "cross-attention" if seen.context else "self-attention",
-            told_of(block.get_submodule(name), seen, facts),
+            told_of(
+                block.get_submodule(name),
+                unmasked(seen, ready.get_submodule(name), call, wide, facts),
+                facts,
+            ),
         )
         for name, seen in innermost(mixing)
     }
@@ -90,6 +95,23 @@ def innermost(mixing: dict[str, Roles]) -> Iterator[tuple[str, Roles]]:
     for name, seen in mixing.items():
         if not any(other.startswith(f"{name}.") for other in mixing):
             yield name, seen
+
+
+def unmasked(
+    seen: Roles,
+    part: nn.Module,
+    call: Call,
+    wide: tuple[int, int | None],
+    facts: Facts,
+) -> Roles:
+    """How an attention is called, without a mask that is never handed on.
+
+    It need not know any, whatever its arguments are called.
+    """
+    padding = bool(facts.get("padding"))
+    if seen.mask is None or not is_never_masked(part, call, wide, padding):
+        return seen
+    return seen._replace(mask=None)
 
 
 def told_of(part: nn.Module, seen: Roles, facts: Facts) -> Facts:

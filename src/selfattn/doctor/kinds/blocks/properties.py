@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from selfattn.doctor.deviations.number_types import TYPES, of_types
 from selfattn.doctor.exercise import Exercise, Mistake, described, name_of
-from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kind import UNFOUND, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import passing_on
+from selfattn.doctor.kinds.blocks import blanks, passing_on
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.layer.experiments import (
@@ -159,8 +159,7 @@ def probes(
         asked("something is learned", experiment=of_x),
         *with_masks(x, sizes),
     ]
-    if order != "free":
-        found += passing_on.probes(x, sizes, order)
+    found += passing_on.probes(x, sizes, order)
     if d_context is not None:
         sees = "all of the context is seen"
         found.append(asked(sees, experiment=who_sees_whom))
@@ -197,19 +196,25 @@ def of_widths(
     d_context: int | None,
     causal: bool | str | None,
     order: str | None = "free",
+    how: str | None = None,
 ) -> Exercise:
     """What a block of these widths is held to.
 
     ``causal`` is "own" of one that sees whom nobody could tell. ``order`` is
     where its norms stand, "clear" if not on the path of x; None if nobody
-    told, and "free" if that path is its own affair.
+    told, and "free" if that path is its own affair. ``how`` one tells which
+    its parts are, if they were looked for and not found.
     """
     across = d_context is not None
     usual = Way(causal_mask if causal else None)
     asked = probes(d_model, d_context, order)
     right = partial(stand_in, usual)
     first = asked[0].make()
-    known = passing_on.KNOWN if order != "free" else ()
+    parts = (
+        {}
+        if how is None
+        else {UNFOUND: f"how it joins its parts. {how}".removesuffix(". ")}
+    )
     return Exercise(
         kind,
         asks="a block of its own formula, which sees what it may see",
@@ -217,12 +222,20 @@ def of_widths(
         probes=asked if causal != "own" else asked[1:],
         by_name=("mask", "padding"),
         mistakes=tuple(mistakes(usual, across)),
-        optional=OPTIONAL,
-        deviations=tuple(replace(one, answer=right) for one in known),
-        signs=partial(passing_on.sign, inputs=first, order=order)
-        if known
-        else None,
+        optional={**OPTIONAL, **parts},
+        deviations=tuple(
+            replace(one, answer=right) for one in passing_on.KNOWN
+        ),
+        signs=partial(sign, inputs=first, order=order, causal=causal),
     )
+
+
+def sign(
+    answer: Answer, inputs: Inputs, order: str | None, causal: Any
+) -> str:
+    """The name of what is to be seen of a block that is wrong, if any is."""
+    blank = blanks.sign(answer, inputs, of_itself) if causal else ""
+    return blank or passing_on.sign(answer, inputs, order)
 
 
 def widths(
@@ -246,21 +259,29 @@ def widths(
     sizes = list(dict.fromkeys([*normed, *taken, *streams]))
     for d_model in sizes:
         for d_context in [d_model, *sizes] if across else [None]:
-            given = [numbers(2, N, d_model, seed=1)]
-            if d_context is not None:
-                given.append(numbers(2, N_K, d_context, seed=2))
+            given = texts(d_model, d_context).values()
             if isinstance(trial_calls.outcome(call, *given), Tensor):
                 return d_model, d_context
     raise UnclearError("I cannot see how wide the block is.")
 
 
-def seen_past(call: Callable[..., Any], d_model: int) -> bool | str:
+def texts(d_model: int, d_context: int | None) -> Inputs:
+    """Texts of these widths: x, and perhaps a context."""
+    given = {"x": numbers(2, N, d_model, seed=1)}
+    if d_context is not None:
+        given["context"] = numbers(2, N_K, d_context, seed=2)
+    return given
+
+
+def seen_past(
+    call: Callable[..., Any], d_model: int, d_context: int | None
+) -> bool | str:
     """Whether it hides later tokens, of which nobody told.
 
     It may see some tokens alone, near ones say; then that is its "own".
     """
-    x = numbers(2, N, d_model, seed=1)
-    sees = trial_calls.outcome(who_sees_whom, call, {"x": x})
+    given = texts(d_model, d_context)
+    sees = trial_calls.outcome(of_itself, call, given)
     if not isinstance(sees, Tensor) or bool(sees.all()):
         return False
     pasts = [past(N, N) for _, past in PASTS if past is not None]

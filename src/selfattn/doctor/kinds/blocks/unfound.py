@@ -1,0 +1,171 @@
+"""Blocks whose parts are not found, and which are asked all the same.
+
+Nobody said that they have a formula of their own; but of any block it can be
+asked what holds of all. What is not asked then is told: how it joins its
+parts, and by which facts these could be found.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
+from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.layer.experiments import who_sees_whom
+from selfattn.doctor.kinds.layer.norming import is_norm
+from selfattn.doctor.patient import Facts
+
+DO_NOT_FIT = "The parts that I find do not fit together. Say which they are."
+MORE = (
+    "A block of this kind joins no more than its attention, its network and "
+    "norms, but I find {}, too. Say which parts it joins, by their names."
+)
+OF_ITS_OWN = re.compile(r"([;,] or|Say) formula='own'.*")
+LAYOUTS = _, NBD = ("BND", "NBD")
+Call = Callable[..., Any]
+
+
+def read(kind: Kind, thing: Any, told: Facts) -> Reading:
+    """What can be read off a block, whether or not its parts can be found.
+
+    Args:
+        kind: that of the block, and how one is read whose parts can.
+        thing: the block.
+        told: the facts that were told.
+    """
+    usual = kind.read(thing, told)
+    known = {**usual.facts, **told}
+    if known.get("formula") == "plain":
+        return usual
+    block = kind.prepare(thing, known)
+    words = ""
+    if known.get("formula") is None:
+        words = why_unfound(kind, block, told, usual)
+        if not words or not any(map(is_norm, block.modules())):
+            return usual  # who norms nothing may be attention alone
+    layouts = layouts_of(kind, block, known)
+    if words and layouts:
+        usual = as_its_own(usual, words, unknown_mask(kind, thing, known))
+    if NBD in layouts and "layout" not in known:
+        open_ = {**usual.candidates, "layout": layouts}
+        return replace(usual, candidates=open_)
+    return usual
+
+
+def why_unfound(kind: Kind, block: Any, told: Facts, usual: Reading) -> str:
+    """Why its parts are found in no order of its norms; "" if they are."""
+    why: list[str] = []
+    orders: set[Any] = set()
+    for reading in kind.readings(told, usual):
+        if reading.facts.get("order") in orders:
+            continue  # what its mask means moves none of its parts
+        orders.add(reading.facts.get("order"))
+        try:
+            exercise = kind.exercise(block, reading.facts)
+        except UnclearError as unclear:
+            why.append(str(unclear))
+            continue
+        except Exception:
+            return ""  # what is wrong there is told when it is asked
+        given = [*exercise.probes[0].make().values()]
+        if trial_calls.outcome(exercise.solution, *given) is None:
+            why.append(DO_NOT_FIT)
+            continue
+        call = kind.adapt(block, reading.facts)
+        more = beyond(block, exercise, call, given)
+        if not more:
+            return ""
+        why.append(MORE.format(more))
+    return why[0]
+
+
+def beyond(
+    block: nn.Module, exercise: Exercise, call: Call, given: list[Tensor]
+) -> str:
+    """A part with maps that a block calls, and that is none of its parts'."""
+    of_parts = ran(block, exercise.solution, given)
+    others = [one for one in ran(block, call, given) if one not in of_parts]
+    named = {part: name for name, part in block.named_modules()}
+    return named[others[0]] if others else ""
+
+
+def ran(block: nn.Module, call: Call, given: list[Tensor]) -> list[nn.Module]:
+    """The parts with maps of their own that are called as something runs."""
+    called: list[nn.Module] = []
+    with ExitStack() as stack:
+        for part in block.modules():
+            if any(x.ndim > 1 for x in part.parameters(recurse=False)):
+                hook = part.register_forward_hook(
+                    lambda module, x, y: called.append(module)
+                )
+                stack.callback(hook.remove)
+        trial_calls.outcome(call, *given)
+    return called
+
+
+def layouts_of(kind: Kind, block: Any, known: Facts) -> list[str]:
+    """The layouts in which it takes texts, and tokens hear of others.
+
+    A module in which they do in none is no block.
+    """
+    told = known.get("layout")
+    return [
+        layout
+        for layout in ([told] if told else LAYOUTS)
+        if mixes(block, kind.adapt(block, {**known, "layout": layout}))
+    ]
+
+
+def mixes(block: nn.Module, call: Call) -> bool:
+    """Whether tokens hear of others in a block, or of another text."""
+    across = "context" in inspect.signature(call).parameters
+    wide = trial_calls.outcome(properties.widths, block, call, across)
+    if wide is None:
+        return False
+    given = properties.texts(*wide)
+    tables = [
+        trial_calls.outcome(one, call, given)
+        for one in (properties.of_itself, who_sees_whom)
+    ]
+    if not all(isinstance(table, Tensor) for table in tables):
+        return False
+    own, seen = tables
+    others = own & ~torch.eye(len(own), dtype=torch.bool)
+    return bool(others.any() or (across and seen.any()))
+
+
+def unknown_mask(kind: Kind, thing: Any, known: Facts) -> str:
+    """The name of a mask of which nobody said what it means; "" if none."""
+    name = kind.read(thing, {**known, "formula": "own"}).facts.get("mask_name")
+    return name if name and not known.get("mask_name") else ""
+
+
+def as_its_own(usual: Reading, words: str, mask: str) -> Reading:
+    """A block's reading, as one of a formula of its own.
+
+    Args:
+        usual: how it was read.
+        words: why its parts are not found, and how one tells which they are.
+        mask: the name of what may be one, if nobody said what it means.
+    """
+    why, _, how = words.partition(". ")
+    known = {
+        "order": None,
+        **usual.facts,
+        "formula": "own",
+        "how": OF_ITS_OWN.sub("", how).removesuffix("."),
+    }
+    open_ = {n: x for n, x in usual.candidates.items() if n not in known}
+    because = why[:1].lower() + why[1:].removesuffix(".")
+    lacks = {**usual.lacks, UNFOUND: because}
+    if mask:
+        lacks["mask"] = f"nobody said what its {mask} means"
+    return replace(usual, facts=known, candidates=open_, lacks=lacks)
