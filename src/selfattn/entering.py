@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from selfattn.bound import Bound
 from selfattn.checks import (
+    are_at_hand,
     check_floats,
     check_places,
     check_tensor,
@@ -73,10 +75,14 @@ def weights_to_meet(layer: nn.Module | Tensor) -> list[Tensor]:
     """The weights that tell what a layer takes: of PyTorch's own, the first.
 
     None, if somebody's layer has whole numbers or numbers of one byte: it
-    makes those of x from them, of whatever type that is.
+    makes those of x from them, of whatever type that is; and so may a
+    parametrisation that is called unsafe, of numbers of another type.
     """
     if isinstance(layer, Tensor):
         return [layer]
+    made: Any = layer.parametrizations if is_parametrized(layer) else {}
+    if any(one.unsafe for one in made.values()):
+        return []
     weights = list(layer.parameters())
     if type(layer).__module__.startswith("torch."):
         return weights[:1]
@@ -137,9 +143,12 @@ def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
     try:
         rows = table(tokens.long())
     except IndexError:
+        told = "some are not, of several texts as torch.func has them"
+        if are_at_hand(tokens):
+            told = f"they go from {int(tokens.min())} to {int(tokens.max())}"
         raise ValueError(
             f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
-            f"but they go from {int(tokens.min())} to {int(tokens.max())}"
+            f"but {told}"
         ) from None
     return a_token_each(table, rows, tokens[..., None])
 
