@@ -39,7 +39,7 @@ class LiveBytes(TorchDispatchMode):
     Only what is made inside the ``with`` counts, the gradients of a backward
     pass among it, and each storage once, however many views it has. It is
     subtracted as soon as its memory is free again. Scratch memory inside one
-    of PyTorch's kernels is not seen.
+    of PyTorch's kernels is not seen, nor what another thread makes.
 
     Attributes:
         live: bytes that are held now.

@@ -171,7 +171,7 @@ def test_a_token_without_a_vector_is_told_within_vmap(what):
 # Hidden keys of the largest numbers
 
 
-@pytest.mark.parametrize("scale", [1.5, 2.0, -3.0, 1e4])
+@pytest.mark.parametrize("scale", [1.5, -3.0, 1e4])
 @pytest.mark.parametrize("how", ["a trained bias", "wider values", "neither"])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(
@@ -217,26 +217,26 @@ def test_the_largest_keys_beside_zeros_have_scores_of_zero(scale):
 class Attending(nn.Module):
     """A mechanism as a module, to export."""
 
-    def __init__(self, attend):
+    def __init__(self, attend, causal):
         super().__init__()
-        self.attend = attend
+        self.attend, self.causal = attend, causal
 
     def forward(self, q, k, v):
         """Attend."""
-        return self.attend(q, k, v)
+        return self.attend(q, k, v, causal=self.causal)
 
 
-@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
-    "attend",
+    ("attend", "strict"),
     [
-        attention,
-        fused_attention,
-        ShawAttention(8, max_distance=2),
-        TransformerXLAttention(2, 8),
+        (attention, False),
+        (fused_attention, False),
+        (fused_attention, True),
+        (ShawAttention(8, max_distance=2), False),
+        (TransformerXLAttention(2, 8), False),
     ],
-    ids=["attention", "fused", "Shaw", "Transformer-XL"],
+    ids=["attention", "fused", "strict", "Shaw", "Transformer-XL"],
 )
 def test_an_export_takes_as_many_queries_as_keys(attend, causal, strict):
     """It was exported for more or fewer of one than of the other alone, and
@@ -246,7 +246,7 @@ def test_an_export_takes_as_many_queries_as_keys(attend, causal, strict):
     keys = {0: batch, 2: n_k}
     q, k = torch.randn(3, 2, 5, 8), torch.randn(3, 2, 7, 8)
     graph = torch.export.export(
-        Attending(partial(attend, causal=causal)),
+        Attending(attend, causal),
         (q, k, k),
         dynamic_shapes=({0: batch, 2: n}, keys, keys),
         strict=strict,
