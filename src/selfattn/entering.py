@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import is_parametrized
 
 from selfattn.bound import Bound
 from selfattn.checks import (
@@ -20,6 +19,7 @@ from selfattn.checks import (
     check_tensor,
     is_autocast,
 )
+from selfattn.mismatches import weights_to_meet
 from selfattn.signatures import shown
 from selfattn.spoilt import a_token_each
 
@@ -69,25 +69,6 @@ def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
             f"{name} must have the type of the layer, {weight.dtype}, but it "
             f"is {tuple(x.shape)} of {x.dtype}"
         )
-
-
-def weights_to_meet(layer: nn.Module | Tensor) -> list[Tensor]:
-    """The weights that tell what a layer takes: of PyTorch's own, the first.
-
-    None, if somebody's layer has whole numbers or numbers of one byte: it
-    makes those of x from them, of whatever type that is; and so may a
-    parametrisation that is called unsafe, of numbers of another type.
-    """
-    if isinstance(layer, Tensor):
-        return [layer]
-    made: Any = layer.parametrizations if is_parametrized(layer) else {}
-    if any(one.unsafe for one in made.values()):
-        return []
-    weights = list(layer.parameters())
-    if type(layer).__module__.startswith("torch."):
-        return weights[:1]
-    plain = all(w.is_floating_point() and w.itemsize > 1 for w in weights)
-    return weights if plain else []
 
 
 def check_at_layer(name: str, x: Tensor, weight: Tensor) -> None:
