@@ -33,6 +33,7 @@ class Bound(nn.Module):
         # No dictionaries of PyTorch's, to which "keys" would be no name.
         self.parts, self.learned = nn.Module(), nn.Module()
         self.others: dict[str, Any] = {}
+        self.names: list[str] = []  # of what is learned
         places = {str(i): x for i, x in enumerate(made.args)}
         for name, x in {**places, **made.keywords}.items():
             x = owned(x)
@@ -42,14 +43,17 @@ class Bound(nn.Module):
                 self.parts.register_module(name, x)
             elif isinstance(x, nn.Parameter):
                 self.learned.register_parameter(name, x)
+                self.names.append(name)
             else:
                 self.others[name] = x
 
     @property
     def everything(self) -> dict[str, Any]:
         """All that is bound, by name or by the number of its place."""
-        parts, learned = self.parts._modules, self.learned._parameters
-        return {**self.others, **parts, **learned}
+        # Each by its name: one that is made anew, as by pruning, or copied
+        # for another GPU, is no longer among PyTorch's parameters.
+        learned = {name: getattr(self.learned, name) for name in self.names}
+        return {**self.others, **self.parts._modules, **learned}
 
     @property
     def args(self) -> tuple[Any, ...]:

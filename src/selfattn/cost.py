@@ -39,7 +39,7 @@ class LiveBytes(TorchDispatchMode):
     Only what is made inside the ``with`` counts, the gradients of a backward
     pass among it, and each storage once, however many views it has. It is
     subtracted as soon as its memory is free again. Scratch memory inside one
-    of PyTorch's kernels is not seen.
+    of PyTorch's kernels is not seen, nor what another thread makes.
 
     Attributes:
         live: bytes that are held now.
@@ -217,7 +217,8 @@ def flops(f: Callable[[], object]) -> int:
 
     A product of (n, d) and (d, m) matrices is 2 n d m operations: a multiply
     and an add each. Softmax and other steps along the way count nothing, and
-    a causal kernel counts as if it skipped nothing.
+    a causal kernel counts as if it skipped nothing. What another thread
+    multiplies is not seen.
 
     >>> x, y = torch.zeros(7, 5), torch.zeros(5, 11)
     >>> flops(lambda: x @ y) == 2 * 7 * 5 * 11

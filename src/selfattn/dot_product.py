@@ -210,17 +210,16 @@ def fused_attention(
     """
     check_shapes(q, k, v, mask, bias)
     check_options(causal, scale, dropout_p)
-    square = q.shape[-2] == k.shape[-2]
     # On a CPU, its kernel scales the -inf of what is hidden, too: by 0 to NaN
     # and by less than 0 to inf.
-    hides = square and (scale is None or scale > TINY)
+    hides = causal and (scale is None or scale > TINY)
+    past_alone = hides and mask is None and bias is None and is_square(q, k)
     table = None
-    if not (causal and mask is None and bias is None and hides):
+    if not past_alone:
         # PyTorch's is_causal puts the first query on the first key; ours the
         # last on the last. Where they differ, the mask itself is handed in.
         table = mask_and_bias(with_causal(mask, causal, q, k), bias, q.dtype)
     kernel = partial(by_pytorch, dropout_p=dropout_p, scale=scale)
-    past_alone = causal and table is None
     attend = partial(kernel, attn_mask=table, is_causal=past_alone)
     options = {"mask": mask, "bias": bias, "causal": causal, "scale": scale}
     told = partial(besides, attend, table, dropout_p=dropout_p, **options)
@@ -230,6 +229,19 @@ def fused_attention(
     if table is None and not causal and k.shape[-2]:  # all see all
         return all_seen(attend, q, k, v, told)
     return unfelt(attend, q, k, v, **told())
+
+
+def is_square(q: Tensor, k: Tensor) -> bool:
+    """Whether there are as many queries as keys; in an export for any number
+    of each, whether there are as many whatever they are.
+    """
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if not torch.compiler.is_exporting():
+        return n_q == n_k
+    # Here, as it takes a second: it imports an algebra system.
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return statically_known_true(n_q == n_k)
 
 
 def by_definition(

@@ -13,11 +13,13 @@ from torch import Tensor, nn
 
 from selfattn.bound import Bound
 from selfattn.checks import (
+    are_at_hand,
     check_floats,
     check_places,
     check_tensor,
     is_autocast,
 )
+from selfattn.mismatches import weights_to_meet
 from selfattn.signatures import shown
 from selfattn.spoilt import a_token_each
 
@@ -67,21 +69,6 @@ def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
             f"{name} must have the type of the layer, {weight.dtype}, but it "
             f"is {tuple(x.shape)} of {x.dtype}"
         )
-
-
-def weights_to_meet(layer: nn.Module | Tensor) -> list[Tensor]:
-    """The weights that tell what a layer takes: of PyTorch's own, the first.
-
-    None, if somebody's layer has whole numbers or numbers of one byte: it
-    makes those of x from them, of whatever type that is.
-    """
-    if isinstance(layer, Tensor):
-        return [layer]
-    weights = list(layer.parameters())
-    if type(layer).__module__.startswith("torch."):
-        return weights[:1]
-    plain = all(w.is_floating_point() and w.itemsize > 1 for w in weights)
-    return weights if plain else []
 
 
 def check_at_layer(name: str, x: Tensor, weight: Tensor) -> None:
@@ -137,9 +124,12 @@ def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
     try:
         rows = table(tokens.long())
     except IndexError:
+        told = "some are not, of several texts as torch.func has them"
+        if are_at_hand(tokens):
+            told = f"they go from {int(tokens.min())} to {int(tokens.max())}"
         raise ValueError(
             f"{name} must be numbers from 0 to {table.num_embeddings - 1}, "
-            f"but they go from {int(tokens.min())} to {int(tokens.max())}"
+            f"but {told}"
         ) from None
     return a_token_each(table, rows, tokens[..., None])
 

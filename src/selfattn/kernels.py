@@ -38,7 +38,7 @@ def fused(
     tensor(True)
     """
     options |= {"attn_mask": attn_mask, "scale": scale}
-    if is_beyond_fused_kernels():
+    if is_beyond_fused_kernels() or is_overscaled(q, k, scale):
         return in_steps(q, k, v, **options)
     output = by_kernel(q, k, v, **options)
     if loses_count(output, q, k, attn_mask, scale):
@@ -142,9 +142,7 @@ def in_steps(
     Not within `torch.nn.attention.sdpa_kernel`, which is for all threads: it
     left another's attention without its kernels for good.
     """
-    if is_autocast(q) and q.dtype != torch.float64:
-        dtype = torch.get_autocast_dtype(q.device.type)
-        q, k, v = (x.to(dtype) for x in (q, k, v))
+    q, k, v = (x.to(taken_as(q)) for x in (q, k, v))
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         hidden = q.new_zeros(attn_mask.shape)
         attn_mask = hidden.masked_fill(~attn_mask, -math.inf)
@@ -152,6 +150,31 @@ def in_steps(
         return by_products(q, k, v, attn_mask, scale, **options)
     attend = torch.ops.aten._scaled_dot_product_attention_math
     return attend(q, k, v, attn_mask, scale=scale, **options)[0]
+
+
+def taken_as(q: Tensor) -> torch.dtype:
+    """The type in which PyTorch's attention takes queries."""
+    if is_autocast(q) and q.dtype != torch.float64:
+        return torch.get_autocast_dtype(q.device.type)
+    return q.dtype
+
+
+def is_overscaled(q: Tensor, k: Tensor, scale: float | None) -> bool:
+    """Whether a query or a key, times the root of the scale, is infinite.
+
+    So PyTorch multiplies them on some ways, as where a bias is trained or
+    values are wider than keys; and 0 · ∞ is NaN though the key be hidden.
+
+    >>> far = torch.full((1, 1), 3e38)
+    >>> is_overscaled(far, far, 2.0), is_overscaled(far, far, 1.0)
+    (True, False)
+    """
+    if scale is None or abs(scale) <= 1:
+        return False
+    most = torch.finfo(taken_as(q)).max / math.sqrt(abs(scale))
+    return any(
+        x.numel() > 0 and largest(x) > most for x in (q, k) if can_look(x)
+    )
 
 
 @without_autocast

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from selfattn.wrapped import P, R, stands_for
 
@@ -103,3 +104,22 @@ def mismatch_of_all(layer: nn.Module) -> ValueError | None:
         f"the weights of {type(layer).__name__} must fit each other, but "
         f"{', '.join(weights)}"
     )
+
+
+def weights_to_meet(layer: nn.Module | Tensor) -> list[Tensor]:
+    """The weights that tell what a layer takes: of PyTorch's own, the first.
+
+    None, if somebody's layer has whole numbers or numbers of one byte: it
+    makes those of x from them, of whatever type that is; and so may a
+    parametrisation that is called unsafe, of numbers of another type.
+    """
+    if isinstance(layer, Tensor):
+        return [layer]
+    made: Any = layer.parametrizations if is_parametrized(layer) else {}
+    if any(one.unsafe for one in made.values()):
+        return []
+    weights = list(layer.parameters())
+    if type(layer).__module__.startswith("torch."):
+        return weights[:1]
+    plain = all(w.is_floating_point() and w.itemsize > 1 for w in weights)
+    return weights if plain else []

@@ -186,6 +186,9 @@ OF_PYTORCH = {
 CALLED_PRODUCTS = {
     *("mm", "addmm", "matmul", "linear", "rnn", "gru", "lstm"),
     *("convolution", "conv2d", "conv3d", "depthwise2d", "depthwise3d"),
+    # A power series, an inverse of any shape, and Householder's reflections
+    # are made of products, in kernels that tell none of them.
+    *("matrix", "pinv", "ormqr", "householder"),
 }
 NO_PRODUCTS = {"cell", "flatten", "reorder"}
 # By the names of PyTorch's operations, of which its counter counts none.
