@@ -6,7 +6,7 @@ asked of others' functions and modules is asked when they answer.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from selfattn.checks import (
     is_autocast,
 )
 from selfattn.signatures import shown
-from selfattn.spoilt import a_token_each
+from selfattn.spoilt import a_token_each, unheard
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
@@ -242,13 +242,22 @@ def check_weights(weights: Any, q: Tensor, k: Tensor) -> None:
 
 
 def mixed(name: str, project: Callable[[Tensor], Any], x: Tensor) -> Tensor:
-    """What a projection makes of tokens: mixtures, as wide as they are.
+    """What a projection makes of tokens: mixtures, as wide as they are. To
+    its weights a sequence that holds what is spoilt passes nothing back.
 
     Raises:
         TypeError: if it makes no tensor.
         ValueError: if that is none of mixtures: those of one sequence would
             be broadcast to all, and nothing said.
     """
+    check_function(name, project)
+    return unheard(partial(mixtures_of, name, project), x, (-2, -1))
+
+
+def mixtures_of(
+    name: str, project: Callable[[Tensor], Any], x: Tensor
+) -> Tensor:
+    """The same, felt by all weights."""
     made = project(x)
     check_floats(f"what {name} makes", made)
     others, found = ((*y.shape[:-2], y.shape[-1]) for y in (x, made))
@@ -318,21 +327,33 @@ def features(
         ValueError: if that is not what it gives.
     """
     check_function("feature_map", feature_map)
-    # Of copies: it may work in place, and q and k are the caller's.
-    made = feature_map(q.clone()), feature_map(k.clone())
-    for name, x, of in zip("qk", (q, k), made, strict=True):
-        check_floats(f"what feature_map makes of {name}", of)
-        width = max(1, made[0].shape[-1])
-        if of.shape[:-1] != x.shape[:-1] or of.shape[-1] != width:
-            raise ValueError(
-                "feature_map must make (..., n, d) into (..., n, any number), "
-                f"at least 1, but it made {tuple(x.shape)} into "
-                f"{tuple(of.shape)}"
-            )
-        check_places(**{name: x, f"what feature_map makes of {name}": of})
-    if made[0].dtype != made[1].dtype:
+    f_q = unheard(partial(features_of, "q", feature_map), q, (-1,))
+    f_k = unheard(partial(features_of, "k", feature_map), k, (-1,))
+    if f_q.shape[-1] != f_k.shape[-1]:
+        refuse_features(k, f_k)
+    if f_q.dtype != f_k.dtype:
         raise ValueError(
             "feature_map must make features of one type of q and k, but it "
-            f"made {made[0].dtype} and {made[1].dtype}"
+            f"made {f_q.dtype} and {f_k.dtype}"
         )
+    return f_q, f_k
+
+
+def features_of(
+    name: str, feature_map: Callable[[Tensor], Tensor], x: Tensor
+) -> Tensor:
+    """φ of some tokens, once it is clear that it is that."""
+    made = feature_map(x.clone())  # it may work in place
+    check_floats(f"what feature_map makes of {name}", made)
+    if made.shape[:-1] != x.shape[:-1] or not made.shape[-1]:
+        refuse_features(x, made)
+    check_places(**{name: x, f"what feature_map makes of {name}": made})
     return made
+
+
+def refuse_features(x: Tensor, made: Tensor) -> NoReturn:
+    """Raise, as these are no features of x."""
+    raise ValueError(
+        "feature_map must make (..., n, d) into (..., n, any number), at "
+        f"least 1, but it made {tuple(x.shape)} into {tuple(made.shape)}"
+    )

@@ -185,7 +185,7 @@ def by_sums(
 ) -> Tensor:
     """The output; q and k are features already, unless those are ours."""
     attend = on_any_axes(lambda *x: LinearAttention.apply(*x, causal, ours))
-    return unfelt_sums(attend, q, k, v, causal)
+    return unfelt_sums(attend, q, k, v)
 
 
 class Memory(NamedTuple):

@@ -41,6 +41,7 @@ from selfattn.pieces import (
     without_autocast,
 )
 from selfattn.signatures import checked
+from selfattn.transforms import settled
 
 BLOCK = 64  # queries at a time, at least: smaller products are slower
 
@@ -252,6 +253,7 @@ def enough(
     What it is longer than all tokens lies behind the last of them, and so do
     as many of the summaries.
     """
+    stride, n_summaries, n_q, n_k = settled(stride, n_summaries, n_q, n_k)
     spare = max(0, stride - max(n_q, n_k) - 1)
     return stride - spare, n_summaries - spare
 

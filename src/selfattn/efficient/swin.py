@@ -16,7 +16,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_call, check_once
+from selfattn.checks import (
+    batch_shape,
+    check_call,
+    check_once,
+    check_places,
+    check_whole,
+)
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -34,6 +40,7 @@ from selfattn.masks import causal_mask
 from selfattn.pieces import softmax_again, without_autocast
 from selfattn.signatures import checked
 from selfattn.spoilt import can_look
+from selfattn.transforms import settled
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
 
@@ -95,8 +102,10 @@ def swin_attention(
     refuse("swin_attention", "it makes no n x n table", mask, bias)
     check_windows(window, shift)
     check_grid(grid, q, k)
+    check_places(q=q, relative_bias=relative_bias)
     if relative_bias is not None:
         check_offsets(relative_bias, window, (1, *batch_shape(q, k))[-1])
+    grid, window, shift = itertools.starmap(settled, (grid, window, shift))
     batch, windows = batch_shape(q, k, v), cut(grid, window, shift)
     whole = min(window[0], grid[0]), min(window[1], grid[1])
 
@@ -196,7 +205,9 @@ def positions(grid: Size, device: Any) -> tuple[Tensor, Tensor]:
     """The row and the column of each token, (n,)."""
     if min(grid) < 0:
         raise ValueError(f"grid must be at least 0 by 0, but it is {grid}")
-    n = torch.arange(math.prod(grid), device=device)
+    tokens = math.prod(grid)
+    check_whole(**{"the number of tokens in the grid": tokens})
+    n = torch.arange(tokens, device=device)
     return n // grid[1], n % grid[1]
 
 

@@ -12,9 +12,10 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol, Self, TypeVar
@@ -28,6 +29,7 @@ from selfattn.doctor.report.progress import EVERY, Progress
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
 LONG = 1e8  # seconds, three years
 LAST_STREAM = 2  # standard error, after standard input and output
+LATE = 1.0  # seconds after the last, in which a message may come to its end
 PATIENCE = 10.0  # seconds for a guard to end what is left
 MOST = 200  # processes that a patient may have at once
 LOOKS_EVERY = 0.25  # seconds, in which few processes can become many
@@ -125,9 +127,7 @@ def in_a_child(
 
 def end_with_all(guard: int) -> None:
     """Have a guard end the child, and all that it started; then end it."""
-    with contextlib.suppress(OSError):
-        os.kill(guard, signal.SIGTERM)
-        os.kill(guard, signal.SIGCONT)  # lest the patient stopped it
+    end_child(guard)
     if processes.ended(guard, PATIENCE) is None:
         processes.end_below(guard)  # who ends it first loses sight of them
         with contextlib.suppress(OSError):
@@ -143,9 +143,9 @@ def listen(
     end = math.inf if time_limit > LONG else time.monotonic() + time_limit
     at = ""
     try:
-        with Progress() as progress:
+        with Progress() as progress, in_time(guard, end):
             while comes(pipe, end, at, progress):
-                heard = pipe.recv()
+                heard = hear(pipe)
                 if isinstance(heard, type(nothing_found)):
                     return heard
                 if isinstance(heard, Refusal):
@@ -156,12 +156,51 @@ def listen(
                 at = place(heard, at)
     except (EOFError, OSError):  # nobody is left to say more
         code = processes.ended(guard, left(end))
-        if code is not None or left(end):
+        if left(end) or (code is not None and not is_late(end)):
             return nothing_found.with_(trouble=f"{ending(code)}{at}.")
     return nothing_found.with_(
         trouble=f"It did not come to an end within {time_limit:g} seconds, "
         f"and was stopped{at}. If it is only slow, say a longer time_limit."
     )
+
+
+def hear(pipe: Connection) -> object:
+    """What the child says. Who writes where it speaks garbles that: a patient
+    may, or whatever it put in the place of what Python has to send things.
+    """
+    try:
+        return pipe.recv()
+    except (EOFError, OSError):
+        raise
+    except Exception:
+        return Trouble("It garbles what is told of it, so none can be read")
+
+
+@contextlib.contextmanager
+def in_time(guard: int, end: float) -> Iterator[None]:
+    """End the child where we might wait for the rest of half a message."""
+    if math.isinf(end):
+        yield
+        return
+    timer = threading.Timer(left(end) + LATE, end_child, (guard,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def end_child(guard: int) -> None:
+    """Have a guard end the child, if it is there still."""
+    with contextlib.suppress(OSError):
+        os.kill(guard, signal.SIGTERM)
+        os.kill(guard, signal.SIGCONT)  # lest the patient stopped it
+
+
+def is_late(end: float) -> bool:
+    """Whether the child was ended for its lateness."""
+    return time.monotonic() > end + LATE
 
 
 def place(heard: object, before: str) -> str:
