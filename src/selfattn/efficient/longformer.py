@@ -146,7 +146,9 @@ def longformer_attention(
     check_window(window)
     check_global(global_at, k.shape[-2])
     [window] = settled(window)
-    at = sorted(settled(*global_at))[: k.shape[-2]]  # without keys, no first one either
+    at = sorted(settled(*global_at))[
+        : k.shape[-2]
+    ]  # without keys, no first one either
 
     def exactly(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return band_by_band(q, k, v, at, window, causal, by_definition)

@@ -2,11 +2,13 @@
 
 import json
 import os
+import sys
 import time
 
 import pytest
 
 from selfattn.doctor.__main__ import main
+from selfattn.doctor.engine import isolation
 
 RIGHT = """
 def right(q, k, v):
@@ -160,3 +162,61 @@ def test_an_import_leaves_the_command_as_it_was(examined):
     lines = "import torch; torch.set_default_dtype(torch.float64)"
     code, out, _ = examined(lines + RIGHT)
     assert code == 0 and out.startswith("✓")
+
+
+READS = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--heads", type=int, default=3)
+heads = parser.parse_args().heads
+"""
+
+
+def test_an_import_reads_no_arguments_of_ours(examined, monkeypatch):
+    """It read those of the command, and ended: ``SystemExit: 2``."""
+    told = ["doctor", "mine.py:right", "--kind", "attention"]
+    monkeypatch.setattr("sys.argv", told)
+    code, out, err = examined(READS + RIGHT)
+    assert code == 0 and out.startswith("✓") and err == ""
+    assert sys.argv == told
+
+
+def test_json_is_told_of_a_refusal_in_this_process_too(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["doctor", "--json", "nothing"])
+    assert main() == 2
+    assert "refused" in json.loads(capsys.readouterr().out)
+
+
+GARBLES = """
+import os, time
+for number in range(3, 100):
+    try:
+        os.write(number, {message})
+    except OSError:
+        pass
+{then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "then", "words"),
+    [
+        (r"b'\0\0\0\3abc'", "", "It garbles what is told of it"),
+        ("b'A' * 8", "time.sleep(600)", "It did not come to an end within 2"),
+    ],
+)
+def test_an_import_that_writes_where_we_speak_is_a_report(
+    message, then, words, examined, monkeypatch
+):
+    """One ended the command with a traceback, and so with 1, which is "ill";
+    of the other, the rest of a message was awaited for ever.
+    """
+    monkeypatch.setattr(isolation, "LATE", 0.1)
+    lines = GARBLES.format(message=message, then=then)
+    code, out, _ = examined(lines + RIGHT, "--time-limit", "2")
+    assert code == 2 and words in " ".join(out.split())
+
+
+def test_an_import_that_counts_wrong_is_a_report(examined):
+    code, out, _ = examined("import builtins\nbuiltins.len = lambda x: 3")
+    assert code == 2 and "It garbles what is told" in " ".join(out.split())

@@ -119,7 +119,8 @@ def in_a_child(
         stand_guard(us, theirs, work, memory_limit)
     try:
         theirs.close()
-        return listen(ours, guard, nothing_found, time_limit)
+        with in_time(guard, time_limit):
+            return listen(ours, guard, nothing_found, time_limit)
     finally:
         end_with_all(guard)
         ours.close()
@@ -143,7 +144,7 @@ def listen(
     end = math.inf if time_limit > LONG else time.monotonic() + time_limit
     at = ""
     try:
-        with Progress() as progress, in_time(guard, end):
+        with Progress() as progress:
             while comes(pipe, end, at, progress):
                 heard = hear(pipe)
                 if isinstance(heard, type(nothing_found)):
@@ -177,12 +178,12 @@ def hear(pipe: Connection) -> object:
 
 
 @contextlib.contextmanager
-def in_time(guard: int, end: float) -> Iterator[None]:
+def in_time(guard: int, time_limit: float) -> Iterator[None]:
     """End the child where we might wait for the rest of half a message."""
-    if math.isinf(end):
+    if time_limit > LONG:
         yield
         return
-    timer = threading.Timer(left(end) + LATE, end_child, (guard,))
+    timer = threading.Timer(time_limit + LATE, end_child, (guard,))
     timer.daemon = True
     timer.start()
     try:
