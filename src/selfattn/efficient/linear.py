@@ -31,8 +31,7 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
-from selfattn.entering import features
-from selfattn.feature_chunks import Reader, check_alike, recalled
+from selfattn.feature_chunks import Reader, check_alike, features, recalled
 from selfattn.hidden import match, unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (

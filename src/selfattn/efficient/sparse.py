@@ -15,12 +15,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from selfattn.checks import (
-    check_call,
-    check_once,
-    check_shapes,
-    check_whole,
-)
+from selfattn.checks import check_call, check_once, check_shapes, check_whole
 from selfattn.dot_product import (
     Bias,
     Keys,

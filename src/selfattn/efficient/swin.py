@@ -16,13 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from selfattn.checks import (
-    batch_shape,
-    check_call,
-    check_once,
-    check_places,
-    check_whole,
-)
+from selfattn.checks import batch_shape, check_call, check_once
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -38,7 +32,7 @@ from selfattn.hidden import all_seen, unfelt
 from selfattn.kernels import keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import softmax_again, without_autocast
-from selfattn.signatures import checked
+from selfattn.signatures import checked, is_count
 from selfattn.spoilt import can_look
 from selfattn.transforms import settled
 
@@ -98,11 +92,10 @@ def swin_attention(
     >>> torch.allclose(near, same, atol=1e-6)
     True
     """
-    check_call("swin_attention", q, k, v, causal, relative_bias)
+    check_call("swin_attention", q, k, v, causal, relative_bias=relative_bias)
     refuse("swin_attention", "it makes no n x n table", mask, bias)
     check_windows(window, shift)
     check_grid(grid, q, k)
-    check_places(q=q, relative_bias=relative_bias)
     if relative_bias is not None:
         check_offsets(relative_bias, window, (1, *batch_shape(q, k))[-1])
     grid, window, shift = itertools.starmap(settled, (grid, window, shift))
@@ -203,18 +196,16 @@ def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
 
 def positions(grid: Size, device: Any) -> tuple[Tensor, Tensor]:
     """The row and the column of each token, (n,)."""
-    if min(grid) < 0:
-        raise ValueError(f"grid must be at least 0 by 0, but it is {grid}")
-    tokens = math.prod(grid)
-    check_whole(**{"the number of tokens in the grid": tokens})
-    n = torch.arange(tokens, device=device)
+    if min(grid) < 0 or not is_count(math.prod(grid)):
+        words = "grid must be at least 0 by 0, and its tokens must be counted "
+        raise ValueError(f"{words}in 64 bits, but it is {grid}")
+    n = torch.arange(math.prod(grid), device=device)
     return n // grid[1], n % grid[1]
 
 
 def four_axes(x: Tensor) -> Tensor:
     """The same, (batch, heads, n, features), however many there are."""
-    heads = x.shape[-3] if x.ndim > 2 else 1
-    return x.reshape(math.prod(x.shape[:-3]), heads, *x.shape[-2:])
+    return x.reshape(math.prod(x.shape[:-3]), *(1, *x.shape)[-3:])
 
 
 @checked
@@ -300,9 +291,7 @@ class Windows(NamedTuple):
         """A copy of them, (windows, heads, tokens, features): in the order
         in which a layer's heads lie in memory, which is soonest read.
         """
-        place = self.view(x)
-        b, down, right, h, w, heads, d = place.shape
-        return place.reshape(b * down * right, h * w, heads, d).transpose(1, 2)
+        return self.view(x).flatten(3, 4).flatten(0, 2).transpose(1, 2)
 
     def put(self, result: Tensor, x: Tensor) -> None:
         """Write a result where they lie in x."""

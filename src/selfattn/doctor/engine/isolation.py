@@ -12,10 +12,9 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol, Self, TypeVar
@@ -24,6 +23,7 @@ import torch
 
 from selfattn.doctor.engine import processes
 from selfattn.doctor.engine.outcome import in_words
+from selfattn.doctor.engine.processes import ending
 from selfattn.doctor.report.progress import EVERY, Progress
 
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
@@ -119,7 +119,7 @@ def in_a_child(
         stand_guard(us, theirs, work, memory_limit)
     try:
         theirs.close()
-        with in_time(guard, time_limit):
+        with processes.in_time(guard, time_limit + LATE):
             return listen(ours, guard, nothing_found, time_limit)
     finally:
         end_with_all(guard)
@@ -128,7 +128,7 @@ def in_a_child(
 
 def end_with_all(guard: int) -> None:
     """Have a guard end the child, and all that it started; then end it."""
-    end_child(guard)
+    processes.ask_to_end(guard)
     if processes.ended(guard, PATIENCE) is None:
         processes.end_below(guard)  # who ends it first loses sight of them
         with contextlib.suppress(OSError):
@@ -157,7 +157,7 @@ def listen(
                 at = place(heard, at)
     except (EOFError, OSError):  # nobody is left to say more
         code = processes.ended(guard, left(end))
-        if left(end) or (code is not None and not is_late(end)):
+        if left(end) or (code is not None and time.monotonic() < end + LATE):
             return nothing_found.with_(trouble=f"{ending(code)}{at}.")
     return nothing_found.with_(
         trouble=f"It did not come to an end within {time_limit:g} seconds, "
@@ -175,33 +175,6 @@ def hear(pipe: Connection) -> object:
         raise
     except Exception:
         return Trouble("It garbles what is told of it, so none can be read")
-
-
-@contextlib.contextmanager
-def in_time(guard: int, time_limit: float) -> Iterator[None]:
-    """End the child where we might wait for the rest of half a message."""
-    if time_limit > LONG:
-        yield
-        return
-    timer = threading.Timer(time_limit + LATE, end_child, (guard,))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def end_child(guard: int) -> None:
-    """Have a guard end the child, if it is there still."""
-    with contextlib.suppress(OSError):
-        os.kill(guard, signal.SIGTERM)
-        os.kill(guard, signal.SIGCONT)  # lest the patient stopped it
-
-
-def is_late(end: float) -> bool:
-    """Whether the child was ended for its lateness."""
-    return time.monotonic() > end + LATE
 
 
 def place(heard: object, before: str) -> str:
@@ -228,20 +201,6 @@ def left(end: float) -> float:
     return max(0.0, end - time.monotonic())
 
 
-def ending(code: int | None) -> str:
-    """How a process ended, in words; None if the system does not tell.
-
-    >>> ending(3), ending(-11)
-    ('It ended the process with code 3', 'It crashed the process (SIGSEGV)')
-    """
-    if code is None:
-        return "It ended the process"
-    if code >= 0:
-        return f"It ended the process with code {code}"
-    known = {one.value: one.name for one in signal.Signals}
-    return f"It crashed the process ({known.get(-code, f'signal {-code}')})"
-
-
 def stand_guard(
     us: int, pipe: Connection, work: Work[Any], memory_limit: float | None
 ) -> NoReturn:
@@ -251,7 +210,7 @@ def stand_guard(
         faulthandler.disable()  # a crash shall not print where we stood
         os.setsid()
         be_silent()
-        leave_no_core()
+        processes.leave_no_core()
         processes.control(processes.ADOPT_ORPHANS, 1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, end_all)
@@ -364,14 +323,6 @@ def in_our_name(pipe: Connection) -> Callable[[object], None]:
             pipe.send(thing)
 
     return tell
-
-
-def leave_no_core() -> None:
-    """Have no crash write down the memory of its process."""
-    import resource  # which exists on Unix alone, as does a fork
-
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def limit_memory(limit: float | None) -> None:
