@@ -157,7 +157,8 @@ def listen(
                 at = place(heard, at)
     except (EOFError, OSError):  # nobody is left to say more
         code = processes.ended(guard, left(end))
-        if left(end) or (code is not None and time.monotonic() < end + LATE):
+        in_time = time.monotonic() < end + LATE / 2
+        if left(end) or (code is not None and in_time):
             return nothing_found.with_(trouble=f"{ending(code)}{at}.")
     return nothing_found.with_(
         trouble=f"It did not come to an end within {time_limit:g} seconds, "
