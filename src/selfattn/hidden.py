@@ -188,7 +188,7 @@ def weightless(
     if is_spoilt(first(near)):
         return felt, clean
     found, wanted = (first(x).detach() for x in (near, result))
-    room = torch.finfo(wanted.dtype).eps ** 0.5
+    room = max(torch.finfo(x.dtype).eps for x in (found, wanted)) ** 0.5
     size = found.abs().amax() if found.numel() else 0.0
     same = (found - wanted).abs() <= room * size  # not of NaN
     same = felt & same.all(dim=-1, keepdim=True)

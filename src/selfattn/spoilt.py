@@ -126,7 +126,10 @@ def unheard(
         return made
     spoilt = (~y.isfinite().all(dim=axes, keepdim=True) for y in (x, made))
     lost = torch.logical_or(*spoilt)
-    known = once_more(make, drawn, x.masked_fill(lost, 0))
+    sound = x.masked_fill(lost, 0)
+    if -2 in axes and not once_more(make, drawn, sound.detach()).requires_grad:
+        return made  # it has no weights: what it passes back goes to x
+    known = once_more(make, drawn, sound)
     if (torch.isclose(known, made) | lost).all():
         return torch.where(lost, made.detach(), known)
     return made
