@@ -119,7 +119,7 @@ def in_a_child(
         stand_guard(us, theirs, work, memory_limit)
     try:
         theirs.close()
-        with processes.in_time(guard, time_limit + LATE):
+        with processes.in_time(guard, min(time_limit, LONG) + LATE):
             return listen(ours, guard, nothing_found, time_limit)
     finally:
         end_with_all(guard)

@@ -130,9 +130,6 @@ def ask_to_end(process: int) -> None:
 @contextlib.contextmanager
 def in_time(process: int, seconds: float) -> Iterator[None]:
     """Ask a process to end, if what is done in here takes longer."""
-    if seconds > threading.TIMEOUT_MAX:
-        yield
-        return
     timer = threading.Timer(seconds, ask_to_end, (process,))
     timer.daemon = True
     timer.start()
