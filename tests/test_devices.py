@@ -526,7 +526,7 @@ def spoilt_grads(rank, n_ranks, part, poison, at):
     bias = torch.zeros(8, requires_grad=True)
     output = ring_attention(*mine, bias=bias, causal=True)
     asked = (torch.arange(8)[own] < 5).float()[:, None]
-    given = asked * torch.ones_like(output)
+    given = asked * output.detach()  # as of its square
     return torch.autograd.grad(output, (*mine, bias), given)
 
 
