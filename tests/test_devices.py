@@ -28,6 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.ring import ring_attention
 from selfattn.devices.ulysses import ulysses_attention
+from selfattn.devices.world import on_ranks
 from selfattn.dot_product import attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.window import sliding_window_attention
@@ -511,6 +512,50 @@ def test_what_is_no_layer_or_mesh_is_named(given):
     right = {"layer": MultiHeadAttention(8, 2), "mesh": None}
     with pytest.raises(TypeError, match=rf"{min(given)} must be a "):
         tensor_parallel(**{**right, **given})
+
+
+# What two can tell, or none of them is there
+
+
+def spoilt_grads(rank, n_ranks, part, poison, at):
+    """What the first five queries of eight pass back on this rank."""
+    tokens = numbers(3, 1, HEADS, 8, D, seed=9)
+    tokens["qkv".index(part), 0, :, at, 1] = poison
+    own = slice(8 // n_ranks * rank, 8 // n_ranks * (rank + 1))
+    mine = [x[..., own, :].clone().requires_grad_() for x in tokens]
+    bias = torch.zeros(8, requires_grad=True)
+    output = ring_attention(*mine, bias=bias, causal=True)
+    asked = (torch.arange(8)[own] < 5).float()[:, None]
+    given = asked * output.detach()  # as of its square
+    return torch.autograd.grad(output, (*mine, bias), given)
+
+
+@pytest.mark.parametrize("part", ["q", "k", "v"])
+@pytest.mark.parametrize("poison", [float("nan"), float("inf")])
+def test_a_ring_passes_back_nothing_of_who_sees_what_is_spoilt(part, poison):
+    """The sixth token is; to the keys of other ranks its queries passed NaN,
+    though the loss asks for none of them.
+    """
+    work = partial(spoilt_grads, part=part, at=5)
+    found, sound = (
+        on_ranks(partial(work, poison=number), 2) for number in (poison, 0.5)
+    )
+    for of_rank, wanted in zip(found, sound, strict=True):
+        for x, y in zip(of_rank, wanted, strict=True):
+            assert_close(x, y)
+
+
+def shape_on_meta(rank, n_ranks):
+    q = torch.empty(2, 4, 3 + rank, 5, device="meta", requires_grad=True)
+    output = ring_attention(q, q, q, causal=True)
+    output.sum().backward()
+    return tuple(output.shape), tuple(q.grad.shape)
+
+
+def test_a_ring_of_shapes_alone_sends_nothing():
+    """It waited for what cannot be sent, and said that nobody answers."""
+    found = on_ranks(shape_on_meta, 2, timeout=LATE)
+    assert found == [((2, 4, n, 5),) * 2 for n in (3, 4)]
 
 
 if __name__ == "__main__":

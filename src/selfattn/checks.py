@@ -306,12 +306,13 @@ def check_transforms(name: str, *tensors: Tensor) -> None:
 
 
 def check_call(
-    name: str, q: Tensor, k: Tensor, v: Tensor, causal: bool, *others: Any
+    name: str, q: Tensor, k: Tensor, v: Tensor, causal: bool, **others: Any
 ) -> None:
     """Raise unless a mechanism whose way back is by hand can be called so."""
     check_shapes(q, k, v)
-    tensors = (x for x in others if isinstance(x, Tensor))
-    check_transforms(name, q, k, v, *tensors)
+    given = {n: x for n, x in others.items() if isinstance(x, Tensor)}
+    check_places(q=q, **given)
+    check_transforms(name, q, k, v, *given.values())
     check_flag("causal", causal)
 
 

@@ -263,8 +263,16 @@ def besides(attend: partial, table: Tensor | None, **options: Any) -> Any:
     if options["dropout_p"]:
         told["surely"] = partial(attend, dropout_p=0.0)
     if table is not None and table.dtype != torch.bool:
-        told["level"] = lambda *qkv: attend(*qkv, attn_mask=level(table))
+        told["level"] = partial(at_level, attend, table)
     return told
+
+
+def at_level(
+    attend: partial, table: Tensor, q: Tensor, k: Tensor, v: Tensor
+) -> Output:
+    """The same without what is NaN or infinity in what is added."""
+    wide = torch.promote_types(table.dtype, q.dtype)  # as q may be now
+    return attend(q, k, v, attn_mask=level(table).to(wide))
 
 
 def sees_nothing(table: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from selfattn.checks import (
 )
 from selfattn.mismatches import weights_to_meet
 from selfattn.signatures import shown
-from selfattn.spoilt import a_token_each
+from selfattn.spoilt import a_token_each, unheard
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
@@ -232,13 +232,22 @@ def check_weights(weights: Any, q: Tensor, k: Tensor) -> None:
 
 
 def mixed(name: str, project: Callable[[Tensor], Any], x: Tensor) -> Tensor:
-    """What a projection makes of tokens: mixtures, as wide as they are.
+    """What a projection makes of tokens: mixtures, as wide as they are. To
+    its weights a sequence that holds what is spoilt passes nothing back.
 
     Raises:
         TypeError: if it makes no tensor.
         ValueError: if that is none of mixtures: those of one sequence would
             be broadcast to all, and nothing said.
     """
+    check_function(name, project)
+    return unheard(partial(mixtures_of, name, project), x, (-2, -1))
+
+
+def mixtures_of(
+    name: str, project: Callable[[Tensor], Any], x: Tensor
+) -> Tensor:
+    """The same, felt by all weights."""
     made = project(x)
     check_floats(f"what {name} makes", made)
     others, found = ((*y.shape[:-2], y.shape[-1]) for y in (x, made))
@@ -297,32 +306,3 @@ def check_same_shape(name: str, made: Any, x: Tensor) -> None:
     # What has fewer digits can be added, and x stays what it is.
     if torch.promote_types(made.dtype, x.dtype) != x.dtype:
         check_type(f"a {name}", made, x)
-
-
-def features(
-    feature_map: Callable[[Tensor], Tensor], q: Tensor, k: Tensor
-) -> tuple[Tensor, Tensor]:
-    """φ of the queries and of the keys, a row of numbers for each of them.
-
-    Raises:
-        ValueError: if that is not what it gives.
-    """
-    check_function("feature_map", feature_map)
-    # Of copies: it may work in place, and q and k are the caller's.
-    made = feature_map(q.clone()), feature_map(k.clone())
-    for name, x, of in zip("qk", (q, k), made, strict=True):
-        check_floats(f"what feature_map makes of {name}", of)
-        width = max(1, made[0].shape[-1])
-        if of.shape[:-1] != x.shape[:-1] or of.shape[-1] != width:
-            raise ValueError(
-                "feature_map must make (..., n, d) into (..., n, any number), "
-                f"at least 1, but it made {tuple(x.shape)} into "
-                f"{tuple(of.shape)}"
-            )
-        check_places(**{name: x, f"what feature_map makes of {name}": of})
-    if made[0].dtype != made[1].dtype:
-        raise ValueError(
-            "feature_map must make features of one type of q and k, but it "
-            f"made {made[0].dtype} and {made[1].dtype}"
-        )
-    return made

@@ -2,14 +2,19 @@
 token by token.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 
+from selfattn.checks import check_floats, check_places
 from selfattn.dot_product import widen
+from selfattn.entering import check_function
 from selfattn.pieces import LOG2_E, chunks, divisor, without_autocast
 from selfattn.signatures import shown
+from selfattn.spoilt import unheard
 
 
 class Reader:
@@ -85,3 +90,44 @@ def check_alike(memory: Any, token: Any) -> None:
                 f"{' and '.join(map(shown, token))}, but it is "
                 f"{' and '.join(map(shown, memory))}"
             )
+
+
+def features(
+    feature_map: Callable[[Tensor], Tensor], q: Tensor, k: Tensor
+) -> tuple[Tensor, Tensor]:
+    """φ of the queries and of the keys, a row of numbers for each of them.
+
+    Raises:
+        ValueError: if that is not what it gives.
+    """
+    check_function("feature_map", feature_map)
+    f_q = unheard(partial(features_of, "q", feature_map), q, (-1,))
+    f_k = unheard(partial(features_of, "k", feature_map), k, (-1,))
+    if f_q.shape[-1] != f_k.shape[-1]:
+        refuse_features(k, f_k)
+    if f_q.dtype != f_k.dtype:
+        raise ValueError(
+            "feature_map must make features of one type of q and k, but it "
+            f"made {f_q.dtype} and {f_k.dtype}"
+        )
+    return f_q, f_k
+
+
+def features_of(
+    name: str, feature_map: Callable[[Tensor], Tensor], x: Tensor
+) -> Tensor:
+    """φ of some tokens, once it is clear that it is that."""
+    made = feature_map(x.clone())  # it may work in place
+    check_floats(f"what feature_map makes of {name}", made)
+    if made.shape[:-1] != x.shape[:-1] or not made.shape[-1]:
+        refuse_features(x, made)
+    check_places(**{name: x, f"what feature_map makes of {name}": made})
+    return made
+
+
+def refuse_features(x: Tensor, made: Tensor) -> NoReturn:
+    """Raise, as these are no features of x."""
+    raise ValueError(
+        "feature_map must make (..., n, d) into (..., n, any number), at "
+        f"least 1, but it made {tuple(x.shape)} into {tuple(made.shape)}"
+    )

@@ -20,7 +20,6 @@ from selfattn.infinite import (
     joined,
     on_smaller,
     shown_by_a_value,
-    smaller,
     with_infinite,
 )
 from selfattn.pieces import without_autocast
@@ -175,11 +174,13 @@ def weightless(
     nothing, by its score of minus infinity: the others are averaged.
 
     One that is as far away as can be, and yet a number, has no weight either,
-    and passes nothing back. Where it has, the result is another.
+    and passes nothing back. Where it has, the result is another. In float16
+    nothing is that far from a small query: there it is done in float32.
     """
-    q, k, v = given
-    if not k.isinf().any():
+    if not given[1].isinf().any():
         return felt, clean
+    half = given[0].dtype == torch.float16
+    q, k, v = (x.float() if half else x for x in given)
     spoilt, bad = (~x.isfinite().all(-1, keepdim=True) for x in (k, v))
     most = furthest(k)
     far = k.detach().nan_to_num(0, most, -most)
@@ -187,29 +188,22 @@ def weightless(
     if is_spoilt(first(near)):
         return felt, clean
     found, wanted = (first(x).detach() for x in (near, result))
-    room = torch.finfo(found.dtype).eps ** 0.5
+    room = max(torch.finfo(x.dtype).eps for x in (found, wanted)) ** 0.5
     size = found.abs().amax() if found.numel() else 0.0
     same = (found - wanted).abs() <= room * size  # not of NaN
     same = felt & same.all(dim=-1, keepdim=True)
     return felt & ~same, joined(same, near, clean)
 
 
-def unfelt_sums(
-    attend: Attention, q: Tensor, k: Tensor, v: Tensor, causal: bool
-) -> Any:
-    """The same for sums over all keys, or over all those before a query."""
-    if not k.shape[-2] or causal:
-        return unfelt(attend, q, k, v, keys=False)
-    result = attend(q, k, v)
-    if not (first(result).requires_grad and is_spoilt(first(result))):
-        return result
-    lost = ~q.isfinite().all(dim=-1, keepdim=True)
-    if not lost.any():
-        return result
-    clean = attend(q.masked_fill(lost, 0), k, v)
-    with torch.no_grad():
-        result = attend(q, k, v)
-    return joined(lost, result, clean)
+@shown_by_a_value
+def unfelt_sums(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Any:
+    """The same for sums over all keys, or over all those before a query.
+
+    Where nobody asks, no output shows what is spoilt: it is left out.
+    """
+    if not q.shape[-2]:
+        k, v = (x.masked_fill(~x.isfinite(), 0) for x in (k, v))
+    return unfelt(attend, q, k, v, keys=False)
 
 
 @shown_by_a_value
@@ -221,15 +215,12 @@ def all_seen(
     besides: Callable[[], dict[str, Any]] = dict,
 ) -> Any:
     """The same as `unfelt` where all see all, and nothing is hidden: what is
-    spoilt is felt, but on nobody else's way back, where it is times zero.
+    spoilt is felt where it weighs something, but on nobody else's way back,
+    where it is times zero.
     """
     result = attend(q, k, v)
-    suspect = is_spoilt(first(result))
-    if first(result).requires_grad:
-        felt_back = suspect or is_spoilt(k)
-    else:
-        felt_back = suspect and smaller(v) < 1
-    if not felt_back:
+    felt_back = first(result).requires_grad and is_spoilt(k)
+    if not (felt_back or is_spoilt(first(result))):
         return result
     return unfelt(attend, q, k, v, **besides())
 

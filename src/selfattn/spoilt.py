@@ -103,6 +103,38 @@ def projected(
     return of_sound_tokens(partial(once_more, layer, drawn), x, made, made)
 
 
+def unheard(
+    make: Callable[[Tensor], Tensor], x: Tensor, axes: tuple[int, ...]
+) -> Tensor:
+    """What somebody's function makes of tokens; to its weights one that is
+    spoilt passes nothing back, if the others are made without it.
+
+    Args:
+        make: may mix tokens, have weights, and draw random numbers.
+        x: tokens, (..., n, d).
+        axes: what is spoilt as one: (-1,) for a token alone, (-2, -1) for a
+            sequence, whose tokens are mixed.
+
+    >>> w = torch.ones(1, 1, requires_grad=True)
+    >>> x = torch.tensor([[2.0], [torch.nan]])
+    >>> torch.autograd.grad(unheard(w.mul, x, (-1,))[0, 0], w)
+    (tensor([[2.]]),)
+    """
+    drawn = before_drawing(x)
+    made = make(x)
+    if not (made.requires_grad and (is_spoilt(made) or is_spoilt(x))):
+        return made
+    spoilt = (~y.isfinite().all(dim=axes, keepdim=True) for y in (x, made))
+    lost = torch.logical_or(*spoilt)
+    sound = x.masked_fill(lost, 0)
+    if -2 in axes and not once_more(make, drawn, sound.detach()).requires_grad:
+        return made  # it has no weights: what it passes back goes to x
+    known = once_more(make, drawn, sound)
+    if (torch.isclose(known, made) | lost).all():
+        return torch.where(lost, made.detach(), known)
+    return made
+
+
 def a_token_each(
     layer: object, made: Any, x: Tensor, width: int | None = None
 ) -> Tensor:

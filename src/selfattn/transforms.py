@@ -33,6 +33,17 @@ def is_traced_size(x: Any) -> bool:
     return sizes and x.dtype == torch.int64
 
 
+def settled(*sizes: Any) -> tuple[Any, ...]:
+    """The sizes, as whole numbers: one read off a shape while `torch.jit`
+    traces is a tensor, which no backward pass written by hand can take. A
+    trace holds for the lengths it was made with.
+
+    >>> settled(3, torch.tensor(4))
+    (3, 4)
+    """
+    return tuple(int(n) if isinstance(n, Tensor) else n for n in sizes)
+
+
 @contextmanager
 def untraced() -> Iterator[None]:
     """Nothing is written down by `torch.jit` of what is called in here, if it

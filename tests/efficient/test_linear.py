@@ -299,3 +299,47 @@ def test_elu_plus_one_can_give_all_its_weight_to_one_key():
     q, k = 4 * torch.randn(2, 64, 16, generator=generator)
     assert (q @ k.mT / 4).softmax(dim=-1).amax(dim=-1).mean() > 0.8
     assert linear_weights(q, k).amax(dim=-1).mean() < 0.1
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("poison", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("call", [linear_attention, linear_weights])
+def test_features_that_are_trained_do_not_feel_a_hidden_token(
+    causal, poison, call
+):
+    """Their gradients were NaN, of a key that nobody sees whom the loss asks,
+    or of another sequence.
+    """
+    torch.manual_seed(0)
+    features = nn.Sequential(nn.Linear(5, 7), nn.Softplus(), nn.Dropout(0.5))
+    grads = []
+    for number in (0.5, poison):
+        x = torch.randn(2, 9, 5, generator=torch.Generator().manual_seed(0))
+        x[0, 8, 2] = number
+        given = (x, x) if call is linear_weights else (x, x, x)
+        torch.manual_seed(1)
+        made = call(*given, causal=causal, feature_map=features)
+        asked = made[:, :8, :8] if causal else made[1]
+        total = asked.square().sum()
+        grads.append(torch.autograd.grad(total, [*features.parameters()]))
+    for found, wanted in zip(*grads, strict=True):
+        assert_close(found, wanted)
+
+
+def test_features_that_mix_tokens_are_as_they_were():
+    """Of softmax over the tokens, a key of minus infinity is no key: zero in
+    its place would be one.
+    """
+    scale = torch.ones((), requires_grad=True)
+    q, k, v = torch.rand(3, 2, 9, 5)
+    k[:, 4], v[1, 2, 0] = -math.inf, math.nan
+    seen = torch.arange(9) != 4
+    wanted = linear_attention(
+        q, k[:, seen], v[:, seen], feature_map=partial(over_tokens, scale)
+    )
+    found = linear_attention(q, k, v, feature_map=partial(over_tokens, scale))
+    assert_close(found, wanted, equal_nan=True)
+
+
+def over_tokens(scale, x):
+    return (scale * x).softmax(dim=-2)

@@ -1,6 +1,7 @@
 """Linformer: the definition on mixtures, and itself where nothing is mixed."""
 
 import inspect
+import math
 
 import pytest
 import torch
@@ -254,3 +255,32 @@ def test_its_weights_may_be_asked_for_under_autocast():
     assert_close(found.float(), wanted, atol=0.05, rtol=0.05)
     with pytest.raises(ValueError, match="must have one type"):
         linformer_weights(q.double(), k, project)
+
+
+@pytest.mark.parametrize("poison", [math.nan, math.inf])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_spoilt_sequence_leaves_the_weights_of_mixtures_sound(
+    poison, shared
+):
+    """They were NaN: 0 times its token, though the loss asks for others."""
+    one, other = (LearnedProjection(6, 3) for _ in "ab")
+    attend = LinformerAttention(one, None if shared else other)
+    inputs, grads = torch.randn(3, 2, 6, 4), []
+    for number in (0.5, poison):
+        inputs[1:, 0, 2, 1] = number
+        total = attend(*inputs)[1].square().sum()
+        grads.append(torch.autograd.grad(total, [*attend.parameters()]))
+    for found, wanted in zip(*grads, strict=True):
+        assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["project", "project_values"])
+@pytest.mark.usefixtures("unchecked")
+def test_a_class_is_no_projection(name):
+    """It was taken, and called: ``m must be a whole number``."""
+    wrong = {"project": nn.Identity(), name: MeanPooling}
+    with pytest.raises(TypeError, match=rf"{name} must be a function or a"):
+        LinformerAttention(**wrong)
+    x = torch.randn(5, 3)
+    with pytest.raises(TypeError, match="project must be a function or a"):
+        linformer_weights(x, x, MeanPooling)

@@ -502,3 +502,21 @@ def test_a_bias_that_hides_all_passes_back_nothing(causal):
     assert not output.any()
     for grad in torch.autograd.grad(output.sum(), (q, k, v)):
         assert not grad.any()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_bias_that_is_elsewhere_is_named():
+    """ "Tensor.item() cannot be called on meta tensors"."""
+    x = torch.randn(1, 6, 5)
+    bias = torch.zeros(3, 3, device="meta")
+    with pytest.raises(ValueError, match="relative_bias must be where q is"):
+        swin_attention(x, x, x, grid=(2, 3), window=(2, 2), relative_bias=bias)
+
+
+@pytest.mark.parametrize(
+    "make", [swin_mask, lambda grid, _: swin_bias(torch.zeros(3, 3), grid)]
+)
+def test_a_grid_of_more_tokens_than_can_be_counted_is_refused(make):
+    """ "int too big to convert"."""
+    with pytest.raises(ValueError, match="tokens must be counted in 64"):
+        make((2**40, 2**40), (2, 2))

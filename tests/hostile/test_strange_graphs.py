@@ -6,6 +6,7 @@ As in `test_strangers`, each is a single story.
 import importlib
 import subprocess
 import sys
+import warnings
 from functools import partial
 
 import pytest
@@ -15,6 +16,11 @@ from torch.testing import assert_close
 from selfattn.devices.ring import ring_attention
 from selfattn.devices.ulysses import ulysses_attention
 from selfattn.devices.world import on_ranks
+from selfattn.efficient.flash import flash_attention
+from selfattn.efficient.longformer import longformer_attention
+from selfattn.efficient.sparse import fixed_attention, strided_attention
+from selfattn.efficient.swin import swin_attention
+from selfattn.efficient.window import sliding_window_attention
 from selfattn.multihead import MultiHeadAttention
 
 RANKED = [ring_attention, ulysses_attention]
@@ -105,3 +111,37 @@ def test_nine_layers_are_compiled_in_one_process():
         text=True,
     )
     assert done.returncode == 0, done.stderr[-500:]
+
+
+# What is traced
+
+BY_SHAPES = {
+    "flash": lambda q, n: flash_attention(
+        q, q, q, block_q=n // 3, block_k=n // 4
+    ),
+    "window": lambda q, n: sliding_window_attention(q, q, q, window=n // 4),
+    "longformer": lambda q, n: longformer_attention(
+        q, q, q, window=n // 4, global_at=[n // 2]
+    ),
+    "strided": lambda q, n: strided_attention(q, q, q, stride=n // 4),
+    "fixed": lambda q, n: fixed_attention(
+        q, q, q, stride=n // 4, n_summaries=n // 6
+    ),
+    "swin": lambda q, n: swin_attention(
+        q, q, q, grid=(2, n // 2), window=(2, n // 4), shift=(0, n // 6)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_SHAPES)
+def test_options_may_be_read_off_a_shape_that_is_traced(name):
+    """`RuntimeError`: unordered_map::at. Lengths are tensors there."""
+    q = torch.randn(2, 12, 4)
+
+    def attend(q):
+        return BY_SHAPES[name](q, q.shape[-2])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is not for long, PyTorch says
+        traced = torch.jit.trace(attend, q, check_trace=False)
+    assert_close(traced(q), attend(q))

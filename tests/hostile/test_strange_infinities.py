@@ -16,11 +16,13 @@ from torch.testing import assert_close
 from hostile.test_strangers import CAUSAL, MASKED
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
+from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.linformer import LinformerAttention
 from selfattn.efficient.longformer import (
     longformer_attention,
     longformer_mask,
 )
+from selfattn.efficient.performer import performer_attention
 from selfattn.efficient.reformer import lsh_attention, lsh_mask
 from selfattn.efficient.sparse import (
     fixed_attention,
@@ -246,6 +248,7 @@ ALL_SEE_ALL = {
     "lsh": partial(lsh_attention, n_buckets=1),
     "linformer": LinformerAttention(nn.Identity()),
 }
+BIASED = {"attention", "fused", "flash", "tiles"}
 each_of_all = pytest.mark.parametrize("name", ALL_SEE_ALL)
 
 
@@ -364,3 +367,103 @@ def test_what_one_query_sees_is_nothing_to_the_others(name, spoilt, of):
     for x, y in zip([output[others], *found], wanted, strict=True):
         y = y[others] if x.shape != y.shape else y
         assert_close(x, y, atol=1e-6, rtol=1e-5)
+
+
+SUMS = {
+    "linear": linear_attention,
+    "features": partial(linear_attention, feature_map=torch.sigmoid),
+    "performer": partial(performer_attention, n_features=16),
+}
+
+
+@pytest.mark.parametrize("name", [*ALL_SEE_ALL, *SUMS])
+@pytest.mark.parametrize("spoilt", ["q", "k", "v"])
+@pytest.mark.parametrize("poison", [math.nan, INF])
+def test_a_spoilt_sequence_is_not_felt_by_what_another_shares(
+    name, spoilt, poison
+):
+    """Of sums over all keys, it was: a layer's matrices, and keys that all
+    sequences have, got gradients of NaN from a loss of the others.
+    """
+    attend, grads = {**ALL_SEE_ALL, **SUMS}[name], []
+    inputs = torch.randn(3, 2, 6, 4)
+    for number in (0.5, poison):
+        given = [x.clone().requires_grad_() for x in inputs]
+        shared = [torch.zeros(6, 4, requires_grad=True) for _ in given]
+        q, k, v = (x + y for x, y in zip(given, shared, strict=True))
+        put = torch.zeros(2, 6, 4)
+        put[0, 2, 1] = number
+        tokens = {"q": q, "k": k, "v": v}
+        tokens[spoilt] = tokens[spoilt] + put
+        total = attend(**tokens)[1].square().sum()
+        grads.append(torch.autograd.grad(total, shared))
+    for found, wanted in zip(*grads, strict=True):
+        assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("name", [*ALL_SEE_ALL, *SUMS])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("d_v", [0, 4])
+def test_what_nobody_asks_for_passes_nothing_back(name, causal, d_v):
+    """Without a query, or a number in a value, NaN came back to the keys of
+    sums: the output shows none of it.
+    """
+    if name in ("swin", "linformer") and (causal or d_v):
+        return
+    attend = {**ALL_SEE_ALL, **SUMS}[name]
+    n_q = 6 if d_v == 0 else 0
+    q, k, v = torch.randn(n_q, 4), torch.randn(6, 4), torch.randn(6, d_v)
+    k[2, 1] = math.nan
+    v[3:4] = INF
+    inputs = [x.requires_grad_() for x in (q, k, v)]
+    total = attend(*inputs, causal=causal).sum()
+    for x in torch.autograd.grad(total, inputs):
+        assert x.eq(0).all()
+
+
+@each_of_all
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("poison", [math.nan, INF, -INF])
+def test_a_value_that_weighs_nothing_is_not_felt_by_who_learns_nothing(
+    name, causal, learns, poison
+):
+    """Where all see all, it was NaN, but only without a gradient."""
+    if causal and name == "linformer":
+        return
+    q, k, v = torch.rand(3, 6, 4)
+    k[2], v[2, 1] = -600.0, poison  # its weight rounds to zero
+    inputs = [x.requires_grad_(learns) for x in (q, k, v)]
+    without = torch.arange(6) != 2
+    wanted = attention(q, k, v.nan_to_num(), mask=without, causal=causal)
+    found = ALL_SEE_ALL[name](*inputs, causal=causal)
+    rows = [0, 1, 3, 4, 5] if causal else [*range(6)]
+    assert_close(found[rows], wanted[rows])
+
+
+@each_of_all
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("table", [None, torch.float16, torch.float32])
+def test_a_key_that_weighs_nothing_is_far_from_short_queries_in_halves(
+    name, causal, table
+):
+    """In float16, none is far enough from a query of a thousandth: the key
+    that stood for one at minus infinity had a weight, and 65504 times that
+    was what the query got for its gradient.
+    """
+    if (causal and name == "linformer") or (table and name not in BIASED):
+        return
+    inputs = torch.rand(3, 6, 4) * 1e-3
+    inputs[1:] *= 1e3
+    inputs = inputs.half()
+    inputs[1, 2, 0] = -INF
+    given = inputs.double()
+    given[1, 2] = 0
+    without = torch.arange(6) != 2
+    rows = [0, 1, 3, 4, 5] if causal else slice(None)
+    wanted = passed_back(attention, given, rows, mask=without, causal=causal)
+    options = {"bias": torch.zeros(6, 6, dtype=table)} if table else {}
+    attend = partial(ALL_SEE_ALL[name], **options)
+    found = passed_back(attend, inputs, rows, causal=causal)
+    for x, y in zip(found[1:], wanted[1:], strict=True):
+        assert_close(x.double(), y, atol=4e-3, rtol=4e-3)

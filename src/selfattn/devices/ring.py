@@ -129,6 +129,8 @@ class Ring(NamedTuple):
             (dist.isend, block, (rank + 1) % ranks),
             (dist.irecv, coming, (rank - 1) % ranks),
         )
+        if block.is_meta:  # of which there is nothing to send
+            return Hop(block, coming, [], self.group)
         with answers("ring_attention", self.group):
             works = dist.batch_isend_irecv(
                 [
@@ -224,14 +226,19 @@ class Joined(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad):
-        """Send the blocks round once more, and their gradients behind."""
+        """Send the blocks round once more, and their gradients behind.
+
+        A query that is spoilt, or sees what is, passes nothing back.
+        """
         check_once("ring_attention", grad)
         q, keys_values, mask, bias, output, *sums = ctx.saved_tensors
         ring, learned = ctx.ring, ctx.needs_input_grad[3]
         [grad_q] = widen(torch.zeros_like(q))
         [grad_bias] = widen(torch.zeros_like(bias)) if learned else [None]
         wide, output = widen(grad, output)
-        dots = (wide * output).sum(dim=-1)
+        lost = ~output.isfinite().all(dim=-1)
+        grad = grad.masked_fill(lost[..., None], 0)
+        dots = (wide * output).sum(dim=-1).masked_fill(lost, 0)
         home: Any = None
         for source, block in ring.blocks(keys_values):
             [grad_block] = widen(torch.zeros_like(block))
@@ -266,8 +273,11 @@ def pass_back(
     with torch.enable_grad():
         near = ring.attend(source, q, block, mask, bias)
     part = (near.top - top).exp2() * near.total / total
+    part = part.masked_fill(~part.isfinite(), 0)  # of one that is spoilt
     grad_near = grad * part[..., None]
-    grad_sums = (grad_near * near.output.detach()).sum(-1) - dots * part
+    seen = near.output.detach()
+    seen = seen.masked_fill(~seen.isfinite(), 0)
+    grad_sums = (grad_near * seen).sum(-1) - dots * part
     return torch.autograd.grad(
         (near.output, near.log_sum),
         inputs,

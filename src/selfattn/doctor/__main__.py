@@ -39,9 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def answered(arguments: Sequence[str] | None) -> int:
     """The same, on an output that takes every character."""
+    told = sys.argv[1:] if arguments is None else arguments
     try:
         check_docstrings()
-        request = read_arguments(arguments)
+        request = read_arguments(told)
         if request.options.list:
             say_list(request.options.kind, request.options.json)
             return 0
@@ -56,7 +57,7 @@ def answered(arguments: Sequence[str] | None) -> int:
         words = "It was stopped before all was said."
     if sys.stderr is not None:  # print would take standard output instead
         print(words, file=sys.stderr)
-    if "--json" in (sys.argv[1:] if arguments is None else arguments):
+    if "--json" in told:
         print_json(json.dumps({"refused": words}, indent=2))
     return 2
 

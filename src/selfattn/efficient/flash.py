@@ -35,6 +35,7 @@ from selfattn.hidden import all_seen, unfelt
 from selfattn.infinite import level
 from selfattn.pieces import LOG2_E, add_product, blocks, without_autocast
 from selfattn.tiles import Gradients, Inputs, cut, product
+from selfattn.transforms import settled
 
 
 def flash_attention(
@@ -143,6 +144,7 @@ def tiled(
             "a tile needs at least one query and one key, but "
             f"block_q={block_q} and block_k={block_k}"
         )
+    block_q, block_k = settled(block_q, block_k)
     batch = batch_shape(q, k, v)
     q, k, v = (x.expand(*batch, -1, -1) for x in (q, k, v))
 

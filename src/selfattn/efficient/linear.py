@@ -31,8 +31,7 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
-from selfattn.entering import features
-from selfattn.feature_chunks import Reader, check_alike, recalled
+from selfattn.feature_chunks import Reader, check_alike, features, recalled
 from selfattn.hidden import match, unfelt_sums
 from selfattn.masks import causal_mask
 from selfattn.pieces import (
@@ -185,7 +184,7 @@ def by_sums(
 ) -> Tensor:
     """The output; q and k are features already, unless those are ours."""
     attend = on_any_axes(lambda *x: LinearAttention.apply(*x, causal, ours))
-    return unfelt_sums(attend, q, k, v, causal)
+    return unfelt_sums(attend, q, k, v)
 
 
 class Memory(NamedTuple):

@@ -28,7 +28,7 @@ from selfattn.dot_product import (
     fused_attention,
     refuse,
 )
-from selfattn.entering import check_at_layer, mixed
+from selfattn.entering import check_at_layer, check_function, mixed
 from selfattn.infinite import smaller
 from selfattn.signatures import checked
 from selfattn.spoilt import is_spoilt
@@ -98,6 +98,9 @@ class LinformerAttention(nn.Module):
         self, project: Projection, project_values: Projection | None = None
     ) -> None:
         super().__init__()
+        check_function("project", project)
+        if project_values is not None:
+            check_function("project_values", project_values)
         # None if shared: of a module under two names, what
         # `torch.func.functional_call` took away is not put back.
         self.project = owned(project)

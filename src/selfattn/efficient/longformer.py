@@ -43,6 +43,7 @@ from selfattn.pieces import (
     without_autocast,
 )
 from selfattn.signatures import checked
+from selfattn.transforms import settled
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
 
@@ -144,7 +145,10 @@ def longformer_attention(
     refuse("longformer_attention", why, mask, bias)
     check_window(window)
     check_global(global_at, k.shape[-2])
-    at = sorted(global_at)[: k.shape[-2]]  # without keys, no first one either
+    [window] = settled(window)
+    at = sorted(settled(*global_at))[
+        : k.shape[-2]
+    ]  # without keys, no first one either
 
     def exactly(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return band_by_band(q, k, v, at, window, causal, by_definition)

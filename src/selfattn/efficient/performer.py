@@ -188,7 +188,7 @@ def by_features(
         output = Performer.apply(*one_batch_axis(q, k, v), omega, causal)
         return output.reshape(*batch_shape(q, k, v), *output.shape[-2:])
 
-    return unfelt_sums(attend, q, k, v, causal)
+    return unfelt_sums(attend, q, k, v)
 
 
 class Performer(torch.autograd.Function):

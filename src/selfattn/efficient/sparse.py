@@ -15,12 +15,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from selfattn.checks import (
-    check_call,
-    check_once,
-    check_shapes,
-    check_whole,
-)
+from selfattn.checks import check_call, check_once, check_shapes, check_whole
 from selfattn.dot_product import (
     Bias,
     Keys,
@@ -41,6 +36,7 @@ from selfattn.pieces import (
     without_autocast,
 )
 from selfattn.signatures import checked
+from selfattn.transforms import settled
 
 BLOCK = 64  # queries at a time, at least: smaller products are slower
 
@@ -252,6 +248,7 @@ def enough(
     What it is longer than all tokens lies behind the last of them, and so do
     as many of the summaries.
     """
+    stride, n_summaries, n_q, n_k = settled(stride, n_summaries, n_q, n_k)
     spare = max(0, stride - max(n_q, n_k) - 1)
     return stride - spare, n_summaries - spare
 

@@ -32,8 +32,9 @@ from selfattn.hidden import all_seen, unfelt
 from selfattn.kernels import keeping_nan
 from selfattn.masks import causal_mask
 from selfattn.pieces import softmax_again, without_autocast
-from selfattn.signatures import checked
+from selfattn.signatures import checked, is_count
 from selfattn.spoilt import can_look
+from selfattn.transforms import settled
 
 CACHED = 1 << 16  # numbers of q to copy at a time, unless a line has more
 
@@ -91,12 +92,13 @@ def swin_attention(
     >>> torch.allclose(near, same, atol=1e-6)
     True
     """
-    check_call("swin_attention", q, k, v, causal, relative_bias)
+    check_call("swin_attention", q, k, v, causal, relative_bias=relative_bias)
     refuse("swin_attention", "it makes no n x n table", mask, bias)
     check_windows(window, shift)
     check_grid(grid, q, k)
     if relative_bias is not None:
         check_offsets(relative_bias, window, (1, *batch_shape(q, k))[-1])
+    grid, window, shift = itertools.starmap(settled, (grid, window, shift))
     batch, windows = batch_shape(q, k, v), cut(grid, window, shift)
     whole = min(window[0], grid[0]), min(window[1], grid[1])
 
@@ -194,16 +196,16 @@ def swin_bias(relative_bias: Offsets, grid: Size) -> Float[Tensor, "... n n"]:
 
 def positions(grid: Size, device: Any) -> tuple[Tensor, Tensor]:
     """The row and the column of each token, (n,)."""
-    if min(grid) < 0:
-        raise ValueError(f"grid must be at least 0 by 0, but it is {grid}")
+    if min(grid) < 0 or not is_count(math.prod(grid)):
+        words = "grid must be at least 0 by 0, and its tokens must be counted "
+        raise ValueError(f"{words}in 64 bits, but it is {grid}")
     n = torch.arange(math.prod(grid), device=device)
     return n // grid[1], n % grid[1]
 
 
 def four_axes(x: Tensor) -> Tensor:
     """The same, (batch, heads, n, features), however many there are."""
-    heads = x.shape[-3] if x.ndim > 2 else 1
-    return x.reshape(math.prod(x.shape[:-3]), heads, *x.shape[-2:])
+    return x.reshape(math.prod(x.shape[:-3]), *(1, *x.shape)[-3:])
 
 
 @checked
@@ -289,9 +291,7 @@ class Windows(NamedTuple):
         """A copy of them, (windows, heads, tokens, features): in the order
         in which a layer's heads lie in memory, which is soonest read.
         """
-        place = self.view(x)
-        b, down, right, h, w, heads, d = place.shape
-        return place.reshape(b * down * right, h * w, heads, d).transpose(1, 2)
+        return self.view(x).flatten(3, 4).flatten(0, 2).transpose(1, 2)
 
     def put(self, result: Tensor, x: Tensor) -> None:
         """Write a result where they lie in x."""

@@ -35,6 +35,7 @@ from selfattn.pieces import (
     softmax_again,
     without_autocast,
 )
+from selfattn.transforms import settled
 
 BLOCK = 64  # queries at a time; fewer than a window, or most scores are waste
 
@@ -84,6 +85,7 @@ def sliding_window_attention(
     why = "it makes no table of scores to put it on"
     refuse("sliding_window_attention", why, mask, bias)
     check_window(window)
+    [window] = settled(window)
 
     def exactly(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return block_by_block(q, k, v, window, causal, by_definition)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -160,3 +162,70 @@ def test_an_import_leaves_the_command_as_it_was(examined):
     lines = "import torch; torch.set_default_dtype(torch.float64)"
     code, out, _ = examined(lines + RIGHT)
     assert code == 0 and out.startswith("✓")
+
+
+READS = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--heads", type=int, default=3)
+heads = parser.parse_args().heads
+"""
+
+
+def test_an_import_reads_no_arguments_of_ours(examined, monkeypatch):
+    """It read those of the command, and ended: ``SystemExit: 2``."""
+    told = ["doctor", "mine.py:right", "--kind", "attention"]
+    monkeypatch.setattr("sys.argv", told)
+    code, out, err = examined(READS + RIGHT)
+    assert code == 0 and out.startswith("✓") and err == ""
+    assert sys.argv == told
+
+
+def test_json_is_told_of_a_refusal_in_this_process_too(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["doctor", "--json", "nothing"])
+    assert main() == 2
+    assert "refused" in json.loads(capsys.readouterr().out)
+
+
+GARBLES = """
+import os, time
+for number in range(3, 100):
+    try:
+        os.write(number, {message})
+    except OSError:
+        pass
+{then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "then", "words"),
+    [
+        (r"b'\0\0\0\3abc'", "", "It garbles what is told of it"),
+        ("b'A' * 8", "time.sleep(600)", "It did not come to an end within 2"),
+    ],
+)
+def test_an_import_that_writes_where_we_speak_is_a_report(
+    message, then, words, tmp_path
+):
+    """One ended the command with a traceback, and so with 1, which is "ill";
+    of the other, the rest of a message was awaited for ever.
+
+    In a process of its own, for it writes wherever this one might.
+    """
+    path = tmp_path / "mine.py"
+    path.write_text(GARBLES.format(message=message, then=then) + RIGHT)
+    done = subprocess.run(
+        [sys.executable, "-m", "selfattn.doctor", path, "--time-limit", "2"],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=120,
+    )
+    assert done.returncode == 2 and done.stderr == ""
+    assert words in " ".join(done.stdout.split())
+
+
+def test_an_import_that_counts_wrong_is_a_report(examined):
+    code, out, _ = examined("import builtins\nbuiltins.len = lambda x: 3")
+    assert code == 2 and "It garbles what is told" in " ".join(out.split())

@@ -42,6 +42,7 @@ def load_made(name: str, watch: Watch) -> Any:
 def load_module(where: str, watch: Watch) -> ModuleType:
     """The module that a name or the path of a file stands for."""
     watch(Stage("while it was imported"))
+    sys.argv = [where]  # as if it ran by itself: it may read its arguments
     found = from_file(where) if where.endswith(".py") else from_module(where)
     watch(Stage(""))
     return found

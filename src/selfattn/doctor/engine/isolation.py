@@ -23,11 +23,13 @@ import torch
 
 from selfattn.doctor.engine import processes
 from selfattn.doctor.engine.outcome import in_words
+from selfattn.doctor.engine.processes import ending
 from selfattn.doctor.report.progress import EVERY, Progress
 
 MEMORY = Path("/proc/self/statm")  # where Linux tells how much is in use
 LONG = 1e8  # seconds, three years
 LAST_STREAM = 2  # standard error, after standard input and output
+LATE = 1.0  # seconds after the last, in which a message may come to its end
 PATIENCE = 10.0  # seconds for a guard to end what is left
 MOST = 200  # processes that a patient may have at once
 LOOKS_EVERY = 0.25  # seconds, in which few processes can become many
@@ -117,7 +119,8 @@ def in_a_child(
         stand_guard(us, theirs, work, memory_limit)
     try:
         theirs.close()
-        return listen(ours, guard, nothing_found, time_limit)
+        with processes.in_time(guard, min(time_limit, LONG) + LATE):
+            return listen(ours, guard, nothing_found, time_limit)
     finally:
         end_with_all(guard)
         ours.close()
@@ -125,9 +128,7 @@ def in_a_child(
 
 def end_with_all(guard: int) -> None:
     """Have a guard end the child, and all that it started; then end it."""
-    with contextlib.suppress(OSError):
-        os.kill(guard, signal.SIGTERM)
-        os.kill(guard, signal.SIGCONT)  # lest the patient stopped it
+    processes.ask_to_end(guard)
     if processes.ended(guard, PATIENCE) is None:
         processes.end_below(guard)  # who ends it first loses sight of them
         with contextlib.suppress(OSError):
@@ -145,7 +146,7 @@ def listen(
     try:
         with Progress() as progress:
             while comes(pipe, end, at, progress):
-                heard = pipe.recv()
+                heard = hear(pipe)
                 if isinstance(heard, type(nothing_found)):
                     return heard
                 if isinstance(heard, Refusal):
@@ -156,12 +157,25 @@ def listen(
                 at = place(heard, at)
     except (EOFError, OSError):  # nobody is left to say more
         code = processes.ended(guard, left(end))
-        if code is not None or left(end):
+        in_time = time.monotonic() < end + LATE / 2
+        if left(end) or (code is not None and in_time):
             return nothing_found.with_(trouble=f"{ending(code)}{at}.")
     return nothing_found.with_(
         trouble=f"It did not come to an end within {time_limit:g} seconds, "
         f"and was stopped{at}. If it is only slow, say a longer time_limit."
     )
+
+
+def hear(pipe: Connection) -> object:
+    """What the child says. Who writes where it speaks garbles that: a patient
+    may, or whatever it put in the place of what Python has to send things.
+    """
+    try:
+        return pipe.recv()
+    except (EOFError, OSError):
+        raise
+    except Exception:
+        return Trouble("It garbles what is told of it, so none can be read")
 
 
 def place(heard: object, before: str) -> str:
@@ -188,20 +202,6 @@ def left(end: float) -> float:
     return max(0.0, end - time.monotonic())
 
 
-def ending(code: int | None) -> str:
-    """How a process ended, in words; None if the system does not tell.
-
-    >>> ending(3), ending(-11)
-    ('It ended the process with code 3', 'It crashed the process (SIGSEGV)')
-    """
-    if code is None:
-        return "It ended the process"
-    if code >= 0:
-        return f"It ended the process with code {code}"
-    known = {one.value: one.name for one in signal.Signals}
-    return f"It crashed the process ({known.get(-code, f'signal {-code}')})"
-
-
 def stand_guard(
     us: int, pipe: Connection, work: Work[Any], memory_limit: float | None
 ) -> NoReturn:
@@ -211,7 +211,7 @@ def stand_guard(
         faulthandler.disable()  # a crash shall not print where we stood
         os.setsid()
         be_silent()
-        leave_no_core()
+        processes.leave_no_core()
         processes.control(processes.ADOPT_ORPHANS, 1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, end_all)
@@ -324,14 +324,6 @@ def in_our_name(pipe: Connection) -> Callable[[object], None]:
             pipe.send(thing)
 
     return tell
-
-
-def leave_no_core() -> None:
-    """Have no crash write down the memory of its process."""
-    import resource  # which exists on Unix alone, as does a fork
-
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def limit_memory(limit: float | None) -> None:

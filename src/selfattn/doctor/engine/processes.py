@@ -9,9 +9,10 @@ import contextlib
 import ctypes
 import os
 import signal
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -117,3 +118,44 @@ def ended(child: int, seconds: float) -> int | None:
         if time.monotonic() >= end:
             return None
         time.sleep(0.005)
+
+
+def ask_to_end(process: int) -> None:
+    """Ask a process to end, though it be stopped, if it is there still."""
+    with contextlib.suppress(OSError):
+        os.kill(process, signal.SIGTERM)
+        os.kill(process, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def in_time(process: int, seconds: float) -> Iterator[None]:
+    """Ask a process to end, if what is done in here takes longer."""
+    timer = threading.Timer(seconds, ask_to_end, (process,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def leave_no_core() -> None:
+    """Have no crash write down the memory of its process."""
+    import resource  # which exists on Unix alone, as does a fork
+
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def ending(code: int | None) -> str:
+    """How a process ended, in words; None if the system does not tell.
+
+    >>> ending(3), ending(-11)
+    ('It ended the process with code 3', 'It crashed the process (SIGSEGV)')
+    """
+    if code is None:
+        return "It ended the process"
+    if code >= 0:
+        return f"It ended the process with code {code}"
+    known = {one.value: one.name for one in signal.Signals}
+    return f"It crashed the process ({known.get(-code, f'signal {-code}')})"
