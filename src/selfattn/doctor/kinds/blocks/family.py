@@ -175,15 +175,14 @@ def kind_of_block(
     """
 
     def exercise(thing: Any, facts: Facts) -> Exercise:
-        made = partial(by_parts, thing, facts)
-        call = described["adapt"](thing, facts)
-        found = perhaps_its_own(name, thing, facts, call, made)
-        return with_dropout(found, facts.get("dropout"))
+        def by_parts() -> Exercise:
+            parts = parts_of(thing, facts)
+            probes = of_width(parts.d_model)
+            return of_parts(name, block, parts, probes, mistakes, words)
 
-    def by_parts(thing: Any, facts: Facts) -> Exercise:
-        parts = parts_of(thing, facts)
-        probes = of_width(parts.d_model)
-        return of_parts(name, block, parts, probes, mistakes, words)
+        call = described["adapt"](thing, facts)
+        found = perhaps_its_own(name, thing, facts, call, by_parts)
+        return with_dropout(found, facts.get("dropout"))
 
     kind = Kind(
         name,

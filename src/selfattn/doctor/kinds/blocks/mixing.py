@@ -56,12 +56,7 @@ def found(
         if name and holds_maps(part)
         if mixes(part, seen := recorded(part, call, wide[0], across, wide[1]))
     }
-    told = {**calling.of_attention(facts), "layout": "BND", "takes": ()}
-    lying = {
-        name: (layer, kind_of(layer), known_of(layer, told))
-        for name, layer in methods.found(ready, call, wide, facts)
-    }
-    return lying | {
+    parts = {
         name: (
             block.get_submodule(name),
             "cross-attention" if seen.context else "self-attention",
@@ -72,6 +67,18 @@ def found(
             ),
         )
         for name, seen in innermost(mixing)
+    }
+    return {**of_methods(ready, call, wide, facts), **parts}
+
+
+def of_methods(
+    ready: nn.Module, call: Call, wide: tuple[int, int | None], facts: Facts
+) -> Inner:
+    """Those that are methods of the block itself, which stand as layers."""
+    told = {**calling.of_attention(facts), "layout": "BND", "takes": ()}
+    return {
+        name: (layer, kind_of(layer), known_of(layer, told))
+        for name, layer in methods.found(ready, call, wide, facts)
     }
 
 

@@ -210,11 +210,6 @@ def of_widths(
     asked = probes(d_model, d_context, order)
     right = partial(stand_in, usual)
     first = asked[0].make()
-    parts = (
-        {}
-        if how is None
-        else {UNFOUND: f"how it joins its parts. {how}".removesuffix(". ")}
-    )
     return Exercise(
         kind,
         asks="a block of its own formula, which sees what it may see",
@@ -222,12 +217,17 @@ def of_widths(
         probes=asked if causal != "own" else asked[1:],
         by_name=("mask", "padding"),
         mistakes=tuple(mistakes(usual, across)),
-        optional={**OPTIONAL, **parts},
+        optional=OPTIONAL if how is None else {**OPTIONAL, **unfound(how)},
         deviations=tuple(
             replace(one, answer=right) for one in passing_on.KNOWN
         ),
         signs=partial(sign, inputs=first, order=order, causal=causal),
     )
+
+
+def unfound(how: str) -> dict[str, str]:
+    """What is not asked of one whose parts were not found."""
+    return {UNFOUND: f"how it joins its parts. {how}".removesuffix(". ")}
 
 
 def sign(
