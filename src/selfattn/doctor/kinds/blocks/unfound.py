@@ -19,6 +19,7 @@ from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.experiments import who_sees_whom
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
@@ -47,7 +48,8 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
         return usual
     block = kind.prepare(thing, known)
     words = ""
-    if known.get("formula") is None:
+    named = any(name in told for name in FLAT)  # if wrongly, that is told
+    if known.get("formula") is None and not named:
         words = why_unfound(kind, block, told, usual)
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
