@@ -14,6 +14,7 @@ from torch.testing import assert_close
 
 from hostile.test_strange_gradients import formulas
 from hostile.test_strangers import CAUSAL, MASKED, D
+from selfattn import kernels
 from selfattn.cost import peak_bytes
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.linformer import LinformerAttention, MeanPooling
@@ -106,6 +107,15 @@ def test_an_infinite_score_in_half_precision_is_heard_of(n, dtype):
         attend, definition = kernel(n)
         wanted = definition(q, k, v)
         assert torch.equal(attend(q, k, v).isnan(), wanted.isnan())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_of_many_keys_in_half_precision_the_kernel_loses_none(dtype):
+    """Who calls it by itself has nobody behind him that would look."""
+    q, k, v = torch.randn(3, 1, 2, 20, D).to(dtype)
+    q[..., 0, 2], k[..., 0, 2] = 1, torch.inf
+    found = kernels.fused(q, k, v)
+    assert found.isnan().equal(in_steps(q, k, v).isnan())
 
 
 def test_an_infinite_offset_in_half_precision_is_heard_of():
