@@ -307,7 +307,9 @@ class AllInOne(nn.Module):
 def test_a_block_whose_parts_are_one_matrix_is_asked_after():
     """The doctor's own reference raised, and it said so."""
     report = here(AllInOne(), kind="encoder-block")
-    assert report.question and not report.trouble
+    assert report.question.startswith("I cannot find the feed-forward net")
+    assert not report.trouble
+    assert "I cannot find" in str(report).partition("Not asked")[2]
 
 
 class Stacked(nn.Module):

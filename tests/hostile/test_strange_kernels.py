@@ -24,6 +24,7 @@ from selfattn.efficient.longformer import (
 )
 from selfattn.efficient.swin import swin_attention, swin_bias, swin_mask
 from selfattn.efficient.window import sliding_window_attention
+from selfattn.hidden import sees_nothing
 from selfattn.kernels import in_steps
 from selfattn.masks import window_mask
 
@@ -212,6 +213,18 @@ def test_no_sequences_are_none_whoever_has_none(causal):
         assert found.shape == attention(q, k, k, causal=causal).shape
         found.sum().backward()
         assert not q.grad.any()
+
+
+def test_the_kernel_itself_has_no_sequences_if_its_keys_have_none():
+    q, k = torch.randn(1, 1, 5, D), torch.randn(2, 0, 7, D)
+    assert kernels.by_pytorch(q, k, k).shape == (2, 0, 5, D)
+
+
+def test_values_of_no_features_are_marked_all_the_same():
+    """Whoever sees a key beside them is not taken for one who sees none."""
+    q, k = torch.randn(5, D), torch.randn(7, D)
+    blind = sees_nothing(kernels.by_pytorch, q, k, k[:, :0])
+    assert blind.equal(torch.zeros(5, 1, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -166,7 +166,9 @@ def as_its_own(usual: Reading, words: str, mask: str) -> Reading:
         "how": OF_ITS_OWN.sub("", how).removesuffix("."),
     }
     open_ = {n: x for n, x in usual.candidates.items() if n not in known}
-    because = why[:1].lower() + why[1:].removesuffix(".")
+    because = why.removesuffix(".")
+    if not because.startswith("I "):
+        because = because[:1].lower() + because[1:]
     lacks = {**usual.lacks, UNFOUND: because}
     if mask:
         lacks["mask"] = f"nobody said what its {mask} means"
