@@ -6,14 +6,19 @@ it makes of its input all at once.
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks.recording import BATCH, N_K, N, is_text
+from selfattn.doctor.kinds.blocks.recording import (
+    BATCH,
+    N_K,
+    N,
+    is_text,
+    parts_called,
+)
 from selfattn.doctor.kinds.layer.parts import HEADS, number
 from selfattn.doctor.kinds.layer.reading import attends
 from selfattn.doctor.patient import Facts, parameters
@@ -123,24 +128,9 @@ def whole(
         return  # a mask that the block makes would be missed
     if not takes(method, len(texts)) or not mixes(method, texts):
         return
-    called = parts_called(block, method, texts)
+    called = {*parts_called(block.children(), method, *texts)}
     if all(not [*part.children()] for part in called):
         yield name, (Across if texts[1:] else Whole)(block, name, called)
-
-
-def parts_called(
-    block: nn.Module, method: Call, texts: list[Tensor]
-) -> set[nn.Module]:
-    """The parts of a block that a method of its own calls."""
-    called: set[nn.Module] = set()
-    with ExitStack() as stack:
-        for part in block.children():
-            hook = part.register_forward_hook(
-                lambda module, x, y: called.add(module)
-            )
-            stack.callback(hook.remove)
-        trial_calls.outcome(method, *texts)
-    return called
 
 
 def mixes(method: Call, texts: list[Tensor]) -> bool:

@@ -2,13 +2,15 @@
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks.calling import as_wanted, needs
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import parameters
@@ -40,6 +42,21 @@ class Roles(NamedTuple):
             return copy.copy(self.rest)
         given = self.again(*texts)
         return {name: given.get(name, x) for name, x in self.rest.items()}
+
+
+def parts_called(
+    parts: Iterable[nn.Module], call: Callable[..., Any], *given: Tensor
+) -> list[nn.Module]:
+    """Those of some parts that are called as something runs, in turn."""
+    called: list[nn.Module] = []
+    with ExitStack() as stack:
+        for part in parts:
+            hook = part.register_forward_hook(
+                lambda module, x, y: called.append(module)
+            )
+            stack.callback(hook.remove)
+        trial_calls.outcome(call, *given)
+    return called
 
 
 def recorded(

@@ -8,7 +8,6 @@ parts, and by which facts these could be found.
 import inspect
 import re
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.experiments import who_sees_whom
 from selfattn.doctor.kinds.layer.norming import is_norm
@@ -48,8 +48,9 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
         return usual
     block = kind.prepare(thing, known)
     words = ""
-    named = any(name in told for name in FLAT)  # if wrongly, that is told
-    if known.get("formula") is None and not named:
+    if known.get("formula") is None:
+        if any(name in told for name in FLAT):
+            return usual  # who names maps wrongly is told so
         words = why_unfound(kind, block, told, usual)
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
@@ -101,16 +102,12 @@ def beyond(
 
 def ran(block: nn.Module, call: Call, given: list[Tensor]) -> list[nn.Module]:
     """The parts with maps of their own that are called as something runs."""
-    called: list[nn.Module] = []
-    with ExitStack() as stack:
-        for part in block.modules():
-            if any(x.ndim > 1 for x in part.parameters(recurse=False)):
-                hook = part.register_forward_hook(
-                    lambda module, x, y: called.append(module)
-                )
-                stack.callback(hook.remove)
-        trial_calls.outcome(call, *given)
-    return called
+    maps = [
+        part
+        for part in block.modules()
+        if any(x.ndim > 1 for x in part.parameters(recurse=False))
+    ]
+    return parts_called(maps, call, *given)
 
 
 def layouts_of(kind: Kind, block: Any, known: Facts) -> list[str]:
