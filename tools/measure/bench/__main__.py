@@ -2,6 +2,7 @@
 
     python -m tools.measure.bench            every bench
     python -m tools.measure.bench window     one of them
+    python -m tools.measure.bench memory     what new memory costs in them
 
 The result goes to ``book/measurements/bench-<name>.json``; what lies there of
 another processor is kept beside it, under that one's name. Never a test: a
@@ -41,6 +42,7 @@ from tools.measure.bench import (
     linear,
     linformer,
     longformer,
+    memory,
     multihead,
     performer,
     reformer,
@@ -168,6 +170,25 @@ def write(name: str, budget: float, many: int) -> None:
     path.write_text(as_json(result), encoding="utf-8")
 
 
+def write_memory() -> None:
+    """Run the long races with memory given back and kept; write it down."""
+    where, lines = here(), []
+    for name in BENCHES:
+        for line in memory.both_ways(name):
+            print(*line.values(), flush=True)
+            lines.append(line)
+    load = round(os.getloadavg()[0], 1)
+    result = {
+        "about": memory.ABOUT,
+        "command": "python -m tools.measure.bench memory",
+        "provenance": {**where, "load": load, "libraries": versions()},
+        "runs": lines,
+    }
+    path = RESULTS / "bench-memory.json"
+    keep(path, str(where["processor"]))
+    path.write_text(as_json(result), encoding="utf-8")
+
+
 def keep(path: Path, processor: str) -> None:
     """Put the record aside if it is of another processor."""
     if path.exists():
@@ -188,7 +209,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description="Race the efficient mechanisms; write the results down."
     )
-    parser.add_argument("names", nargs="*", help=", ".join(BENCHES))
+    every = [*BENCHES, "memory"]
+    parser.add_argument("names", nargs="*", help=", ".join(every))
     parser.add_argument(
         "--seconds",
         type=float,
@@ -202,11 +224,14 @@ def main() -> None:
         help="least rounds of a race, unless fewer agree",
     )
     options = parser.parse_args()
-    if unknown := set(options.names) - set(BENCHES):
+    if unknown := set(options.names) - set(every):
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
     torch.set_num_threads(1)
-    for name in options.names or BENCHES:
-        write(name, options.seconds, options.rounds)
+    for name in options.names or every:
+        if name == "memory":
+            write_memory()
+        else:
+            write(name, options.seconds, options.rounds)
 
 
 if __name__ == "__main__":
