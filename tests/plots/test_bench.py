@@ -78,3 +78,33 @@ def test_shares_are_stacked_by_kind_and_end_at_the_whole():
     assert pytest.approx([1, 1]) == [
         bar.get_x() + bar.get_width() for bar in ax.containers[-1]
     ]
+
+
+def test_a_row_has_a_mark_for_memory_given_back_and_one_for_kept():
+    def run(who, memory, middle):
+        told = {"who": who, "race": "full", "memory": memory}
+        return told | {"to_mine": [middle / 2, middle, 1.5 * middle]}
+
+    ours = {"who": "ours", "race": "full", "to_mine": [1, 1, 1]}
+    lines = [
+        ours | {"memory": "given back"},
+        run("theirs", "given back", 0.25),
+        run("others", "given back", 2.0),
+        ours | {"memory": "kept"},
+        run("theirs", "kept", 0.8),
+        run("others", "kept", 4.0),
+    ]
+    ax = bench.memory_kept(Figure().subplots(), lines)
+    marks = [
+        (*one.get_xdata(), *one.get_ydata(), one.get_markerfacecolor())
+        for one in ax.lines
+        if one.get_marker() == "o" and len(one.get_xdata())
+    ]
+    hollow = [mark[:2] for mark in marks if mark[2] == "none"]
+    assert hollow == [(4.0, 0), (0.5, 1)]
+    assert [mark[:2] for mark in marks if mark[2] != "none"] == [
+        (1.25, 0),
+        (0.25, 1),
+    ]
+    names = [name.get_text() for name in ax.get_yticklabels()]
+    assert names == ["theirs, full", "others, full"]

@@ -22,6 +22,9 @@ KINDS = {
     "mm, addmm": ("mm", "addmm"),
     "bmm, baddbmm, the fused kernel": ("bmm", "baddbmm", FUSED),
 }
+# Hollow where memory is new each time.
+WAYS = {"given back": ("o", K, "none"), "kept": ("o", Q, Q)}
+TIMES = (1, 2, 4, 8)
 STYLES = [(Q, "-", "o"), (K, "--", "s"), (V, "-.", "^"), (NEUTRAL, ":", "D")]
 
 
@@ -127,4 +130,36 @@ def shares(ax: Axes, told: Mapping[str, Mapping[str, float]]) -> Axes:
     ax.set(xlim=(0, 1), xlabel="share of the time")
     below = {"loc": "upper left", "bbox_to_anchor": (0, -0.25)}
     ax.legend(frameon=False, **below)
+    return ax
+
+
+def memory_kept(ax: Axes, lines: Sequence[dict]) -> Axes:
+    """How many times ours everybody's time is, with memory given and kept.
+
+    Args:
+        ax: where to draw: a row for each of the others, with two marks.
+        lines: of both ways, as the bench of new memory writes them.
+    """
+    rows: dict[str, dict[str, float]] = {}
+    for line in lines:
+        if line["to_mine"] != [1, 1, 1]:
+            row = rows.setdefault(f"{line['who']}, {line['race']}", {})
+            row[line["memory"]] = 1 / line["to_mine"][1]
+    for place, row in enumerate(rows.values()):
+        ends = [row[way] for way in WAYS]
+        ax.plot(ends, [place] * 2, color=NEUTRAL, lw=1, zorder=1)
+        for end, (mark, colour, inside) in zip(
+            ends, WAYS.values(), strict=True
+        ):
+            ax.plot(end, place, mark, color=colour, mfc=inside, markersize=6)
+    for way, (mark, colour, inside) in WAYS.items():
+        ax.plot([], [], mark, color=colour, mfc=inside, label=f"memory {way}")
+    ax.axvline(1, color=OUTPUT, lw=0.8)
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xscale="log", xlabel="times ours")
+    ax.set_xticks(TIMES, [str(n) for n in TIMES], minor=False)
+    ax.set_xticks([], minor=True)
+    ax.grid(axis="x", lw=0.4)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.3, -0.12)}
+    ax.legend(frameon=False, ncols=2, **below)
     return ax
