@@ -31,6 +31,7 @@ from selfattn.spoilt import (
     of_each_token,
     of_sound_tokens,
     projected,
+    spared,
 )
 
 TINY = torch.finfo(torch.float32).tiny
@@ -291,7 +292,7 @@ class FeedForward(Owner):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            wide = self.W_in(x)
+            wide = self.W_in(spared(self.W_in, x))
             if not isinstance(wide, Tensor):
                 a_token_each(self.W_in, wide, x)
             between = made_alike("activation", self.activation, wide)
@@ -333,7 +334,8 @@ class SwiGLU(nn.Module):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            gate, wide = swish(self.W_gate(x)), self.W_in(x)
+            gate = swish(self.W_gate(spared(self.W_gate, x)))
+            wide = self.W_in(spared(self.W_in, x))
             if gate.shape != getattr(wide, "shape", None):
                 a_token_each(self.W_in, wide, x)
                 broadcast = 1 in (wide.shape[-1], gate.shape[-1])
