@@ -103,9 +103,10 @@ def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
         kdim=ours.W_k.in_features,
         vdim=ours.W_v.in_features,
         batch_first=True,
-        device=ours.W_o.weight.device,
+        device="meta",  # else it would draw numbers, as in `without_numbers`
         dtype=ours.W_o.weight.dtype,
     )
+    layer = layer.to_empty(device=ours.W_o.weight.device)
     return layer.train(ours.training)
 
 

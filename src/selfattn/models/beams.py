@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.called import check_called
 from selfattn.checks import are_at_hand, check_places
 from selfattn.dot_product import widen
 from selfattn.models.steps import answered, check_cache, check_prompt
@@ -60,6 +61,7 @@ def beam_search(
     Raises:
         ValueError: if there is nothing to go on from; if the step makes no
             logits that can be ranked, for each row.
+        TypeError: if the step cannot be called so.
 
     References: Graves (2012), section 2.5; Sutskever et al. (2014), 3.2.
 
@@ -70,6 +72,7 @@ def beam_search(
     >>> found.tokens[0].tolist()
     [[0, 0, 0], [0, 1, 1], [0, 0, 1]]
     """
+    check_called("step", step, "tokens", "cache")
     check_prompt(prompt)
     tokens = prompt[:, None].clone()  # (batch, beams, n): at first one beam
     scores = torch.zeros_like(tokens[..., 0], dtype=torch.float32)

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.called import check_called
 from selfattn.checks import are_at_hand, check_places
 from selfattn.models.steps import (
     MOST,
@@ -211,6 +212,7 @@ def complete(
     Raises:
         ValueError: if there is nothing to go on from; if the step makes no
             logits that can be ranked, for each row, or ``choose`` no token.
+        TypeError: if one of them cannot be called so.
 
     >>> def after(tokens, cache):  # the next number, of ten
     ...     following = (tokens[:, -1] + 1) % 10
@@ -218,6 +220,8 @@ def complete(
     >>> complete(after, torch.tensor([[3, 4]]), 4)
     tensor([[3, 4, 5, 6, 7, 8]])
     """
+    check_called("step", step, "tokens", "cache")
+    check_called("choose", choose, "logits")
     check_prompt(prompt)
     tokens, new, cache = prompt.clone(), prompt, None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)

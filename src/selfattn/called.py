@@ -1,0 +1,45 @@
+"""Called: whether what is somebody's can be called as it will be.
+
+Else Python would say so, at the first call, of one that nobody wrote; and a
+function that lacks an argument looks like any other until then.
+"""
+
+import inspect
+from typing import Any
+
+from selfattn.entering import check_function
+from selfattn.signatures import shown
+
+
+def check_called(name: str, f: Any, *given: str, **named: str) -> None:
+    """Raise unless a function, or a module's ``forward``, can be called so; of
+    what is not written in Python nobody can tell.
+
+    Args:
+        name: what it is called here.
+        f: the function or module.
+        given: what it will be given by place.
+        named: what it will be given by name, each with a word for it.
+
+    Raises:
+        TypeError: if it takes more or less.
+
+    >>> check_called("relative", lambda n_q, n_k: None, "n_q", "n_k")
+    >>> check_called("step", lambda tokens: None, "tokens", "cache")
+    Traceback (most recent call last):
+    TypeError: step must be a function of (tokens, cache), but that cannot be \
+said of <function <lambda> at 0x...>: too many positional arguments
+    """
+    check_function(name, f)
+    try:
+        signature = inspect.signature(getattr(f, "forward", f))
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*given, **named)
+    except TypeError as error:
+        told = ", ".join((*given, *(f"{n}={x}" for n, x in named.items())))
+        raise TypeError(
+            f"{name} must be a function of ({told}), but that cannot be said "
+            f"of {shown(f)}: {error}"
+        ) from None
