@@ -294,20 +294,7 @@ def fewest_keys(
     >>> other, other @ values
     (tensor([0.5000, 0.0000, 0.5000]), tensor([1.]))
     """
-    for name, x in (("weights", weights), ("values", values)):
-        if not are_at_hand(x):
-            raise ValueError(
-                f"{name} must be numbers, which are moved one by one, but on "
-                f"meta and within torch.func there are none: {shown(x)}"
-            )
-    total = weights.double().sum()
-    if not (total.isfinite() and (weights >= 0).all()):
-        raise ValueError(
-            "weights must be finite and not negative, and so must their sum, "
-            f"but they are {weights.tolist()}"
-        )
-    if not values.isfinite().all():
-        raise ValueError("values must be finite, but some are not")
+    check_averaged(weights, values)
     # What must stay: the output and the sum. In float64, as it is repeated.
     stays = torch.cat([values, values.new_ones(len(values), 1)], -1).double()
     w = weights.double().clone()
@@ -325,6 +312,24 @@ def fewest_keys(
         w[keys] += step * far.min()
         w[keys[falls][far.argmin()]] = 0.0
     return w.clamp(min=0).to(weights)
+
+
+def check_averaged(weights: Tensor, values: Tensor) -> None:
+    """Raise unless these are numbers of which an average can be made."""
+    for name, x in (("weights", weights), ("values", values)):
+        if not are_at_hand(x):
+            raise ValueError(
+                f"{name} must be numbers, which are moved one by one, but on "
+                f"meta and within torch.func there are none: {shown(x)}"
+            )
+    total = weights.double().sum()
+    if not (total.isfinite() and (weights >= 0).all()):
+        raise ValueError(
+            "weights must be finite and not negative, and so must their sum, "
+            f"but they are {weights.tolist()}"
+        )
+    if not values.isfinite().all():
+        raise ValueError("values must be finite, but some are not")
 
 
 def freely(fixed: Tensor, key: Tensor) -> Tensor:

@@ -13,10 +13,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from selfattn.called import check_called
 from selfattn.checks import are_at_hand, check_places
 from selfattn.dot_product import widen
-from selfattn.models.steps import answered, check_cache, check_prompt
+from selfattn.models.steps import answered, check_cache, check_start
 from selfattn.signatures import Count, Positive, checked
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -72,8 +71,7 @@ def beam_search(
     >>> found.tokens[0].tolist()
     [[0, 0, 0], [0, 1, 1], [0, 0, 1]]
     """
-    check_called("step", step, "tokens", "cache")
-    check_prompt(prompt)
+    check_start(step, prompt)
     tokens = prompt[:, None].clone()  # (batch, beams, n): at first one beam
     scores = torch.zeros_like(tokens[..., 0], dtype=torch.float32)
     ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)

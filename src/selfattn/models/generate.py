@@ -19,8 +19,8 @@ from selfattn.models.steps import (
     MOST,
     answered,
     check_chosen,
-    check_prompt,
     check_ranked,
+    check_start,
     tempered,
 )
 from selfattn.signatures import Count, Positive, checked
@@ -220,9 +220,8 @@ def complete(
     >>> complete(after, torch.tensor([[3, 4]]), 4)
     tensor([[3, 4, 5, 6, 7, 8]])
     """
-    check_called("step", step, "tokens", "cache")
     check_called("choose", choose, "logits")
-    check_prompt(prompt)
+    check_start(step, prompt)
     tokens, new, cache = prompt.clone(), prompt, None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)
     for _ in range(n_new):
