@@ -15,11 +15,8 @@ def check_called(name: str, f: Any, *given: str, **named: str) -> None:
     """Raise unless a function, or a module's ``forward``, can be called so; of
     what is not written in Python nobody can tell.
 
-    Args:
-        name: what it is called here.
-        f: the function or module.
-        given: what it will be given by place.
-        named: what it will be given by name, each with a word for it.
+    It will be given some things by place, and some by name, each with a word
+    for it.
 
     Raises:
         TypeError: if it takes more or less.
