@@ -18,9 +18,6 @@ def check_called(name: str, f: Any, *given: str, **named: str) -> None:
     It will be given some things by place, and some by name, each with a word
     for it.
 
-    Raises:
-        TypeError: if it takes more or less.
-
     >>> check_called("relative", lambda n_q, n_k: None, "n_q", "n_k")
     >>> check_called("step", lambda tokens: None, "tokens", "cache")
     Traceback (most recent call last):

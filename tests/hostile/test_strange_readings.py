@@ -123,7 +123,7 @@ def test_recorded_weights_are_those_of_the_features_that_were_dropped():
 
     attend.weights = attention_weights
     layer = MultiHeadAttention(8, 2, attend=attend)
-    layer.W_q = Adapted(8)
+    layer.W_q, layer.W_o = Adapted(8), Adapted(8)
     x = torch.randn(2, 5, 8)
     torch.manual_seed(3)
     wanted, after = layer(x, causal=True), torch.rand(())
