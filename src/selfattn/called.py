@@ -17,12 +17,6 @@ def check_called(name: str, f: Any, *given: str, **named: str) -> None:
 
     It will be given some things by place, and some by name, each with a word
     for it.
-
-    >>> check_called("relative", lambda n_q, n_k: None, "n_q", "n_k")
-    >>> check_called("step", lambda tokens: None, "tokens", "cache")
-    Traceback (most recent call last):
-    TypeError: step must be a function of (tokens, cache), but that cannot be \
-said of <function <lambda> at 0x...>: too many positional arguments
     """
     check_function(name, f)
     try:
