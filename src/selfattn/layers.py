@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.bound import Owner
+from selfattn.called import check_called
 from selfattn.checks import check_eps
 from selfattn.dot_product import widen
 from selfattn.entering import (
@@ -283,6 +284,7 @@ class FeedForward(Owner):
         super().__init__()
         self.W_in = nn.Linear(d_model, d_ff, bias=bias)
         self.W_out = nn.Linear(d_ff, d_model, bias=bias)
+        check_called("activation", activation, "x")
         self.activation = activation
         self.dropout = nn.Dropout(dropout)
 
