@@ -63,6 +63,9 @@ class LiveBytes(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         """Run one operation, and look at what it made."""
         kwargs = kwargs or {}
+        if func._can_decompose():  # as in inference mode: look at each step
+            with self:
+                return func.decompose(*args, **kwargs)
         given = {address(x) for x in tensors_in((args, kwargs))}
         if func is torch.ops.aten.lift_fresh.default:  # of `torch.tensor`
             given = set()

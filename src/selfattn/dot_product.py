@@ -380,8 +380,12 @@ def check_options(causal: bool, scale: float | None, dropout_p: float) -> None:
     """Raise unless these are yes or no, a number, and a probability."""
     check_flag("causal", causal)
     check_dropout(dropout_p)
-    if scale is None:
-        return
+    if scale is not None:
+        check_scale(scale)
+
+
+def check_scale(scale: float) -> None:
+    """Raise unless this is a number that float32 has."""
     check_number("scale", scale)
     if abs(scale) > LARGEST:
         raise ValueError(

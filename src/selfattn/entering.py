@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfattn.bound import Bound
+from selfattn.bound import Bound, parameters_of, unbound
 from selfattn.checks import (
     are_at_hand,
     check_floats,
@@ -199,7 +199,13 @@ def attended(
         TypeError: if it gives no tensor.
         ValueError: if it gives one of another shape or type.
     """
-    output = attend(q, k, v, **tables)
+    try:
+        output = attend(q, k, v, **tables)
+    except TypeError:
+        function, bound = unbound(attend)
+        if "dropout_p" in bound:  # it may have been set later
+            check_drops(function, bound["dropout_p"])
+        raise
     check_floats("what attend returns", output)
     if output.shape != (*q.shape[:-1], v.shape[-1]):
         raise ValueError(
@@ -209,6 +215,15 @@ def attended(
         )
     check_type("attend", output, v)
     return output
+
+
+def check_drops(attend: Any, dropout: float) -> None:
+    """Raise unless a mechanism can drop weights."""
+    if "dropout_p" not in (parameters_of(attend) or ()):
+        raise ValueError(
+            "dropout of weights needs a mechanism that takes dropout_p, "
+            f"but dropout={dropout} and attend={attend}"
+        )
 
 
 def check_type(name: str, made: Tensor, x: Tensor) -> None:
@@ -271,6 +286,7 @@ def made_alike(
         TypeError: if it makes no tensor.
         ValueError: if it makes one of another shape or type.
     """
+    check_function(name, function)
     made = function(x, **options)
     check_floats(f"what {name} makes", made)
     if made.shape != x.shape:

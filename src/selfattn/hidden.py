@@ -219,7 +219,9 @@ def all_seen(
     where it is times zero.
     """
     result = attend(q, k, v)
-    felt_back = first(result).requires_grad and is_spoilt(k)
+    # No output tells of an infinite query all of whose scores are -inf.
+    learns = first(result).requires_grad
+    felt_back = learns and (is_spoilt(k) or is_spoilt(q))
     if not (felt_back or is_spoilt(first(result))):
         return result
     return unfelt(attend, q, k, v, **besides())

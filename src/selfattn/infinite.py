@@ -116,11 +116,13 @@ def furthest(k: Tensor) -> float:
 
 
 def joined(felt: Tensor, result: Any, clean: Any) -> Any:
-    """The one result where something is felt, and the other where not."""
+    """The one result where something is felt, and the other where not, in the
+    type of the other.
+    """
     if not isinstance(result, tuple):
         return torch.where(felt, result.to(clean.dtype), clean)
     return tuple(
-        torch.where(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
+        joined(felt if x.ndim == felt.ndim else felt[..., 0], x, y)
         for x, y in zip(result, clean, strict=True)
     )
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.bound import Owner
+from selfattn.called import check_called
 from selfattn.checks import check_eps
 from selfattn.dot_product import widen
 from selfattn.entering import (
@@ -31,6 +32,7 @@ from selfattn.spoilt import (
     of_each_token,
     of_sound_tokens,
     projected,
+    spared,
 )
 
 TINY = torch.finfo(torch.float32).tiny
@@ -282,6 +284,7 @@ class FeedForward(Owner):
         super().__init__()
         self.W_in = nn.Linear(d_model, d_ff, bias=bias)
         self.W_out = nn.Linear(d_ff, d_model, bias=bias)
+        check_called("activation", activation, "x")
         self.activation = activation
         self.dropout = nn.Dropout(dropout)
 
@@ -291,7 +294,7 @@ class FeedForward(Owner):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            wide = self.W_in(x)
+            wide = self.W_in(spared(self.W_in, x))
             if not isinstance(wide, Tensor):
                 a_token_each(self.W_in, wide, x)
             between = made_alike("activation", self.activation, wide)
@@ -333,7 +336,8 @@ class SwiGLU(nn.Module):
         check_enters("x", x, self.W_in)
 
         def network(x: Tensor) -> Tensor:
-            gate, wide = swish(self.W_gate(x)), self.W_in(x)
+            gate = swish(self.W_gate(spared(self.W_gate, x)))
+            wide = self.W_in(spared(self.W_in, x))
             if gate.shape != getattr(wide, "shape", None):
                 a_token_each(self.W_in, wide, x)
                 broadcast = 1 in (wide.shape[-1], gate.shape[-1])

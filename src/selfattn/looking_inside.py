@@ -74,7 +74,7 @@ def entropy(weights: Weights, *, base: float | int = math.e) -> PerQuery:
 
     It is 0 for a query that looks at one key, and log n for one that looks
     at n keys alike. A weight of 0 adds 0, the limit of w log w; so does a
-    query that may see no key.
+    query that may see no key. Neither passes anything back.
 
     Args:
         weights: (..., n_q, n_k).
@@ -98,7 +98,9 @@ def entropy(weights: Weights, *, base: float | int = math.e) -> PerQuery:
             f"but base={base}"
         )
     check_not_negative(weights)
-    return torch.special.entr(weights).sum(dim=-1) / math.log(base)
+    # At 0 its slope is infinite, and times that of softmax, 0, NaN.
+    some = weights.masked_fill(weights == 0, 1.0)
+    return torch.special.entr(some).sum(dim=-1) / math.log(base)
 
 
 def check_not_negative(weights: Tensor) -> None:
@@ -169,7 +171,9 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
     # Counted in whole numbers, as float16 counts to 65,504; their logarithm
     # would be of the default type, which is not that of the weights.
     [wide] = widen(weights)
-    share = entropy(wide) / visible.to(wide.dtype).log()
+    # Of one key it is 0, by which even what is filled in after would be NaN on
+    # the way back.
+    share = entropy(wide) / visible.clamp(min=2).to(wide.dtype).log()
     # Rounding may leave more than all of it, by a number that has no slope.
     share = share - (share - 1).detach().clamp(min=0)
     return share.masked_fill(visible < 2, 0.0).to(weights.dtype)
@@ -280,7 +284,8 @@ def fewest_keys(
         Weights with the same sum and the same output.
 
     Raises:
-        ValueError: if a weight is negative, or anything is not finite.
+        ValueError: if a weight is negative, or anything is not finite, such
+            as the sum of all weights.
 
     Reference: Carathéodory (1911).
 
@@ -289,27 +294,17 @@ def fewest_keys(
     >>> other, other @ values
     (tensor([0.5000, 0.0000, 0.5000]), tensor([1.]))
     """
-    for name, x in (("weights", weights), ("values", values)):
-        if not are_at_hand(x):
-            raise ValueError(
-                f"{name} must be numbers, which are moved one by one, but on "
-                f"meta and within torch.func there are none: {shown(x)}"
-            )
-    if not (weights.isfinite() & (weights >= 0)).all():
-        raise ValueError(
-            "weights must be finite and not negative, but they are "
-            f"{weights.tolist()}"
-        )
-    if not values.isfinite().all():
-        raise ValueError("values must be finite, but some are not")
+    check_averaged(weights, values)
     # What must stay: the output and the sum. In float64, as it is repeated.
     stays = torch.cat([values, values.new_ones(len(values), 1)], -1).double()
     w = weights.double().clone()
     while (w > 0).sum() > stays.shape[1]:
         keys = (w > 0).nonzero().flatten()
-        free = null_space(stays[keys].mT)
+        fixed = row_space(stays[keys].mT)
         top = w[keys].argmax()
-        step = free @ free[top] if free[top].norm() > 1e-9 else free[:, 0]
+        step = freely(fixed, top)
+        if step.norm() < 1e-9:  # it cannot move: another does
+            step = freely(fixed, fixed.square().sum(dim=0).argmin())
         if step[top] > 0:  # the largest loses, as long as it can
             step = -step
         falls = step < 0
@@ -319,11 +314,41 @@ def fewest_keys(
     return w.clamp(min=0).to(weights)
 
 
-def null_space(matrix: Tensor) -> Tensor:
-    """Orthonormal columns that the matrix takes to zero, (n, n - rank)."""
+def check_averaged(weights: Tensor, values: Tensor) -> None:
+    """Raise unless these are numbers of which an average can be made."""
+    for name, x in (("weights", weights), ("values", values)):
+        if not are_at_hand(x):
+            raise ValueError(
+                f"{name} must be numbers, which are moved one by one, but on "
+                f"meta and within torch.func there are none: {shown(x)}"
+            )
+    total = weights.double().sum()
+    if not (total.isfinite() and (weights >= 0).all()):
+        raise ValueError(
+            "weights must be finite and not negative, and so must their sum, "
+            f"but they are {weights.tolist()}"
+        )
+    if not values.isfinite().all():
+        raise ValueError("values must be finite, but some are not")
+
+
+def freely(fixed: Tensor, key: Tensor) -> Tensor:
+    """How weights move that keep all products with some rows, if one key's
+    is to move most: its unit vector, less what lies along the rows.
+
+    >>> freely(torch.tensor([[0.6, 0.8]]), torch.tensor(0))
+    tensor([ 0.6400, -0.4800])
+    """
+    step = -(fixed.mT @ fixed[:, key])
+    step[key] += 1.0
+    return step
+
+
+def row_space(matrix: Tensor) -> Tensor:
+    """Orthonormal rows that span those of a matrix, (rank, n)."""
     # Each row is told from zero by its own size, however large another is.
     largest = matrix.abs().amax(dim=1, keepdim=True)
     matrix = matrix / largest.where(largest > 0, 1.0)
-    _, sizes, rows = torch.linalg.svd(matrix)
-    rank = int((sizes > 1e-12 * sizes.max()).sum())
-    return rows[rank:].mT
+    # Not its null space, n × n: it would be made anew for each of n keys.
+    _, sizes, rows = torch.linalg.svd(matrix, full_matrices=False)
+    return rows[sizes > 1e-12 * sizes.max()]

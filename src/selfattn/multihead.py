@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import Owner, check_rotation, parameters_of, takes, unbound
+from selfattn.bound import Owner, check_rotation, takes, unbound
+from selfattn.called import check_called
 from selfattn.checks import (
     check_divides,
     check_dropout,
@@ -31,6 +32,7 @@ from selfattn.dot_product import (
 from selfattn.entering import (
     attended,
     check_axes,
+    check_drops,
     check_enters,
     check_four_axes,
     check_matrices,
@@ -145,6 +147,8 @@ class MultiHeadAttention(Owner):
         check_divides("n_heads", n_heads, "d_model", d_model)
         check_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
         check_mechanism(attend, dropout)
+        if rotate is not None:
+            check_called("rotate", rotate, "x", offset="offset")
         d_kv = d_model // n_heads * n_kv_heads
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         self.d_model, self.d_context = d_model, d_context
@@ -344,11 +348,8 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
             "a mechanism must take mask, bias and causal by name, as "
             f"`fused_attention` does, but attend={attend}"
         )
-    if dropout and "dropout_p" not in (parameters_of(attend) or ()):
-        raise ValueError(
-            "dropout of weights needs a mechanism that takes dropout_p, "
-            f"but dropout={dropout} and attend={attend}"
-        )
+    if dropout:
+        check_drops(attend, dropout)
 
 
 def weights_of(attend: Any) -> Callable[..., Tensor]:

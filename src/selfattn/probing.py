@@ -47,8 +47,9 @@ class Probe:
             )
         # In float64 from the first: of bfloat16, a mean far from zero would
         # be rounded by more than the classes are apart.
-        self.mean = x.double().mean(dim=0)
-        centred = x.double() - self.mean
+        wide = x.detach().double()  # else it would keep what made them
+        self.mean = wide.mean(dim=0)
+        centred = wide - self.mean
         classes = torch.nn.functional.one_hot(labels.long()).double()
         self.share = classes.mean(dim=0)
         square = centred.mT @ centred / len(x)

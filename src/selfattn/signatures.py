@@ -13,6 +13,7 @@ import types
 import typing
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import torch
@@ -175,11 +176,12 @@ def one_test(rules: tuple[Rule, ...]) -> Callable[[Any], bool]:
 def refuse(name: str, x: Any, rules: tuple[Rule, ...]) -> None:
     """Raise, as x fits none of these."""
     wanted = " or ".join(rule.words for rule in rules)
-    if type(x) is int and not -LIMIT <= x < LIMIT:
-        wanted += ", of 64 bits at most"
     right_type = any(rule.of_its_type(x) for rule in rules)
-    error = ValueError if right_type else TypeError
-    raise error(f"{name} must be {wanted}, but it is {shown(x)}")
+    numbers = x if right_type and isinstance(x, tuple | list) else [x]
+    if any(type(n) is int and not -LIMIT <= n < LIMIT for n in numbers):
+        wanted += ", of 64 bits at most"
+    words = f"{name} must be {wanted}, but it is {shown(x)}"
+    raise ValueError(words) if right_type else TypeError(words)
 
 
 def is_plain_tensor(x: Any) -> bool:
@@ -221,11 +223,8 @@ def shared_axes(rules: dict[str, tuple[Rule, ...]]) -> Shared:
     for name, rule in rules.items():
         for axis, at in axes_of(rule).places.items():
             places[axis].append((name, at))
-    return [
-        (axis, where)
-        for axis, where in places.items()
-        if len(where) > 1 and axis.isidentifier()
-    ]
+    shared = ((axis, at) for axis, at in places.items() if len(at) > 1)
+    return [(axis, at) for axis, at in shared if axis.isidentifier()]
 
 
 def rules_of(hint: Any) -> tuple[Rule, ...]:
@@ -272,12 +271,9 @@ def bounded(kind: type, within: Within) -> Rule:
     """A number that lies within bounds."""
     simple = SIMPLE[kind]
     right = is_whole if within is SEEDS else simple.fits
-
-    def fits(x: Any) -> bool:
-        return right(x) and within.fits(x)
-
     inside = is_whole if kind is int else simple.fits
-    return Plain(fits, f"{simple.words}, {within.words}", inside)
+    words = f"{simple.words}, {within.words}"
+    return Plain(lambda x: right(x) and within.fits(x), words, inside)
 
 
 def one_of(words: tuple[str, ...]) -> Plain:
@@ -291,11 +287,12 @@ def pair_of(parts: tuple[Any, ...]) -> Rule | None:
     if set(parts) != {int}:
         return None
 
-    def fits(x: Any) -> bool:
-        pair = isinstance(x, tuple | list) and len(x) == len(parts)
-        return pair and all(map(is_count, x))
+    def pair(right: Callable[[Any], bool], x: Any) -> bool:
+        fits = isinstance(x, tuple | list) and len(x) == len(parts)
+        return fits and all(map(right, x))
 
-    return Plain(fits, f"a tuple of {len(parts)} whole numbers")
+    words = f"a tuple of {len(parts)} whole numbers"
+    return Plain(partial(pair, is_count), words, partial(pair, is_whole))
 
 
 def is_count(x: Any) -> bool:
@@ -312,9 +309,8 @@ def is_whole(x: Any) -> bool:
 
 def is_number(x: Any) -> bool:
     """A number, and not NaN; a whole one as above."""
-    if isinstance(x, bool):
-        return False
-    return is_count(x) if is_whole(x) else isinstance(x, REAL) and x == x
+    other = isinstance(x, REAL) and not isinstance(x, bool) and x == x
+    return is_count(x) if is_whole(x) else other
 
 
 SIMPLE: dict[Any, Plain] = {

@@ -4,7 +4,8 @@ A head's name is "layer.head", both from 1, in the order in which a model
 lists its layers of attention.
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +28,8 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     Yields:
         A list that fills as the layers run: one (batch, n_heads, n_q, n_k)
         for each time one of them does, before dropout, without gradients.
-        The weights are computed once more for it, so recording takes time.
+        The weights are computed once more for it, so recording takes time;
+        what a projection draws at random, on a processor, it draws again.
 
     Raises:
         ValueError: when a layer runs whose mechanism has no weights; or if
@@ -41,21 +43,22 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     """
     check_hooks_run(model)
     weights: list[Tensor] = []
+    drawn: list[Tensor] = []  # PyTorch's generator, before each layer runs
+
+    def note(layer, args):
+        drawn.append(torch.get_rng_state())
 
     def record(layer, args, kwargs, output):
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(drawn.pop())
             weights.append(layer.weights(*args, **kwargs))
 
-    handles = [
-        layer.register_forward_hook(record, with_kwargs=True)
-        for layer in model.modules()
-        if isinstance(layer, MultiHeadAttention)
-    ]
-    try:
+    layers = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
+    with meanwhile() as hang:
+        for layer in layers:
+            hang(layer.register_forward_pre_hook, note)
+            hang(layer.register_forward_hook, record, with_kwargs=True)
         yield weights
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @checked
@@ -101,7 +104,8 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     def record(names):
         def hook(_, given):
             x = of_this_rank(given[0])
-            brought.update({n: x[..., s] for n, s in names.items()})
+            # Copies: what W_o was given is kept for the way back.
+            brought.update({n: x[..., s].clone() for n, s in names.items()})
 
         return hook
 
@@ -125,14 +129,16 @@ def change_heads(
 
     Raises:
         TypeError: if what is put there is neither a number nor a tensor.
-        ValueError: if the model has no such head, or if it does not fit; or
-            if the model is compiled.
+        ValueError: if the model has no such head, or if it does not fit, or
+            is a finite number too large for its type; or if the model is
+            compiled.
 
     >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
     >>> with change_heads(layer, {"1.1": 0.0, "1.2": 0.0}):
     ...     layer(x).abs().max()
     tensor(0., grad_fn=<MaxBackward1>)
     """
+    instead = dict(instead)  # what becomes of the caller's is not heard
     for name, value in instead.items():
         check_head(name, value, [*heads_of(model)])
 
@@ -141,7 +147,7 @@ def change_heads(
             x = of_this_rank(given[0]).clone()
             for name in names.keys() & instead.keys():
                 check_instead(name, instead[name], x[..., names[name]])
-                x[..., names[name]] = instead[name]
+                x[..., names[name]] = as_float(instead[name])
             return (as_given(x, given[0]),)
 
         return hook
@@ -164,17 +170,32 @@ def check_head(name: object, value: object, heads: list[str]) -> None:
 
 
 def check_instead(name: str, value: Tensor | float, x: Tensor) -> None:
-    """Raise unless this broadcasts to what a head brings back."""
+    """Raise unless this broadcasts to what a head brings back, and its type
+    has all the numbers in it.
+    """
     if not isinstance(value, Tensor):
+        most = torch.finfo(x.dtype).max
+        if most < abs(value) < math.inf:
+            raise ValueError(
+                f"instead[{name!r}] must be a number that {x.dtype} has, at "
+                f"most {most:.4g} from 0, but it is {shown(value)}"
+            )
         return
     check_places(**{"what the head brings back": x, "instead": value})
     sizes = zip(reversed(value.shape), reversed(x.shape), strict=False)
     fits = value.ndim <= x.ndim and all(a in (1, b) for a, b in sizes)
-    if not fits or value.is_complex():
+    if not fits or value.is_complex() or value.dtype == torch.bool:
         raise ValueError(
             f"instead[{name!r}] must be real and broadcast to (batch, n, "
             f"d_head) = {tuple(x.shape)}, but it is {shown(value)}"
         )
+
+
+def as_float(value: Tensor | float) -> Tensor | float:
+    """What is put in a head's place; PyTorch puts no whole number of more than
+    64 bits there.
+    """
+    return value if isinstance(value, Tensor) else float(value)
 
 
 def check_hooks_run(model: nn.Module) -> None:
@@ -209,12 +230,28 @@ def before_w_o(model: nn.Module, make) -> Iterator[None]:
     layers: dict[MultiHeadAttention, dict[str, slice]] = {}
     for name, (layer, own) in heads_of(model).items():
         layers.setdefault(layer, {})[name] = own
-    hooks = [
-        layer.W_o.register_forward_pre_hook(make(names))
-        for layer, names in layers.items()
-    ]
-    try:
+    with meanwhile() as hang:
+        for layer, names in layers.items():
+            hang(layer.W_o.register_forward_pre_hook, make(names))
         yield
+
+
+@contextmanager
+def meanwhile() -> Iterator[Callable[..., None]]:
+    """Hang hooks that are taken away at the end, and that do nothing after:
+    a copy of the model that is made meanwhile has them for good.
+    """
+    handles: list[Any] = []
+
+    def hang(register, hook, **options):
+        def while_it_lasts(*given):
+            return hook(*given) if handles else None
+
+        handles.append(register(while_it_lasts, **options))
+
+    try:
+        yield hang
     finally:
-        for hook in hooks:
-            hook.remove()
+        for handle in handles:
+            handle.remove()
+        handles.clear()

@@ -97,10 +97,23 @@ def projected(
     """
     draws = draws and type(layer) is not nn.Linear
     drawn = before_drawing(x) if draws else None
-    made = a_token_each(layer if of is None else of, layer(x), x, width)
+    made = layer(spared(layer, x))
+    made = a_token_each(layer if of is None else of, made, x, width)
     if not (made.requires_grad and is_spoilt(made)):
         return made
     return of_sound_tokens(partial(once_more, layer, drawn), x, made, made)
+
+
+def spared(layer: object, x: Tensor) -> Tensor:
+    """What a layer is given: x, or a copy of it for a module that may work in
+    place. PyTorch's linear map does not.
+
+    >>> x = torch.tensor([-1.0])
+    >>> torch.nn.ReLU(inplace=True)(spared(torch.nn.ReLU(), x)), x
+    (tensor([0.]), tensor([-1.]))
+    """
+    known = type(layer) is nn.Linear or not isinstance(layer, nn.Module)
+    return x if known else x.clone()
 
 
 def unheard(
@@ -198,7 +211,9 @@ def felt_where_it_reaches(
     """
     drawn = before_drawing(x) if draws else None
     made = network(x)
-    if not (made.requires_grad and is_spoilt(x)):
+    # In bfloat16, PyTorch's convolutions feel it on the way there, too.
+    either_way = made.requires_grad or (not draws and made.element_size() < 4)
+    if not (either_way and is_spoilt(x)):
         return made
     lost = ~x.isfinite().all(dim=-1, keepdim=True)
     known = once_more(network, drawn, x.masked_fill(lost, 0))

@@ -96,17 +96,17 @@ def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
         )
     check_plain(ours)
     layer = nn.MultiheadAttention(
-        ours.W_q.in_features,
-        ours.n_heads,
+        *(ours.W_q.in_features, ours.n_heads),
         dropout=ours.dropout,
         bias=any(layer.bias is not None for layer in projections_of(ours)),
         kdim=ours.W_k.in_features,
         vdim=ours.W_v.in_features,
         batch_first=True,
-        device=ours.W_o.weight.device,
+        device="meta",  # else it would draw numbers, as in `without_numbers`
         dtype=ours.W_o.weight.dtype,
     )
-    return layer.train(ours.training)
+    there = ours.W_o.weight.device
+    return layer.to_empty(device=there).train(ours.training)
 
 
 @torch.enable_grad()  # what is made of trained weights is trained, too

@@ -23,7 +23,7 @@ ORDER = [
     {"spoilt"},
     {"infinite", "pieces"},
     {"masks", "hidden", "random_features", "entering"},
-    {"kernels", "underflow"},
+    {"kernels", "underflow", "called"},
     {"dot_product"},
     {"feature_chunks", "tiles", "buckets", "torch_layer", "probing"},
     {"origins", "multihead", "positions", "efficient"},

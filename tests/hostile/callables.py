@@ -42,6 +42,9 @@ ELSEWHERE = {
     "selfattn.doctor": "has patients of its own: its clinic and its audit",
 }
 INTERNAL = {
+    "selfattn.called.check_called": "a check",
+    "selfattn.looking_inside.freely": "of `fewest_keys`",
+    "selfattn.models.config.is_plain": "of what loads, which is tried",
     "selfattn.random_features.log_features": "a part of a mechanism",
     "selfattn.data.numbering.numbers": "of a task",
     "selfattn.layers.lacks_range": "of a norm",

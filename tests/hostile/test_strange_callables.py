@@ -314,7 +314,8 @@ NOT_ALIKE = [
 @pytest.mark.parametrize("make", NOT_ALIKE, ids=range(len(NOT_ALIKE)))
 def test_a_rotation_leaves_as_many_numbers(make):
     """Keys were kept that are none, and the context was told to be wrong."""
-    layer, x = MultiHeadAttention(8, 2, rotate=make), torch.randn(3, 5, 8)
+    layer, x = MultiHeadAttention(8, 2), torch.randn(3, 5, 8)
+    layer.rotate = make
     for ask in (layer, layer.keys_values, layer.weights):
         with pytest.raises(WRONG, match="rotate"):
             ask(x)

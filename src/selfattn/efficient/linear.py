@@ -235,9 +235,10 @@ def linear_attention_step(
     >>> torch.allclose(torch.stack(outputs), at_once, atol=1e-6)
     True
     """
-    before = {} if memory is None else memory._asdict()
+    named = () if memory is None else memory._asdict().items()
+    before = {f"memory.{name}": kept for name, kept in named}
     for name, kept in before.items():
-        check_tensor(f"memory.{name}", kept)
+        check_tensor(name, kept)
     check_places(q=q, k=k, v=v, **before)
     check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
     dtype, (q, k, v) = v.dtype, widen(q, k, v)

@@ -148,13 +148,21 @@ class LinformerAttention(nn.Module):
             )
         if k.shape[-2] == 0:  # a mixture of nothing is no key
             return fused_attention(q, k, v)
-        keys = mixed("project", self.project, k)
+        keys = mixtures("project", self.project, k)
         if self.project_values is None:
-            values = mixed("project", self.project, v)
+            values = mixtures("project", self.project, v)
         else:
-            values = mixed("project_values", self.project_values, v)
+            values = mixtures("project_values", self.project_values, v)
         # Under autocast, which decides by itself of which type they are.
         return fused_attention(q, keys.to(q.dtype), values.to(q.dtype))
+
+
+def mixtures(name: str, project: Projection, x: Tensor) -> Tensor:
+    """What a projection makes of tokens, which are the caller's: one that is
+    not from here may work in place, and gets a copy.
+    """
+    here = type(project) in (LearnedProjection, MeanPooling, nn.Identity)
+    return mixed(name, project, x if here else x.clone())
 
 
 class LearnedProjection(nn.Module):

@@ -49,6 +49,7 @@ from selfattn.spoilt import LARGE, can_look
 from selfattn.transforms import is_traced
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
+MOST = 1 << 24  # buckets, which float32 can count one by one
 
 
 @checked
@@ -61,7 +62,7 @@ def lsh_buckets(
     Args:
         x: queries or keys, (..., n, d); how long they are does not matter.
         n_buckets: how many buckets: directions come in opposite pairs, so an
-            even number, or 1.
+            even number up to 2²⁴, or 1.
         n_rounds: how often to draw directions.
         seed: of the directions. The global generator is not touched.
 
@@ -81,10 +82,11 @@ def lsh_buckets(
     (True, 4)
     """
     check_shapes(x, x, x)
-    if n_rounds < 1 or n_buckets < 1 or (n_buckets > 1 and n_buckets % 2):
+    paired = n_buckets == 1 or n_buckets % 2 == 0
+    if n_rounds < 1 or not (paired and 1 <= n_buckets <= MOST):
         raise ValueError(
-            "there must be at least 1 round, and 1 bucket or an even number, "
-            f"but n_rounds={n_rounds} and n_buckets={n_buckets}"
+            "there must be at least 1 round, and 1 bucket or an even number "
+            f"up to {MOST}, but n_rounds={n_rounds} and n_buckets={n_buckets}"
         )
     half, d = n_buckets // 2, x.shape[-1]
     generator = torch.Generator().manual_seed(seed)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from selfattn.checks import are_at_hand, check_places
 from selfattn.dot_product import widen
-from selfattn.models.steps import answered, check_cache, check_prompt
+from selfattn.models.steps import answered, check_cache, check_start
 from selfattn.signatures import Count, Positive, checked
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -60,6 +60,7 @@ def beam_search(
     Raises:
         ValueError: if there is nothing to go on from; if the step makes no
             logits that can be ranked, for each row.
+        TypeError: if the step cannot be called so.
 
     References: Graves (2012), section 2.5; Sutskever et al. (2014), 3.2.
 
@@ -70,7 +71,7 @@ def beam_search(
     >>> found.tokens[0].tolist()
     [[0, 0, 0], [0, 1, 1], [0, 0, 1]]
     """
-    check_prompt(prompt)
+    check_start(step, prompt)
     tokens = prompt[:, None].clone()  # (batch, beams, n): at first one beam
     scores = torch.zeros_like(tokens[..., 0], dtype=torch.float32)
     ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)

@@ -206,8 +206,21 @@ def stretched(told: Mapping[str, Any]) -> tuple[str, Any]:
     """The field that tells how a rotation is stretched, and what it holds."""
     for field in ROTATIONS:
         held = told.get(field)
-        if isinstance(held, dict):
-            kind = held.get("rope_type", held.get("type"))
-            if kind not in PLAIN:
-                return field, held
+        if not (held is None or is_plain(held)):
+            return field, held
     return "rope_scaling", None
+
+
+def is_plain(held: Any) -> bool:
+    """Whether a rotation is not stretched, by what is told of it: by fields,
+    of which none is of some layers alone.
+
+    >>> is_plain({"rope_type": "default", "rope_theta": 1e4}), is_plain("ntk")
+    (True, False)
+    """
+    if not isinstance(held, dict):
+        return False
+    kinds = held.get("rope_type"), held.get("type")
+    told = any(kinds) or "factor" not in held
+    nested = any(isinstance(x, dict) for x in held.values())
+    return told and not nested and all(kind in PLAIN for kind in kinds)

@@ -78,7 +78,8 @@ class Decoder(Writer):
         """Keep the parts, and make the scores."""
         super().__init__()
         self.embed = embed
-        self.blocks = stacked(blocks)
+        told = {name: name for name in ("mask", "bias", "causal")}
+        self.blocks = stacked(blocks, **told)
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
         self.relative = relative

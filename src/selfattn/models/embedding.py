@@ -8,7 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import Owner
-from selfattn.checks import check_number
+from selfattn.called import check_called
+from selfattn.dot_product import check_scale
 from selfattn.entering import (
     check_function,
     check_numbers,
@@ -62,10 +63,10 @@ class Embedding(Owner):
         """Start small, as learned positions do."""
         super().__init__()
         if positions is not None:
-            check_function("positions", positions)
+            check_called("positions", positions, "n", offset="offset")
         self.tokens = nn.Embedding(n_tokens, d_model)
         nn.init.normal_(self.tokens.weight, std=0.02)
-        check_number("scale", scale)
+        check_scale(scale)
         self.positions, self.scale = positions, scale
         self.segments = None
         if n_segments:
@@ -94,6 +95,7 @@ class Embedding(Owner):
         """
         x = look_up("tokens", tokens, self.tokens) * self.scale
         if self.positions is not None:
+            check_function("positions", self.positions)  # if set later
             places = self.positions(tokens.shape[-1], offset=offset)
             check_positions(places, x)
             x = x + places.to(x)

@@ -11,7 +11,8 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from selfattn.bound import Owner
+from selfattn.bound import Owner, takes
+from selfattn.called import check_called
 from selfattn.checks import check_floats
 from selfattn.dot_product import still_finite
 from selfattn.entering import check_function, check_numbers, check_same_shape
@@ -61,7 +62,7 @@ class Encoder(Owner):
         """Keep the parts."""
         super().__init__()
         self.embed = embed
-        self.blocks = stacked(blocks)
+        self.blocks = stacked(blocks, mask="mask", bias="bias")
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
         self.relative = relative
@@ -86,6 +87,7 @@ class Encoder(Owner):
             One vector a token, (batch, n, d_model).
         """
         told = {} if segments is None else {"segments": segments}
+        check_told(self.embed, **told)
         x = self.embed(tokens, **told)
         check_embedded(x)
         n = x.shape[-2]
@@ -102,6 +104,15 @@ def last_normed(norm: nn.Module, x: Tensor) -> Tensor:
     return made
 
 
+def check_told(embed: nn.Module, **told: Tensor) -> None:
+    """Raise unless an embedding takes what it is to be told besides."""
+    if told and not takes(embed, *told):
+        raise ValueError(
+            "segments are for an embedding that takes them, as `Embedding` "
+            f"does, but embed is {shown(embed)}"
+        )
+
+
 def check_embedded(x: Any) -> None:
     """Raise unless an embedding made vectors of what went in."""
     check_floats("what embed makes", x)
@@ -112,21 +123,26 @@ def check_embedded(x: Any) -> None:
         )
 
 
-def stacked(blocks: Iterable[nn.Module]) -> nn.ModuleList:
-    """The blocks of a model, in the order in which they work."""
+def stacked(
+    blocks: Iterable[nn.Module], *given: str, **named: str
+) -> nn.ModuleList:
+    """The blocks of a model, in the order in which they work; each can be
+    called with x, and with what is given besides.
+    """
     listed = list(blocks)
     for block in listed:
         if not isinstance(block, nn.Module):
             raise TypeError(
                 f"blocks must be modules, but one is {shown(block)}"
             )
+        check_called("a block", block, "x", *given, **named)
     return nn.ModuleList(listed)
 
 
 def check_relative(relative: Relative) -> None:
     """Raise unless this makes a bias, if there is one."""
     if relative is not None:
-        check_function("relative", relative)
+        check_called("relative", relative, "n_q", "n_k")
 
 
 def bias_of(
@@ -135,6 +151,7 @@ def bias_of(
     """The bias that all blocks share, on the device and in the type of x."""
     if relative is None:
         return None
+    check_function("relative", relative)  # which may have been set later
     bias = relative(n_q, n_k)
     check_numbers("what relative makes", bias, x)
     if bias.ndim != 3 or bias.shape[1:] != (n_q, n_k):

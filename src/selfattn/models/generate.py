@@ -13,13 +13,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from selfattn.called import check_called
 from selfattn.checks import are_at_hand, check_places
 from selfattn.models.steps import (
     MOST,
     answered,
     check_chosen,
-    check_prompt,
     check_ranked,
+    check_start,
     tempered,
 )
 from selfattn.signatures import Count, Positive, checked
@@ -211,6 +212,7 @@ def complete(
     Raises:
         ValueError: if there is nothing to go on from; if the step makes no
             logits that can be ranked, for each row, or ``choose`` no token.
+        TypeError: if one of them cannot be called so.
 
     >>> def after(tokens, cache):  # the next number, of ten
     ...     following = (tokens[:, -1] + 1) % 10
@@ -218,7 +220,8 @@ def complete(
     >>> complete(after, torch.tensor([[3, 4]]), 4)
     tensor([[3, 4, 5, 6, 7, 8]])
     """
-    check_prompt(prompt)
+    check_called("choose", choose, "logits")
+    check_start(step, prompt)
     tokens, new, cache = prompt.clone(), prompt, None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)
     for _ in range(n_new):

@@ -15,7 +15,7 @@ from selfattn.entering import check_enters
 from selfattn.layers import LayerNorm, gelu
 from selfattn.models.embedding import Embedding
 from selfattn.signatures import Positive, Share, checked
-from selfattn.spoilt import projected
+from selfattn.spoilt import projected, spared
 
 Encoded = Float[Tensor, "batch n d_model"]
 Padding = Bool[Tensor, "#batch 1 1 n"] | None
@@ -251,6 +251,8 @@ class WordHead(nn.Module):
         check_enters("x", x, self.dense)
 
         def network(x: Tensor) -> Tensor:
-            return self.words(self.norm(gelu(self.dense(x))))
+            return self.words(
+                self.norm(gelu(self.dense(spared(self.dense, x))))
+            )
 
         return projected(network, x)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.called import check_called
 from selfattn.checks import (
     are_at_hand,
     check_floats,
@@ -61,8 +62,9 @@ def answered(answer: Any, n_rows: int, stop: int | None) -> tuple[Tensor, Any]:
     return logits, cache
 
 
-def check_prompt(prompt: Tensor) -> None:
-    """Raise unless there is a token to go on from."""
+def check_start(step: Any, prompt: Tensor) -> None:
+    """Raise unless there is a token to go on from, and a step to do so."""
+    check_called("step", step, "tokens", "cache")
     if prompt.shape[-1] == 0:
         raise ValueError(
             "a prompt must have at least 1 token to go on from, but it is "

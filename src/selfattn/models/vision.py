@@ -60,7 +60,7 @@ class PatchEmbedding(nn.Module):
             )
         n_patches = (height // tall) * (width // wide)
         self.shape = n_channels, height, width
-        self.patch_size = patch_size
+        self.patch_size = tall, wide
         self.project = nn.Linear(n_channels * tall * wide, d_model)
         self.first = nn.Parameter(0.02 * torch.randn(d_model))
         self.positions = LearnedPositions(n_patches + 1, d_model)

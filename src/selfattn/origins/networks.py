@@ -161,7 +161,8 @@ class Convolution(nn.Module):
                 continue
             after = 0 if self.causal else span // 2
             network = partial(of_neighbours, layer, span - after)
-            made = felt_where_it_reaches(network, x, is_lost, draws=False)
+            reached = partial(where_reached, layer, span - after)
+            made = felt_where_it_reaches(network, x, reached, draws=False)
             x = x + made.relu()
         return x
 
@@ -171,9 +172,19 @@ def of_neighbours(layer: nn.Conv1d, before: int, x: Tensor) -> Tensor:
     return convolved(layer, x.mT, before).mT
 
 
-def is_lost(lost: Tensor, made: Tensor) -> Tensor:
-    """Where a convolution reaches what is spoilt: there it makes no number."""
-    return ~made.isfinite().all(dim=-1, keepdim=True)
+def where_reached(
+    layer: nn.Conv1d, before: int, lost: Tensor, made: Tensor
+) -> Tensor:
+    """Where a convolution reaches what is spoilt, (batch, n, 1). What it made
+    does not tell: in bfloat16, PyTorch's hears one token beyond it.
+    """
+    n, felt = lost.shape[1], torch.zeros_like(lost)
+    for tap in range(layer.kernel_size[0]):
+        away = tap * layer.dilation[0] - before
+        start, stop = max(0, -away), min(n, n - away)
+        if start < stop:
+            felt[:, start:stop] |= lost[:, start + away : stop + away]
+    return felt
 
 
 def convolved(layer: nn.Conv1d, x: Tensor, before: int) -> Tensor:

@@ -70,16 +70,17 @@ FIRST = (flash, multihead, window, linear, swin)
 SECOND = (sparse, longformer, linformer, performer, reformer)
 BENCHES = {m.__name__.rpartition(".")[2]: m.races for m in (*FIRST, *SECOND)}
 ABOUT = (
-    "CPU time and bytes on one thread: float32, batch 1, 8 "
-    "heads of 64, no mask but what the race's name says. Speed and "
-    "memory are ratios to the first of each race, measured in turn in "
-    "one process; ms and speed are medians of all rounds, low and high "
-    "the quartiles of speed. A tie has 1 between them. To_mine is the "
-    "speed as a multiple of this package's in the same round, lower "
-    "quartile, median and upper; ahead, in how many rounds it took less "
-    "time. Shares are of the processor's time, as the profiler saw one "
-    "more run. Load is the machine's, the race itself counted as one; "
-    "share, what part of a core's time the race was given."
+    "CPU time and bytes on one thread: float32, batch 1, 8 heads of 64, "
+    "no mask but the causal one in a race called causal, and what a "
+    "mechanism hides itself. Speed and memory are ratios to the first of "
+    "each race, measured in turn in one process; ms and speed are medians "
+    "of all rounds, low and high the quartiles of speed. A tie has 1 "
+    "between them. To_mine is the speed as a multiple of this package's "
+    "in the same round, lower quartile, median and upper; ahead, in how "
+    "many rounds it took less time. Shares are of the processor's time, "
+    "as the profiler saw one more run. Load is the machine's in the "
+    "minute before a race, of which other races are at most one; share, "
+    "what part of a core's time the race was given."
 )
 
 
