@@ -391,5 +391,11 @@ def of(facts: Facts, cross: bool) -> tuple[Deviation, ...]:
         return (*ACROSS, *COMMON)
     claims = CLAIMS if facts.get("claims") else ()
     if facts.get("causal"):
-        return (NOT_CAUSAL, *COMMON, *claims, *hiding.TRIANGLES[:-1])
-    return (*COMMON, *claims, *hiding.TRIANGLES, *hiding.ALWAYS)
+        return (NOT_CAUSAL, *COMMON, *claims, *hiding.TRIANGLES)
+    return (
+        *hiding.NO_FLAG,
+        *COMMON,
+        *claims,
+        *hiding.TRIANGLES,
+        *hiding.ALWAYS,
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.deviations import hiding
+from selfattn.doctor.deviations import hiding, scores
 from selfattn.doctor.deviations.design import pairs, singles
 from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake, described
@@ -232,6 +232,7 @@ def of_properties(
 
 GIVEN_AWAY = (
     described(deviations.projection_not_used),
+    described(scores.computed_in_half_precision),
     heads.no_output_projection,
 )
 

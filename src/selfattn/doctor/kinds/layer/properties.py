@@ -16,11 +16,14 @@ from selfattn.doctor.kinds.layer import probes as values
 from selfattn.doctor.kinds.layer.experiments import (
     form,
     matters,
+    slopes,
+    steps,
     sums,
     twice,
     what_learns,
     what_padding_moves,
     which_sequences_meet,
+    who_sees_what_is_real,
     who_sees_whom,
 )
 from selfattn.doctor.probes import Probe, Sizes
@@ -64,6 +67,16 @@ def without_masks(x: dict[str, Any]) -> list[Probe]:
         probe("loud scores", change=values.loud, experiment=form),
         probe("in evaluation, two calls agree", experiment=twice),
         probe("something is learned", experiment=what_learns),
+        probe(
+            "gradients are those of its numbers",
+            experiment=slopes,
+            tells="detached",
+        ),
+        probe(
+            "float32 is computed in float32",
+            experiment=steps,
+            tells="computed in half precision",
+        ),
         probe("rows of weights sum to one", experiment=sums),
         *(
             probe(claim, experiment=matters(part), tells=known)
@@ -80,6 +93,11 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
     return [
         Probe("the mask is kept", masked, experiment=who_sees_whom),
         Probe("padding is not seen", padded, experiment=what_padding_moves),
+        Probe(
+            "beside padding, what is real is seen, and nothing else",
+            padded,
+            experiment=who_sees_what_is_real,
+        ),
         Probe("the flag hides later tokens", flag, experiment=who_sees_whom),
         Probe("under the flag, too, all is finite", flag, experiment=form),
     ]
