@@ -114,14 +114,39 @@ def test_of_whom_nothing_was_told_either_meaning_will_do():
     assert here(Upside()).facts["mask"] == "block"
 
 
+class Dropping(Ring):
+    """Shares of which some are dropped, in evaluation, too."""
+
+    def shares(self, scores):
+        return F.dropout(super().shares(scores), 0.3)
+
+
 @pytest.mark.parametrize(
     ("layer", "name"),
-    [(Coarse, "computed in half precision"), (Cut, "detached")],
+    [
+        (Coarse, "computed in half precision"),
+        (Cut, "detached"),
+        (Dropping, "dropout that never ends"),
+    ],
 )
 def test_of_any_formula_steps_and_slopes_are_asked(layer, name):
     """Of whose numbers nobody knows, nothing of that was asked."""
     report = here(layer(), **OWN)
     assert report.mistake.name == name, report
+
+
+class Short(Ring):
+    """Shares in float32, whatever goes in."""
+
+    def shares(self, scores):
+        return super().shares(scores.float()).to(scores.dtype)
+
+
+def test_float64_is_asked_of_whom_it_was_told():
+    assert here(Short(), **OWN).passed
+    report = here(Short(), dtypes=["float64", "float32"], **OWN)
+    assert report.mistake.name == "computed in float32", report
+    assert here(Ring(), dtypes=["float64", "float32"], **OWN).passed
 
 
 def test_what_is_rounded_on_the_way_moves_by_leaps():
@@ -214,3 +239,71 @@ def test_numbers_are_asked_for_a_name_before_what_moves_what():
     facts = {"layout": "BND", "causal": True, "n_heads": 2}
     report = here(Powerless(), dtypes=["float64", "float32"], **facts)
     assert report.mistake.name == "no softmax", report
+
+
+class Faint(Ring):
+    """Hides what is padding by a number that is too small."""
+
+    def forward(self, x, mask=None):
+        self.mask = mask
+        return super().forward(x)
+
+    def shares(self, scores):
+        if self.mask is not None:
+            scores = scores.masked_fill(~self.mask[:, None, None, :], -1.0)
+        return super().shares(scores)
+
+
+class Blind(Ring):
+    """Hides nothing."""
+
+    def forward(self, x, mask=None):
+        return super().forward(x)
+
+
+def test_who_hides_a_little_has_not_ignored_the_padding():
+    """Both are heard from padding; to ignore it is to make no difference."""
+    report = here(Faint(), **OWN)
+    assert not report.passed
+    assert report.mistake is None, report
+    assert here(Blind(), **OWN).mistake.name == "padding ignored"
+
+
+class Near(Ring):
+    """Sees three tokens, its own the last; or others."""
+
+    def __init__(self, behind=2, ahead=0):
+        super().__init__()
+        self.behind, self.ahead = behind, ahead
+
+    def forward(self, x):
+        n = x.shape[1]
+        seen = torch.ones(1, n, n).bool()
+        return super().forward(x, seen.tril(self.ahead).triu(-self.behind))
+
+    def hidden(self, mask):
+        return ~mask[:, None]
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [
+        (Near(behind=3), "window one too wide"),
+        (Near(behind=1), "window one too narrow"),
+        (Near(ahead=1), "one too many"),
+        (Near(behind=99), "window ignored"),
+        (Near(behind=0, ahead=2), "from the other side"),
+    ],
+)
+def test_whom_it_sees_tells_which_mask_it_keeps(layer, name):
+    """Of a formula of one's own it was told that its sight is wrong."""
+    facts = {"layout": "BND", "n_heads": 2, "formula": "own", "causal": True}
+
+    def table(n_q, n_k):
+        return torch.ones(n_q, n_k).bool().tril().triu(-2)
+
+    assert here(Near(), table=table, **facts).passed
+    report = here(layer, table=table, **facts)
+    found = report.mistake or report.likeness
+    assert found is not None, report
+    assert found.name == name, report

@@ -39,7 +39,9 @@ def claims(thing: Any, facts: Facts) -> Iterator[Facts]:
         seen, more = (support(call, front, n) for n in (N, LONG))
         if seen is None or more is None or not is_meant(seen, more):
             continue
-        made: Facts = {"layout": layout, "square": True}
+        made: Facts = {"layout": layout}
+        if not seen.all():
+            made = {**made, "square": True}
         if untold_facts.is_causal(seen):
             made = {**made, "causal": True}
         whole = torch.ones_like(seen)

@@ -13,11 +13,17 @@ from selfattn.doctor.deviations import hiding, scores
 from selfattn.doctor.deviations.design import pairs, singles
 from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake, described
+from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.attention.formula import Formula, claimed
 from selfattn.doctor.kinds.attention.own_options import of_own
 from selfattn.doctor.kinds.attention.variants import conventions
-from selfattn.doctor.kinds.layer import deviations, probes, properties
+from selfattn.doctor.kinds.layer import (
+    deviations,
+    masks_seen,
+    probes,
+    properties,
+)
 from selfattn.doctor.kinds.layer.affine import Affine
 from selfattn.doctor.kinds.layer.between import Inner
 from selfattn.doctor.kinds.layer.fitting import based, fitted
@@ -73,7 +79,9 @@ def by_sight(thing: Any, facts: Facts, cross: bool) -> Exercise:
     """What one is held to whose numbers nobody knows."""
     d_model, d_context = widths(thing, facts)
     wide = d_model, d_context if cross else d_model
-    return of_properties(*wide, facts["causal"], cross, facts.get("table"))
+    fine = "float64" in (facts.get("dtypes") or ())
+    table = facts.get("table")
+    return of_properties(*wide, facts["causal"], cross, table, fine)
 
 
 def inside(
@@ -212,17 +220,20 @@ def of_properties(
     causal: bool,
     cross: bool,
     claimed: Table | None,
+    fine: bool = False,
 ) -> Exercise:
     """A stand-in of that width, the probes, and the mistakes that show."""
+    keeps = {"d_model": d_model, "causal": causal, "table": claimed}
     exercise = Exercise(
         "cross-attention" if cross else "self-attention",
         asks=ASKS,
         solution=layer,
-        probes=properties.of_widths(d_model, d_context, cross),
+        probes=properties.of_widths(d_model, d_context, cross, fine),
         by_name=BY_NAME,
         mistakes=possible(TELLING, causal, claimed),
         optional={**probes.OPTIONAL, "numbers": "its numbers"},
-        deviations=GIVEN_AWAY,
+        deviations=(*GIVEN_AWAY, *masks_seen.KNOWN),
+        hint=None if cross else partial(masks_seen.hint, **keeps),
     )
     parts = stand_in(d_model, d_context)
     return exercise.adapted(
@@ -233,6 +244,7 @@ def of_properties(
 GIVEN_AWAY = (
     described(deviations.projection_not_used),
     described(scores.computed_in_half_precision),
+    described(functions.computed_in_float32),
     heads.no_output_projection,
 )
 

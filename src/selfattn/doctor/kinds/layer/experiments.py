@@ -79,6 +79,15 @@ def who_sees_what_is_real(answer: Answer, inputs: Inputs) -> Tensor:
     return seen & real[:, :, None] if name == "x" else seen
 
 
+def heeds_padding(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether outputs at real tokens are others than without any padding."""
+    real = inputs["padding"]
+    none = put(answer, {**inputs, "padding": torch.ones_like(real)})
+    moved = put(answer, inputs) - none
+    seen = moved[real] if source(inputs) == "x" else moved
+    return ~(seen.abs().max() <= MOVES)  # or is NaN
+
+
 def what_padding_moves(answer: Answer, inputs: Inputs) -> Tensor:
     """Whether outputs at real tokens move as the padded ones change."""
     name = source(inputs)
@@ -150,7 +159,9 @@ def steps(answer: Answer, inputs: Inputs) -> Tensor:
         for times in (0, 1, 2)
     )
     one, two = once - before, again - once
-    return ~((two - one).norm() > OTHERWISE * one.norm())
+    if not bool(two.isfinite().all()):
+        return torch.tensor(True)  # of which others tell
+    return (two - one).norm() < OTHERWISE * one.norm()
 
 
 def twice(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
