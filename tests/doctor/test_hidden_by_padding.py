@@ -291,7 +291,7 @@ class Near(Ring):
         (Near(behind=3), "window one too wide"),
         (Near(behind=1), "window one too narrow"),
         (Near(ahead=1), "one too many"),
-        (Near(behind=99), "window ignored"),
+        (Near(behind=99), "claim not kept"),
         (Near(behind=0, ahead=2), "from the other side"),
     ],
 )

@@ -39,21 +39,27 @@ def hint(
 
     A token moves what is said of itself in any case: by its query.
     """
-    may = torch.ones(N, N).bool() if table is None else table(N, N)
-    may = may & causal_mask(N, N) if causal else may
+
+    def kept(n_q: int, n_k: int) -> Tensor:
+        may = torch.ones(n_q, n_k).bool() if table is None else table(n_q, n_k)
+        return may & causal_mask(n_q, n_k) if causal else may
+
+    may = kept(N, N)
     own = torch.eye(N).bool()
     with torch.no_grad():
         seen = who_sees_whom(layer, {"x": numbers(2, N, d_model, seed=5)})
     if seen.equal(may | own):
         return ""
-    named = (one for one, other in masks(may) if seen.equal(other | own))
+    named = (one for one, other in masks(may, kept) if seen.equal(other | own))
     known = next(named, None)
     return "" if known is None else name_of(known)
 
 
-def masks(may: Tensor) -> Iterator[tuple[Any, Tensor]]:
+def masks(may: Tensor, kept: Table) -> Iterator[tuple[Any, Tensor]]:
     """Masks that it might keep instead, each with its name."""
     yield triangles.one_too_many, may | own_masks.moved(may, 1)
+    if not may.all():
+        yield own_masks.window_one_too_narrow, own_masks.nearer(kept)(N, N)
     for known, change in own_masks.CHANGES:
         yield known, change(may)
     yield triangles.from_the_other_side, may.mT
