@@ -223,7 +223,11 @@ def of_properties(
     fine: bool = False,
 ) -> Exercise:
     """A stand-in of that width, the probes, and the mistakes that show."""
-    keeps = {"d_model": d_model, "causal": causal, "table": claimed}
+    keeps: dict[str, Any] = {
+        "d_model": d_model,
+        "causal": causal,
+        "table": claimed,
+    }
     exercise = Exercise(
         "cross-attention" if cross else "self-attention",
         asks=ASKS,
