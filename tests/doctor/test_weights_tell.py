@@ -38,6 +38,7 @@ def told(attend, table=past, kernel=None):
 @pytest.mark.parametrize(
     ("name", "sees"),
     [
+        ("one too many", lambda i: slice(i + 2)),
         ("one too many", lambda i: slice(i + 2 if i % 5 else i + 1)),
         ("not causal", lambda i: slice(i - i % 5 + 5)),
         ("first tile left out", lambda i: slice(4 if i > 3 else i + 1, i + 1)),

@@ -88,15 +88,26 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
     # Who is right on most probes has no other formula.
     mostly = 2 * len(case.report.findings) >= case.report.probes
     if less is not None and mostly and is_unclear(said_of_it()):
-        others = read(begin_less(), looked_at(begin_less(), less))
-        other = chosen([*others], kind)
-        if is_seen_alone(other):
-            other = by_numbers_rather(cases, other, kind)
-        report = weighed(explain(other), kind, said)
+        report = with_less_asked(begin_less(), less, cases)
         if report.likely:
             return report
     asks = asked_after(decide(cases, kind), thing, kind, said, watch)
     return asked_or_named(asks, said_of_it, cases, kind, said)
+
+
+def with_less_asked(visit: Visit, less: Reading, cases: list[Case]) -> Report:
+    """The report on a thing of which ``less`` is asked.
+
+    Of what is left out of a formula, who looks at what moves sees something,
+    too: without a softmax, say, a key that is hidden by a number is heard all
+    the louder. So if numbers have a name for the ``cases``, it comes first.
+    """
+    kind = visit.kind
+    case = chosen([*read(visit, looked_at(visit, less))], kind)
+    if is_seen_alone(case):
+        named = chosen(cases, kind)
+        case = case if named.report.mistake is None else named
+    return weighed(explain(case), kind, visit.said)
 
 
 def as_it_seems(
@@ -188,16 +199,6 @@ def is_seen_alone(case: Case) -> bool:
     """Whether a name was found by what moves what, and by no number."""
     named = case.report.mistake is not None
     return named and NUMBERS in case.exercise.optional
-
-
-def by_numbers_rather(cases: list[Case], seen: Case, kind: Kind) -> Case:
-    """What numbers tell, if they do, and else what was ``seen``.
-
-    Of what is left out of a formula, others see what moves, too: without a
-    softmax, say, a key that is hidden by a number is heard all the louder.
-    """
-    named = chosen(cases, kind)
-    return seen if named.report.mistake is None else named
 
 
 def named_at_last(cases: list[Case], second: Callable[[], bool]) -> list[Case]:

@@ -67,6 +67,7 @@ def is_fair(weights: Tensor, scores: Tensor, seen: Tensor) -> bool:
 def masks(may: Tensor) -> Iterator[tuple[Any, Tensor]]:
     """Masks that one might keep instead, each with its name."""
     own = torch.eye(len(may)).bool()
+    yield triangles.one_too_many, may | own_masks.moved(may, 1)
     for known, change in own_masks.CHANGES:
         yield known, change(may)
     yield triangles.from_the_other_side, may.mT

@@ -373,6 +373,7 @@ EXITS = (
 
 
 COMMON = (
+    *hiding.NO_FLAG,
     *MAPS,
     *SPLITS,
     *AXES,
@@ -392,10 +393,4 @@ def of(facts: Facts, cross: bool) -> tuple[Deviation, ...]:
     claims = CLAIMS if facts.get("claims") else ()
     if facts.get("causal"):
         return (NOT_CAUSAL, *COMMON, *claims, *hiding.TRIANGLES)
-    return (
-        *hiding.NO_FLAG,
-        *COMMON,
-        *claims,
-        *hiding.TRIANGLES,
-        *hiding.ALWAYS,
-    )
+    return (*COMMON, *claims, *hiding.TRIANGLES, *hiding.ALWAYS)

@@ -66,6 +66,14 @@ def without_masks(x: dict[str, Any]) -> list[Probe]:
         probe("float16", dtype=torch.float16, experiment=form),
         probe("bfloat16", dtype=torch.bfloat16, experiment=form),
         probe("loud scores", change=values.loud, experiment=form),
+        *of_what_is_computed(x),
+    ]
+
+
+def of_what_is_computed(x: dict[str, Any]) -> list[Probe]:
+    """The probes of how it is computed, and of what makes a difference."""
+    probe = partial(Probe, inputs=x)
+    return [
         probe(
             "in evaluation, two calls agree",
             experiment=twice,
