@@ -23,13 +23,6 @@ from selfattn.doctor.kinds.layer import (
     properties,
 )
 from selfattn.doctor.kinds.layer.between import Inner
-from selfattn.doctor.kinds.layer.by_sight import (
-    ASKS,
-    BY_NAME,
-    as_layer,
-    by_sight,
-    possible,
-)
 from selfattn.doctor.kinds.layer.fitting import based, fitted
 from selfattn.doctor.kinds.layer.mistakes import (
     CONVENTIONS,
@@ -40,6 +33,13 @@ from selfattn.doctor.kinds.layer.own import Own, told_of
 from selfattn.doctor.kinds.layer.parts import projections
 from selfattn.doctor.kinds.layer.reading import check_width
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
+from selfattn.doctor.kinds.layer.sighted import (
+    ASKS,
+    BY_NAME,
+    as_layer,
+    by_sight,
+    possible,
+)
 from selfattn.doctor.kinds.layer.steps import layer_by
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe
