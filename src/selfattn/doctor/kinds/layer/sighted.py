@@ -21,6 +21,7 @@ from selfattn.doctor.kinds.layer.mistakes import (
     NO_MISTAKE,
     OF_A_CLAIM,
     TELLING,
+    UNDER_NO_CLAIM,
     heads,
 )
 from selfattn.doctor.kinds.layer.parts import Projections
@@ -92,7 +93,8 @@ def possible(
         causal: whether it hides later tokens without being told to.
         claimed: of n_q and n_k, a mask that it keeps without being told to.
     """
-    none = {NO_MISTAKE[causal], *(OF_A_CLAIM if claimed is None else ())}
+    other = OF_A_CLAIM if claimed is None else UNDER_NO_CLAIM
+    none = {NO_MISTAKE[causal], *other}
     return tuple(one for one in mistakes if one not in none)
 
 

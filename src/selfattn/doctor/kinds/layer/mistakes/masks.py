@@ -248,6 +248,7 @@ MISTAKES = (
     masked_with_zero,
     mask_ignored,
     padding_ignored,
+    padding_of_the_first_text,
     padding_hides_queries,
     mask_upside_down,
     mask_on_its_side,
