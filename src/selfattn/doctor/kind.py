@@ -163,6 +163,9 @@ class Kind:
             several, one must be told: they cannot be read off.
         perhaps: from a thing and what is known of it, facts by each of which
             a thing that is unlike all others might be right.
+        claims: from a thing of which nothing was told and what is known of
+            it, facts that are read off it as what it claims; then its
+            numbers alone are asked.
         within: from a healthy thing and facts that were told, parts of which
             it matters what they compute, by their names, each with its kind
             and the facts that are known of it.
@@ -189,6 +192,7 @@ class Kind:
         default_factory=dict
     )
     perhaps: Callable[[Any, Facts], Iterator[Facts]] = nothing_else
+    claims: Callable[[Any, Facts], Iterator[Facts]] = nothing_else
     within: Callable[[Any, Facts], Inner] | None = None
     sights: tuple[str, ...] = ()
     whole: Callable[..., Any] | None = None

@@ -237,8 +237,9 @@ TRIANGLES = (
     Deviation(
         {"past": lambda n, m: edge(0)(n, m) & ~edge(-1)(n, m)}, itself_alone
     ),
-    Deviation({"past": lambda n, m: None}, causal_flag_ignored),
 )
+# First: whoever keeps every mask but the flag's has not ignored a mask.
+NO_FLAG = (Deviation({"past": lambda n, m: None}, causal_flag_ignored),)
 ALWAYS = (Deviation({"always": True}, causal_without_being_asked),)
 # Numbers that hide as well as -inf does, where something else is allowed.
 SAFE = (
@@ -248,4 +249,4 @@ SAFE = (
     Deviation({"hide": without(-1e5)}, None),
     Deviation({"weigh": lambda scores: scores.softmax(dim=-1)}, None),
 )
-ALL = (*FILLS, *MEANINGS, *TRIANGLES, *ALWAYS)
+ALL = (*NO_FLAG, *FILLS, *MEANINGS, *TRIANGLES, *ALWAYS)

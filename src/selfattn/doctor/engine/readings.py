@@ -33,6 +33,7 @@ from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.report import Report
 
 FIRST = Stage("as it was called to see what it takes")
+AS_SEEN = "as seen"  # a function that was read off, in words
 AGAIN = 3  # readings in which a name is looked for by deviations
 
 
@@ -77,6 +78,8 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
         lambda: kind.perhaps is nothing_else and fallback() is None
     )
     case = decide(named_at_last(cases, at_once), kind)
+    if not (said or case.report.passed):
+        case = as_it_seems(case, thing, kind, watch) or case
     # What is said of it takes long to find, and may not be wanted.
     said_of_it = functools.cache(lambda: weighed(explain(case), kind, said))
     if case.report.passed or case.report.mistake is not None or at_once():
@@ -85,12 +88,48 @@ def best_of(thing: Any, kind: Kind, said: Facts, watch: Watch) -> Report:
     # Who is right on most probes has no other formula.
     mostly = 2 * len(case.report.findings) >= case.report.probes
     if less is not None and mostly and is_unclear(said_of_it()):
-        others = read(begin_less(), looked_at(begin_less(), less))
-        other = reported(list(others), kind, said)
-        if other.likely:
-            return other
+        report = with_less_asked(begin_less(), less, cases)
+        if report.likely:
+            return report
     asks = asked_after(decide(cases, kind), thing, kind, said, watch)
     return asked_or_named(asks, said_of_it, cases, kind, said)
+
+
+def with_less_asked(visit: Visit, less: Reading, cases: list[Case]) -> Report:
+    """The report on a thing of which ``less`` is asked.
+
+    Of what is left out of a formula, who looks at what moves sees something,
+    too: without a softmax, say, a key that is hidden by a number is heard all
+    the louder. So if numbers have a name for the ``cases``, it comes first.
+    """
+    kind = visit.kind
+    case = chosen([*read(visit, looked_at(visit, less))], kind)
+    if is_seen_alone(case):
+        named = chosen(cases, kind)
+        case = case if named.report.mistake is None else named
+    return weighed(explain(case), kind, visit.said)
+
+
+def as_it_seems(
+    case: Case, thing: Any, kind: Kind, watch: Watch
+) -> Case | None:
+    """The case of a thing by what it claims to all appearance.
+
+    None, if it claims nothing, or its numbers then are like nobody's, too.
+    """
+    report = case.report
+    known = {**kind.read(thing, {}).facts, **report.facts, **report.assumed}
+    for more in kind.claims(thing, known):
+        seen = kind.read(thing, more).with_facts(**more)
+        visit = begun(thing, kind, {}, watch, seen)
+        other = chosen([*read(visit, looked_at(visit, seen))], kind)
+        if other.report.passed or other.report.mistake is not None:
+            read_off = {
+                n: AS_SEEN if callable(x) else x for n, x in more.items()
+            }
+            facts = {**other.report.facts, **read_off}
+            return other._replace(report=other.report.with_(facts=facts))
+    return None
 
 
 def is_unclear(report: Report) -> bool:
@@ -151,19 +190,15 @@ def by_numbers(
     return None
 
 
-def reported(
-    cases: list[Case],
-    kind: Kind,
-    said: Facts,
-    second: Callable[[], bool] = lambda: True,
-) -> Report:
-    """The report under the reading that makes sense of a thing.
+def chosen(cases: list[Case], kind: Kind) -> Case:
+    """The case that makes sense of a thing, with two mistakes if need be."""
+    return decide(named_at_last(cases, lambda: True), kind)
 
-    Two mistakes at once are looked for if there is a ``second`` look, which
-    takes longest; so it comes last.
-    """
-    case = decide(named_at_last(cases, second), kind)
-    return weighed(explain(case), kind, said)
+
+def is_seen_alone(case: Case) -> bool:
+    """Whether a name was found by what moves what, and by no number."""
+    named = case.report.mistake is not None
+    return named and NUMBERS in case.exercise.optional
 
 
 def named_at_last(cases: list[Case], second: Callable[[], bool]) -> list[Case]:

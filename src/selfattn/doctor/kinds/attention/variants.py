@@ -120,6 +120,7 @@ ALWAYS_CAUSAL = (
     *hiding.FILLS,
     *hiding.MEANINGS,
     *hiding.TRIANGLES,
+    *hiding.NO_FLAG,
     *transposed.ALL,
 )
 

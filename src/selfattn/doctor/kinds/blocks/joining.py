@@ -358,7 +358,7 @@ DECODER = (
     *everywhere("first", "second", "third"),
     *(
         Deviation({"parts": under(one.steps["past"])}, one.known)
-        for one in hiding.TRIANGLES[:-1]
+        for one in hiding.TRIANGLES
     ),
     *(
         Deviation({"order": order}, sublayers_exchanged)

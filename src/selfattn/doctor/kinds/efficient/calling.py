@@ -47,6 +47,10 @@ FACTS = {
         {"keep": "True allows", "block": "True forbids"},
         need="padding",
     ),
+    **{
+        name: attention.FACTS[name]
+        for name in ("mask", "mask_axes", "empty_row")
+    },
     "window": attention.FACTS["window"],
     "table": Fact(
         "the mask it claims: table(n_q, n_k), True where it looks",
@@ -68,18 +72,33 @@ def read(thing: Any, told: Facts) -> Reading:
     seen = attention.read(thing, told)
     masks = [name for name in PADDING if name in parameters(thing)]
     names = {"padding": masks[0] if masks else None, **seen.facts["names"]}
-    lacks = {n: why for n, why in seen.lacks.items() if n == "causal"}
+    masked = is_masked(told, names)
+    lacks = {n: y for n, y in seen.lacks.items() if masked or n == "causal"}
     if told.get("square"):
         lacks["length"] = "it needs as many"
-    fixed = {"mask": "keep", "mask_axes": "any"}
+    fixed: dict[str, Any] = {"masked": masked}
+    if not masked:
+        fixed |= {"mask": "keep", "mask_axes": "any"}
+        lacks["mask"] = "what it says was not told"
     if names["padding"] is None or told.get("formula") != "own":
         lacks["padding"] = "it has no argument for it"
         fixed["padding"] = "keep"
     if told.get("causal"):
         lacks["causal"] = "it is causal anyway"
-    has = tuple(n for n in ("causal", "padding") if n not in lacks)
+    asked = ("causal", "padding", *(["mask"] if masked else []))
+    has = tuple(n for n in asked if n not in lacks)
     facts = {**seen.facts, "names": names, **fixed}
     return Reading(facts, seen.candidates, lacks, has)
+
+
+def is_masked(told: Facts, names: Facts) -> bool:
+    """Whether it was told what a mask says, of one that is plain attention.
+
+    Then that is asked as of any other function of attention.
+    """
+    others = ("formula", "window", "table", "kernel")
+    claims = any(told.get(name) is not None for name in others)
+    return "mask" in told and "mask" in names and not claims
 
 
 def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
@@ -98,6 +117,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         v: Tensor,
         causal: bool = False,
         padding: Tensor | None = None,
+        mask: Tensor | None = None,
     ) -> object:
         options = dict(facts.get("call") or {})
         if padding is not None:
@@ -110,6 +130,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             return thing(*arguments, **options, **named)
 
         plain = {**facts, "call": None}
-        return attention.adapt(with_options, plain)(q, k, v, causal=causal)
+        attend = attention.adapt(with_options, plain)
+        return attend(q, k, v, mask=mask, causal=causal)
 
     return mechanism

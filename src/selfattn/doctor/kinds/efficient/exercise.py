@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from selfattn.doctor.deviations import hiding, own_masks
@@ -13,8 +14,8 @@ from selfattn.doctor.deviations.design import (
     pairs,
     singles,
 )
-from selfattn.doctor.exercise import Exercise, Mistake, mistake
-from selfattn.doctor.kinds.attention import sight
+from selfattn.doctor.exercise import Exercise, Mistake, mistake, mistake_as
+from selfattn.doctor.kinds.attention import sight, variants
 from selfattn.doctor.kinds.attention.formula import Formula, design
 from selfattn.doctor.kinds.attention.variants import (
     ALWAYS_CAUSAL,
@@ -36,6 +37,7 @@ from selfattn.doctor.kinds.efficient.mistakes import (
     tiles,
 )
 from selfattn.doctor.patient import Facts
+from selfattn.dot_product import attention
 from selfattn.efficient.linear import elu_plus_one
 from selfattn.masks import causal_mask, window_mask
 
@@ -92,6 +94,8 @@ def of(thing: Any, facts: Facts) -> Exercise:
     """The reference for what it claims, and the mistakes that are near."""
     if facts.get("formula") == "own":
         return of_properties(bool(facts.get("causal")))
+    if facts.get("masked"):
+        return under_masks(thing, facts)
     window, table = facts.get("window"), facts.get("table")
     always = bool(facts.get("causal"))
     layout = facts.get("layout", "any")
@@ -102,6 +106,25 @@ def of(thing: Any, facts: Facts) -> Exercise:
     if window is not None:
         return of_claim(TABLES, window_of(window), always, layout)
     return of_claim(TABLES if table else TILES, table, always, layout)
+
+
+def under_masks(thing: Any, facts: Facts) -> Exercise:
+    """What any attention under masks is held to, and that it saves work."""
+    made = variants.of(thing, facts)
+    saves = tuple(p for p in probes.PROBES if p.experiment is not None)
+    return replace(
+        made,
+        name="efficient",
+        probes=(*made.probes, *saves),
+        mistakes=(*made.mistakes, makes_the_whole_table),
+    )
+
+
+@mistake_as(tables.the_whole_table_is_made)
+@measured
+def makes_the_whole_table(q, k, v, mask=None, causal=False):
+    """All scores are made before they are hidden."""
+    return attention(q, k, v, mask=mask, causal=causal)
 
 
 @lru_cache(maxsize=32)  # one object, so that its reference is one, too
@@ -119,28 +142,43 @@ def of_claim(
     ``always`` is of one that hides later keys without a flag.
     """
     made = exercise.adapted(partial(bound, claim=claim, always=always))
+    kernel = claim if exercise is KERNELS else None
     if exercise is KERNELS:
         made = replace(made, **taken_apart(claim, always, layout))
     else:
         made = replace(made, **of_scores(claim, always, layout))
-    return with_a_hint(made, claim if exercise is TABLES else None, always)
+    table = claim if exercise is TABLES else None
+    return with_a_hint(made, table, kernel, always)
 
 
-def with_a_hint(made: Exercise, table: Any, always: bool) -> Exercise:
+def with_a_hint(
+    made: Exercise, table: Any, kernel: Any, always: bool
+) -> Exercise:
     """The same, and what is to be seen where no numbers tell."""
     past = table or (causal_mask if always else None)
     known = *made.deviations, *sight.told_by_sight(own_weights.not_causal)
     return replace(
         made,
         deviations=(*known, *weights_seen.KNOWN),
-        hint=partial(seen, past=past),
+        hint=partial(seen, past=past, kernel=kernel),
     )
 
 
-def seen(attend: Callable[..., Any], past: Any) -> str:
-    """What is to be seen of a mechanism: who sees whom, or its weights."""
-    found = sight.hint(attend, past, own_weights.not_causal)
-    return found or weights_seen.hint(attend, past)
+def seen(attend: Callable[..., Any], past: Any, kernel: Any = None) -> str:
+    """What is to be seen of a mechanism: its weights, or who sees whom.
+
+    But first whether texts and heads are each for itself: the weights of one
+    alone say nothing of that.
+    """
+    others = {"future": own_weights.not_causal, "first": first_tile_left_out}
+    with torch.no_grad():
+        found = sight.among_heads(attend)
+    if found is not None:
+        return found
+    found = weights_seen.hint(attend, past, kernel, others)
+    if found or kernel is not None:  # which has no scores to be hidden
+        return found
+    return sight.hint(attend, past, own_weights.not_causal)
 
 
 def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from selfattn.doctor.kinds.efficient.calling import (
     fallback,
     read,
 )
+from selfattn.doctor.kinds.efficient.seen_tables import claims
 from selfattn.doctor.kinds.efficient.untold_facts import perhaps
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import elu_plus_one, linear_attention
@@ -47,4 +48,5 @@ KIND = Kind(
     meant=MEANT,
     promised_by=PROMISED_BY,
     perhaps=perhaps,
+    claims=claims,
 )

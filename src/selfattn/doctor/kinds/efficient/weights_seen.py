@@ -13,10 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from selfattn.doctor.exercise import name_of
+from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.kinds.attention.sight import by_sight
-from selfattn.doctor.kinds.efficient.mistakes import tiles
+from selfattn.doctor.kinds.efficient import masks_seen, powers_seen
+from selfattn.doctor.kinds.efficient.mistakes import kernels, tiles
 from selfattn.doctor.probes import numbers
 
 Table = Callable[[int, int], Tensor]
@@ -24,8 +25,10 @@ N, D = 131, 20  # keys, of which no tile holds a part; and features
 NEAR = 1e-2  # of logarithms, and of counts
 MOST = 0.6  # of the keys begin another tile, where there are tiles
 
-KNOWN = tuple(
-    map(
+KNOWN = (
+    *masks_seen.KNOWN,
+    *powers_seen.KNOWN,
+    *map(
         by_sight,
         (
             tiles.each_tile_has_its_own_softmax,
@@ -33,26 +36,77 @@ KNOWN = tuple(
             tiles.zeros_fill_the_last_tile,
             tiles.never_divided,
             functions.mask_after_softmax,
+            kernels.not_divided,
         ),
-    )
+    ),
 )
 
 
-def hint(attend: Callable[..., Any], past: Table | None) -> str:
+def hint(
+    attend: Callable[..., Any],
+    past: Table | None,
+    kernel: Callable[[Tensor], Tensor] | None = None,
+    others: dict[str, Mistake] | None = None,
+) -> str:
     """The name of what its weights tell; "" if they tell nothing.
 
     Args:
         attend: of q, k and v, (texts, heads, tokens, features).
         past: of n_q and n_k, which keys each query may see; None: all.
+        kernel: the feature map that it claims; None: it has a softmax.
+        others: see `masks_seen.hint`; None: masks are another matter.
     """
     may = torch.ones(N, N).bool() if past is None else past(N, N)
     q, k = (numbers(1, 1, N, D, seed=s) for s in (21, 22))
     with torch.no_grad():
         weights = of_one_hot(attend, q, k)
-    if not bool((weights[may] > 0).all()) or bool(weights[~may].any()):
-        return ""  # it does not see what it may, which is another matter
+    if len(weights) != N:
+        return of_lost_tokens(attend, q, k, others)
     scores = (q @ k.mT / D**0.5)[0, 0]
+    logs = scores if kernel is None else of_features(kernel, q, k)
+    if others is not None:
+        seen = masks_seen.hint(weights, logs, may, others)
+        if seen:
+            return seen
+    if not bool((weights[may] != 0).all()) or bool(weights[~may].any()):
+        return ""  # it does not see what it may, which is another matter
+    if kernel is not None:
+        same = torch.allclose(weights[may], logs.exp()[may], rtol=NEAR)
+        return name_of(kernels.not_divided) if same else ""
+    found = powers_seen.hint(weights, scores, may, D)
+    if found or bool((weights[may] < 0).any()):
+        return found
     return of_factors(weights, scores, may)
+
+
+def of_features(
+    kernel: Callable[[Tensor], Tensor], q: Tensor, k: Tensor
+) -> Tensor:
+    """The logarithms of what a feature map makes of each query and key."""
+    made: Tensor = kernel(q) @ kernel(k).mT
+    return made[0, 0].log()
+
+
+def of_lost_tokens(
+    attend: Callable[..., Any],
+    q: Tensor,
+    k: Tensor,
+    others: dict[str, Mistake] | None,
+) -> str:
+    """Which outputs are missing: the last ones, or the first.
+
+    With other queries in the end, what is said of the first tells which.
+    """
+    if others is None:
+        return ""
+    v, other = k.clone(), q.clone()
+    other[..., -1, :] += 1.0
+    with torch.no_grad():
+        one, two = (attend(x, k, v) for x in (q, other))
+    if len(one[0, 0]) > N or not len(one[0, 0]):
+        return ""
+    heard = bool((one[0, 0, -1] != two[0, 0, -1]).any())
+    return name_of(others["first"] if heard else tiles.last_tile_left_out)
 
 
 def of_one_hot(attend: Callable[..., Any], q: Tensor, k: Tensor) -> Tensor:

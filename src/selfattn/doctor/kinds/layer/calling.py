@@ -31,12 +31,13 @@ NAMES = {  # what others call the arguments
         *("pad_mask", "key_mask", "keys_mask", "valid_mask"),
         "memory_key_padding_mask",
     ),
-    "causal": ("causal",),
+    "causal": ("causal", "use_causal", "causal_mask"),
     "context": (
         *("context", "memory", "kv", "x_kv", "y", "cross_states"),
         *("encoder_hidden_states", "key_value_states", "encoder_output"),
     ),
 }
+HINT = "is_causal"
 MASKLIKE = ("mask", "hide", "hidden", "ignor", "lengths", "_lens", "allow")
 NO_MASK = ("head", "past", "cache", "posit", "pad")
 
@@ -82,6 +83,9 @@ def looked_up(
     names |= dict(found) | dict(told.get("names") or {})
     if names["mask"] is None and "mask" not in (told.get("names") or {}):
         names["mask"] = like_a_mask(forward, names, told)
+    if names["causal"] is None and names["mask"] is None:
+        # beside a mask it is but a hint of what that says, as in PyTorch's
+        names["causal"] = HINT if HINT in listed else None
     check_rest(forward, names, told)
     return names
 

@@ -373,6 +373,7 @@ EXITS = (
 
 
 COMMON = (
+    *hiding.NO_FLAG,
     *MAPS,
     *SPLITS,
     *AXES,
@@ -391,5 +392,5 @@ def of(facts: Facts, cross: bool) -> tuple[Deviation, ...]:
         return (*ACROSS, *COMMON)
     claims = CLAIMS if facts.get("claims") else ()
     if facts.get("causal"):
-        return (NOT_CAUSAL, *COMMON, *claims, *hiding.TRIANGLES[:-1])
+        return (NOT_CAUSAL, *COMMON, *claims, *hiding.TRIANGLES)
     return (*COMMON, *claims, *hiding.TRIANGLES, *hiding.ALWAYS)

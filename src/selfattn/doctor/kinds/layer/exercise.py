@@ -1,45 +1,48 @@
 """What a layer is held to: the formula of its own parts, or properties."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.deviations.design import pairs, singles
 from selfattn.doctor.deviations.training import with_dropout
-from selfattn.doctor.exercise import Exercise, Mistake, described
+from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.attention.formula import Formula, claimed
 from selfattn.doctor.kinds.attention.own_options import of_own
 from selfattn.doctor.kinds.attention.variants import conventions
-from selfattn.doctor.kinds.layer import deviations, probes, properties
-from selfattn.doctor.kinds.layer.affine import Affine
+from selfattn.doctor.kinds.layer import (
+    deviations,
+    probes,
+    properties,
+)
 from selfattn.doctor.kinds.layer.between import Inner
 from selfattn.doctor.kinds.layer.fitting import based, fitted
 from selfattn.doctor.kinds.layer.mistakes import (
     CONVENTIONS,
     MISTAKES,
-    NO_MISTAKE,
-    OF_A_CLAIM,
-    TELLING,
-    heads,
 )
 from selfattn.doctor.kinds.layer.other_heads import OTHER_HEADS
 from selfattn.doctor.kinds.layer.own import Own, told_of
-from selfattn.doctor.kinds.layer.parts import Projections, projections
-from selfattn.doctor.kinds.layer.reading import check_width, widths
+from selfattn.doctor.kinds.layer.parts import projections
+from selfattn.doctor.kinds.layer.reading import check_width
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
+from selfattn.doctor.kinds.layer.sighted import (
+    ASKS,
+    BY_NAME,
+    as_layer,
+    by_sight,
+    possible,
+)
 from selfattn.doctor.kinds.layer.steps import layer_by
 from selfattn.doctor.patient import Facts
-from selfattn.doctor.probes import Probe, numbers
-
-ASKS = "attention by heads"
-BY_NAME = ("mask", "padding", "causal")
+from selfattn.doctor.probes import Probe
 
 
 def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
@@ -67,13 +70,6 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
     )
     check_width(facts, made.probes[0].sizes["d_model"])
     return with_dropout(made, dropout)
-
-
-def by_sight(thing: Any, facts: Facts, cross: bool) -> Exercise:
-    """What one is held to whose numbers nobody knows."""
-    d_model, d_context = widths(thing, facts)
-    wide = d_model, d_context if cross else d_model
-    return of_properties(*wide, facts["causal"], cross, facts.get("table"))
 
 
 def inside(
@@ -203,89 +199,3 @@ def within(asked: tuple[Probe, ...], own: Own) -> tuple[Probe, ...]:
     """The probes that are no longer than a layer can be asked."""
     most = own.longest or math.inf
     return tuple(p for p in asked if p.sizes.get("n", 0) <= most)
-
-
-@lru_cache(maxsize=8)
-def of_properties(
-    d_model: int,
-    d_context: int,
-    causal: bool,
-    cross: bool,
-    claimed: Table | None,
-) -> Exercise:
-    """A stand-in of that width, the probes, and the mistakes that show."""
-    exercise = Exercise(
-        "cross-attention" if cross else "self-attention",
-        asks=ASKS,
-        solution=layer,
-        probes=properties.of_widths(d_model, d_context, cross),
-        by_name=BY_NAME,
-        mistakes=possible(TELLING, causal, claimed),
-        optional={**probes.OPTIONAL, "numbers": "its numbers"},
-        deviations=GIVEN_AWAY,
-    )
-    parts = stand_in(d_model, d_context)
-    return exercise.adapted(
-        partial(as_layer, parts=parts, always=causal, claimed=claimed)
-    )
-
-
-GIVEN_AWAY = (
-    described(deviations.projection_not_used),
-    heads.no_output_projection,
-)
-
-
-def possible(
-    mistakes: Iterable[Mistake], causal: bool, claimed: Table | None
-) -> tuple[Mistake, ...]:
-    """Those that a layer can make which is causal or not, and claims or not.
-
-    Args:
-        mistakes: of which to choose.
-        causal: whether it hides later tokens without being told to.
-        claimed: of n_q and n_k, a mask that it keeps without being told to.
-    """
-    none = {NO_MISTAKE[causal], *(OF_A_CLAIM if claimed is None else ())}
-    return tuple(one for one in mistakes if one not in none)
-
-
-def as_layer(
-    function: Callable[..., Any],
-    parts: Projections,
-    always: bool,
-    claimed: Table | None = None,
-) -> Callable[..., Any]:
-    """A function of projections as a layer that has them."""
-
-    def called(
-        x: Tensor,
-        context: Tensor | None = None,
-        mask: Tensor | None = None,
-        padding: Tensor | None = None,
-        causal: bool = False,
-        whole: bool = False,
-    ) -> Any:
-        masks = Masks(mask, padding, causal, always, claimed)
-        context = x if context is None else context
-        value = function(parts, x, context, masks)
-        if whole:
-            return (
-                value if isinstance(value, tuple) else (value, torch.ones(1))
-            )
-        return value[0] if isinstance(value, tuple) else value
-
-    return called
-
-
-def stand_in(d_model: int, d_context: int) -> Projections:
-    """Some projections, of two heads where that divides the width."""
-
-    def affine(d: int, seed: int) -> Affine:
-        W = numbers(d, d_model, seed=seed) / d**0.5
-        return Affine(W, None)
-
-    widths = (d_model, d_context, d_context, d_model)
-    q, k, v, out = (affine(d, seed=i) for i, d in enumerate(widths))
-    n_heads = 2 if d_model % 2 == 0 else 1
-    return Projections(q, k, v, out, n_heads, n_heads)

@@ -19,6 +19,11 @@ Answer = Callable[..., Any]
 # By how much an output must move for a change to count: what is hidden moves
 # nothing in the package's layers, and what is seen some hundredths.
 MOVES = 1e-5
+# A step along which a layer's output is a straight line but for a hundredth,
+# and how much, of a whole, must be otherwise to count.
+STEP, OTHERWISE = 1e-2, 0.2
+# Steps that are far smaller than those of the next type with fewer digits.
+SMALL = {torch.float32: 2e-4, torch.float64: 1e-9}
 
 
 def source(inputs: Inputs) -> str:
@@ -58,6 +63,31 @@ def which_sequences_meet(answer: Answer, inputs: Inputs) -> Tensor:
     return torch.stack(columns, dim=-1)
 
 
+def who_sees_what_is_real(answer: Answer, inputs: Inputs) -> Tensor:
+    """Which outputs at real tokens move, (batch, n_q, n_k), beside padding.
+
+    What a padded query sees is nobody's business.
+    """
+    name, real = source(inputs), inputs["padding"]
+    before, columns = put(answer, inputs), []
+    for j in range(real.shape[-1]):
+        changed = inputs[name].clone()
+        changed[:, j] = 1 - changed[:, j]
+        moved = put(answer, {**inputs, name: changed}) - before
+        columns.append(~(moved.abs().amax(dim=-1) <= MOVES))  # or is NaN
+    seen = torch.stack(columns, dim=-1)
+    return seen & real[:, :, None] if name == "x" else seen
+
+
+def heeds_padding(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether outputs at real tokens are others than without any padding."""
+    real = inputs["padding"]
+    none = put(answer, {**inputs, "padding": torch.ones_like(real)})
+    moved = put(answer, inputs) - none
+    seen = moved[real] if source(inputs) == "x" else moved
+    return ~(seen.abs().max() <= MOVES)  # or is NaN
+
+
 def what_padding_moves(answer: Answer, inputs: Inputs) -> Tensor:
     """Whether outputs at real tokens move as the padded ones change."""
     name = source(inputs)
@@ -84,6 +114,54 @@ def what_learns(answer: Answer, inputs: Inputs) -> Tensor:
         return torch.tensor(False)
     weighted = output * numbers(*output.shape, seed=9)
     return torch.autograd.grad(weighted.sum(), x)[0].abs().sum() > 0
+
+
+def slopes(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether gradients are those of its own numbers, as these move.
+
+    Who cuts something out of the graph, or writes over what it needs, learns
+    in another direction than the one in which his output grows.
+    """
+    name = source(inputs)
+    x = inputs[name].clone().requires_grad_()
+    output = put(answer, {**inputs, name: x})
+    weigh = numbers(*output.shape, seed=9)
+    if not output.requires_grad:
+        return torch.tensor(True)  # of which `what_learns` tells
+    gradient = torch.autograd.grad((output * weigh).sum(), x)[0]
+    ways = [numbers(*x.shape, seed=30 + i) for i in range(6)]
+    said = torch.stack([(gradient * way).sum() for way in ways])
+    moved = torch.stack(
+        [
+            ((after - before) * weigh).sum() / (2 * STEP)
+            for way in ways
+            for before, after in [
+                [
+                    put(answer, {**inputs, name: inputs[name] + by * way})
+                    for by in (-STEP, STEP)
+                ]
+            ]
+        ]
+    ).detach()
+    return ~((said - moved).norm() > OTHERWISE * moved.norm())
+
+
+def steps(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether twice as small a step makes twice as small a difference.
+
+    What is rounded on the way, to fewer digits than its type has, moves by
+    leaps, or not at all.
+    """
+    name = source(inputs)
+    by = SMALL[inputs[name].dtype] * numbers(*inputs[name].shape, seed=40)
+    before, once, again = (
+        put(answer, {**inputs, name: inputs[name] + times * by}).detach()
+        for times in (0, 1, 2)
+    )
+    one, two = once - before, again - once
+    if not bool(two.isfinite().all()):
+        return torch.tensor(True)  # of which others tell
+    return (two - one).norm() < OTHERWISE * one.norm()
 
 
 def twice(answer: Callable[..., Any], inputs: Inputs) -> Tensor:

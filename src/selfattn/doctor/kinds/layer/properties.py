@@ -15,12 +15,16 @@ from torch import Tensor
 from selfattn.doctor.kinds.layer import probes as values
 from selfattn.doctor.kinds.layer.experiments import (
     form,
+    heeds_padding,
     matters,
+    slopes,
+    steps,
     sums,
     twice,
     what_learns,
     what_padding_moves,
     which_sequences_meet,
+    who_sees_what_is_real,
     who_sees_whom,
 )
 from selfattn.doctor.probes import Probe, Sizes
@@ -62,8 +66,30 @@ def without_masks(x: dict[str, Any]) -> list[Probe]:
         probe("float16", dtype=torch.float16, experiment=form),
         probe("bfloat16", dtype=torch.bfloat16, experiment=form),
         probe("loud scores", change=values.loud, experiment=form),
-        probe("in evaluation, two calls agree", experiment=twice),
+        *of_what_is_computed(x),
+    ]
+
+
+def of_what_is_computed(x: dict[str, Any]) -> list[Probe]:
+    """The probes of how it is computed, and of what makes a difference."""
+    probe = partial(Probe, inputs=x)
+    return [
+        probe(
+            "in evaluation, two calls agree",
+            experiment=twice,
+            tells="dropout that never ends",
+        ),
         probe("something is learned", experiment=what_learns),
+        probe(
+            "gradients are those of its numbers",
+            experiment=slopes,
+            tells="detached",
+        ),
+        probe(
+            "float32 is computed in float32",
+            experiment=steps,
+            tells="computed in half precision",
+        ),
         probe("rows of weights sum to one", experiment=sums),
         *(
             probe(claim, experiment=matters(part), tells=known)
@@ -80,13 +106,32 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
     return [
         Probe("the mask is kept", masked, experiment=who_sees_whom),
         Probe("padding is not seen", padded, experiment=what_padding_moves),
+        Probe(
+            "beside padding, what is real is seen, and nothing else",
+            padded,
+            experiment=who_sees_what_is_real,
+        ),
+        Probe("padding makes a difference", padded, experiment=heeds_padding),
         Probe("the flag hides later tokens", flag, experiment=who_sees_whom),
         Probe("under the flag, too, all is finite", flag, experiment=form),
     ]
 
 
-def of_widths(d_model: int, d_context: int, cross: bool) -> tuple[Probe, ...]:
-    """All probes of a layer of these widths."""
+def exact(x: dict[str, Any]) -> Probe:
+    """What one asks of whom float64 was told."""
+    return Probe(
+        "float64 is computed in float64",
+        x,
+        dtype=torch.float64,
+        experiment=steps,
+        tells="computed in float32",
+    )
+
+
+def of_widths(
+    d_model: int, d_context: int, cross: bool, fine: bool = False
+) -> tuple[Probe, ...]:
+    """All probes of a layer of these widths; ``fine``: in float64, too."""
     x = values.ACROSS if cross else values.WITHIN
-    listed = [*without_masks(x), *with_masks(x)]
+    listed = [*without_masks(x), *with_masks(x), *([exact(x)] if fine else [])]
     return values.as_wide(listed, d_model, d_context)

@@ -61,9 +61,20 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     if more.facts.get("formula") == "own":
         lacks["numbers"] = "its projections are not recognised"
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
-    usual = {"mask": list(MEANINGS), **more.candidates}
+    usual = {"mask": meanings(names, told), **more.candidates}
     made = replace(more, lacks=lacks, has=has, candidates=usual)
     return with_axes(made.with_facts(**seen), module, told, cross)
+
+
+def meanings(names: Facts, told: Facts) -> list[str]:
+    """What its mask may say: what its padding does, if that is no other one.
+
+    Who tells of padding where one argument takes all that hides tells of it.
+    """
+    said = told.get("padding")
+    if said is not None and names["padding"] is None:
+        return [said]
+    return [*MEANINGS]
 
 
 def with_axes(

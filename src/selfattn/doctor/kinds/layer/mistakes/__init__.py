@@ -17,6 +17,7 @@ TELLING = (
     heads.batch_and_tokens_exchanged,
     masks.mask_ignored,
     masks.padding_ignored,
+    masks.padding_of_the_first_text,
     masks.mask_upside_down,
     masks.mask_on_its_side,
     masks.not_causal,
@@ -35,6 +36,9 @@ NO_MISTAKE = {True: masks.causal_flag_ignored, False: masks.not_causal}
 
 # What only a layer can do that claims to keep a mask by itself.
 OF_A_CLAIM = (masks.claim_not_kept, masks.rolled_before_it_is_padded)
+
+# What is not seen of one that does: where it looks, no padding may be.
+UNDER_NO_CLAIM = (masks.padding_of_the_first_text,)
 
 CONVENTIONS = {
     "empty_row": {

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from selfattn.doctor.deviations import hiding
 from selfattn.doctor.exercise import Mistake, mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
@@ -78,6 +79,12 @@ def padding_ignored(parts, x, context, masks):
     Chapter: masks
     """
     return layer(parts, x, context, masks._replace(padding=None))[0]
+
+
+@mistake_as(hiding.one_mask_for_the_whole_batch)
+def padding_of_the_first_text(parts, x, context, masks):
+    padding = None if masks.padding is None else masks.padding[:1]
+    return layer(parts, x, context, masks._replace(padding=padding))[0]
 
 
 @mistake
@@ -241,6 +248,7 @@ MISTAKES = (
     masked_with_zero,
     mask_ignored,
     padding_ignored,
+    padding_of_the_first_text,
     padding_hides_queries,
     mask_upside_down,
     mask_on_its_side,
