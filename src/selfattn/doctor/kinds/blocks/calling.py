@@ -161,7 +161,10 @@ def masks_of(
     names = [n for n in known if n in listed]
     if told.get("formula") == "own" or told.get("padding"):
         names += [n for n in listed[n_texts:] if "mask" in n or "pad" in n]
-    return names
+    if names or not {"mask", "padding"} & told.keys():
+        return names
+    others = listed[n_texts:]  # who tells what it says has one
+    return others if len(others) == 1 else []
 
 
 def lacking(names: Sequence[str], told: Facts) -> dict[str, str]:

@@ -13,7 +13,12 @@ from torch import nn
 
 from selfattn.doctor.kind import Inner, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import calling, methods, properties
+from selfattn.doctor.kinds.blocks import (
+    calling,
+    methods,
+    passing_parts,
+    properties,
+)
 from selfattn.doctor.kinds.blocks.handed_on import is_never_masked
 from selfattn.doctor.kinds.blocks.recording import (
     BATCH,
@@ -68,6 +73,10 @@ def found(
         )
         for name, seen in innermost(mixing)
     }
+    if not parts:
+        lying = passing_parts.attentions(ready, facts, adapt, wide)
+        if lying:
+            return lying
     return {**of_methods(ready, call, wide, facts), **parts}
 
 

@@ -23,8 +23,11 @@ from selfattn.doctor.kinds.blocks import blanks, passing_on
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.layer.experiments import (
+    MOVES,
     Answer,
     form,
+    put,
+    source,
     twice,
     what_learns,
     what_padding_moves,
@@ -39,6 +42,7 @@ from selfattn.masks import causal_mask
 
 OPTIONAL = {"mask": "a mask", "padding": "a mask for padding", **TYPES}
 N, N_K = 7, 6
+ITS_SIGHT = "a token sees what it may see"
 Table = Callable[[int, int], Tensor]
 
 
@@ -125,6 +129,21 @@ def of_itself(answer: Answer, inputs: Inputs) -> Tensor:
     return who_sees_whom(lambda x: answer(x, *texts), {"x": inputs["x"]})
 
 
+def who_is_heard(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether padding moves real tokens; and whether a real one moves others.
+
+    Of a mask that is not used both are so, and of one upside down the first.
+    """
+    name, real = source(inputs), inputs["padding"]
+    first = real & (real.cumsum(-1) == 1)
+    other = inputs[name].clone()
+    other[first] = 1 - 3 * other[first]
+    moved = put(answer, {**inputs, name: other}) - put(answer, inputs)
+    others = moved[real & ~first] if name == "x" else moved
+    hears = ~(others.abs().max() <= MOVES)
+    return torch.stack([what_padding_moves(answer, inputs), hears])
+
+
 def of_x(answer: Answer, inputs: Inputs) -> Tensor:
     """Whether something could be learned through x."""
     texts = [inputs[n] for n in ("context",) if n in inputs]
@@ -140,18 +159,35 @@ def table(sizes: Sizes) -> Tensor:
     return (torch.arange(n_k) % 2 == 0).expand(sizes["n"], -1)
 
 
-def probes(
-    d_model: int, d_context: int | None, order: str | None
-) -> tuple[Probe, ...]:
-    """All probes of a block of these widths; None: it takes no context."""
+def described_as(
+    d_model: int, d_context: int | None
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """What a block of these widths is given, and how large that is."""
     x = {"x": "batch n d_model"}
     sizes = {"n": N, "n_k": N, "d_model": d_model}
     if d_context is not None:
         x["context"] = "batch n_k d_context"
         sizes |= {"n_k": N_K, "d_context": d_context}
+    return x, sizes
+
+
+def sights(d_model: int, d_context: int | None) -> tuple[Probe, Probe]:
+    """The probes of which token a token sees, and of what padding moves."""
+    x, sizes = described_as(d_model, d_context)
+    _, padding = with_masks(x, sizes)
+    token = Probe(ITS_SIGHT, x, sizes, experiment=of_itself)
+    fixed = ("d_model", "d_context")
+    return replace(token, fixed=fixed), replace(padding, fixed=fixed)
+
+
+def probes(
+    d_model: int, d_context: int | None, order: str | None
+) -> tuple[Probe, ...]:
+    """All probes of a block of these widths; None: it takes no context."""
+    x, sizes = described_as(d_model, d_context)
     asked = partial(Probe, inputs=x, sizes=sizes)
     found = [
-        asked("a token sees what it may see", experiment=of_itself),
+        asked(ITS_SIGHT, experiment=of_itself),
         asked("each text is for itself", experiment=which_sequences_meet),
         asked("the output has x's shape", experiment=form),
         asked("loud tokens are no harder", change=loud, experiment=form),
@@ -184,7 +220,7 @@ def with_masks(x: dict[str, Any], sizes: dict[str, int]) -> list[Probe]:
             padded,
             sizes,
             needs=("padding",),
-            experiment=what_padding_moves,
+            experiment=who_is_heard,
         ),
     ]
 

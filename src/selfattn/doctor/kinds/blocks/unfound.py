@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks import made_of, properties
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.experiments import who_sees_whom
@@ -52,6 +52,9 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
         if any(name in told for name in FLAT):
             return usual  # who names maps wrongly is told so
         words = why_unfound(kind, block, told, usual)
+        lying = usual.with_facts(in_passing=True)
+        if words and fits(kind, block, told, lying):
+            return lying
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
@@ -88,6 +91,22 @@ def why_unfound(kind: Kind, block: Any, told: Facts, usual: Reading) -> str:
             return ""
         why.append(MORE.format(more))
     return why[0]
+
+
+def fits(kind: Kind, block: Any, told: Facts, lying: Reading) -> bool:
+    """Whether its numbers are those of parts that lie in its forward.
+
+    Or those of the same parts wrongly joined, if it was told how they are.
+    """
+    known = bool({"order", "norms"} & told.keys())
+    for reading in kind.readings(told, lying):
+        exercise = trial_calls.outcome(kind.exercise, block, reading.facts)
+        if exercise is None:
+            continue
+        call = kind.adapt(block, reading.facts)
+        if made_of.is_made_of(exercise, call, wrongly=known):
+            return True
+    return False
 
 
 def beyond(

@@ -1,0 +1,95 @@
+"""What a block held to its parts is seen to hide, which no number tells.
+
+What is padding is told by a mask that is the block's own, and what hides
+later tokens may lie in the block itself: its parts, joined anew, do not know
+of it. So who moves whom is asked beside their numbers.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks.properties import PASTS, Way, stand_in
+from selfattn.doctor.kinds.layer.experiments import Answer
+from selfattn.doctor.probes import Inputs, Probe
+from selfattn.masks import causal_mask
+
+
+class Beheld:
+    """An answer by its numbers, and another by what is seen of it."""
+
+    def __init__(self, answer: Answer, by_sight: Answer):
+        """Hold both."""
+        self.answer, self.by_sight = answer, by_sight
+
+    def __call__(self, *texts: Tensor, **named: Any) -> Any:
+        """Answer by numbers."""
+        return self.answer(*texts, **named)
+
+
+def seen(
+    answer: Answer, inputs: Inputs, experiment: Callable[..., Any]
+) -> Any:
+    """What an experiment sees of an answer, or of what stands in for it."""
+    return experiment(getattr(answer, "by_sight", answer), inputs)
+
+
+def with_sights(
+    exercise: Exercise,
+    d_model: int,
+    d_context: int | None,
+    causal: bool | None,
+) -> Exercise:
+    """An exercise that asks, beside the numbers, who moves whom.
+
+    Args:
+        exercise: asks for the numbers.
+        d_model: how wide the tokens are.
+        d_context: how wide those of a context are; None if there is none.
+        causal: whether later tokens are to be hidden; None if that is not to
+            be asked.
+    """
+    across = d_context is not None
+    usual = Way(causal_mask if causal or across else None)
+    ways = {one.name: one for one in properties.mistakes(usual, across)}
+    right = partial(stand_in, usual)
+
+    def held(known: Mistake) -> Mistake:
+        sight = ways[known.name].answer if known.name in ways else right
+        return replace(known, answer=Beheld(known.answer, sight))
+
+    named = {one.name for one in exercise.mistakes}
+    pasts = [
+        replace(one, answer=exercise.solution)
+        for one in ways.values()
+        if one.name in PAST_NAMES - named and causal is not None
+    ]
+    token, padding = asked(d_model, d_context)
+    more = (padding,) if causal is None else (token, padding)
+    return replace(
+        exercise,
+        solution=Beheld(exercise.solution, right),
+        probes=(*exercise.probes, *more),
+        by_name=("mask", "padding"),
+        mistakes=tuple(map(held, (*exercise.mistakes, *pasts))),
+        deviations=tuple(map(held, exercise.deviations)),
+        second=lambda: map(held, exercise.second()),
+        optional={**exercise.optional, "padding": "a mask for padding"},
+    )
+
+
+PAST_NAMES = {properties.name_of(known) for known, _ in PASTS}
+
+
+def asked(d_model: int, d_context: int | None) -> tuple[Probe, Probe]:
+    """The probes of who sees whom, and of who hears what is padding."""
+    token, padding = properties.sights(d_model, d_context)
+    return tuple(  # type: ignore[return-value]
+        replace(one, experiment=partial(seen, experiment=one.experiment))
+        for one in (token, padding)
+    )

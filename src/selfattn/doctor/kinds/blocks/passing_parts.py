@@ -1,0 +1,132 @@
+"""The parts of a block that lie in its forward, found as it is followed."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from selfattn.doctor.kind import Inner, UnclearError
+from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks import calling, in_passing
+from selfattn.doctor.kinds.blocks.flow import followed
+from selfattn.doctor.kinds.blocks.in_passing import Seen
+from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import numbers
+
+LENGTH = 6  # of a context at which nobody looks
+Adapt = Callable[..., Callable[..., Any]]
+Widths = tuple[int, int | None]
+
+
+def seen(block: nn.Module, call: Callable[..., Any], wide: Widths) -> Any:
+    """The sublayers of a block of these widths; None if that is unclear."""
+    texts = [d for d in wide if d is not None]
+    flow = trial_calls.outcome(followed, block, call, *texts)
+    return None if flow is None else in_passing.found(flow)
+
+
+def of_block(
+    block: nn.Module, call: Callable[..., Any], wide: Widths
+) -> dict[str, Callable[..., Tensor]]:
+    """What each of its sublayers says, by what it does.
+
+    Raises:
+        UnclearError: unless they are its attentions and one network.
+    """
+    wanted = ["own", "network"] if wide[1] is None else [*ROLES]
+    listed = seen(block, call, wide) or []
+    roles = [role(one) for one in listed]
+    if sorted(roles) != sorted(wanted):
+        raise UnclearError(
+            "I cannot tell its sublayers from one another. Say which its "
+            "parts are; or formula='own', and I ask what holds of all blocks."
+        )
+    return {
+        name: partial(said, block, call, one, wide[1])
+        for name, one in zip(roles, listed, strict=True)
+    }
+
+
+ROLES = ("own", "across", "network")
+
+
+def role(one: Seen) -> str:
+    """What a sublayer does."""
+    if not one.attends:
+        return "network"
+    return "across" if one.across else "own"
+
+
+def said(
+    block: nn.Module,
+    call: Callable[..., Any],
+    one: Seen,
+    d_context: int | None,
+    x: Tensor,
+    context: Tensor | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """What a sublayer says of x, perhaps of a context, and of a mask.
+
+    What hides later tokens in a decoder is in the block.
+    """
+    texts = [x]
+    if d_context is not None:
+        beside = numbers(len(x), LENGTH, d_context).to(x)
+        texts.append(beside if context is None else context)
+    masks = {} if mask is None or not takes(one, d_context) else {"mask": mask}
+    return in_passing.ran(block, call, one, tuple(texts), **masks)
+
+
+def takes(one: Seen, d_context: int | None) -> bool:
+    """Whether the block's mask is this sublayer's."""
+    return one.attends and (one.across or d_context is None)
+
+
+def attentions(
+    block: nn.Module, facts: Facts, adapt: Adapt, wide: Widths
+) -> Inner:
+    """Those that lie in its forward, each as a layer and its kind."""
+    call = adapt(block, facts)
+    told = {**calling.of_attention(facts), "layout": "BND", "takes": ()}
+    return {
+        f"its attention to {'the context' if one.across else 'itself'}": (
+            layer_of(block, partial(called, adapt, facts), one, wide[1]),
+            "cross-attention" if one.across else "self-attention",
+            told if one.across else {**told, **hides(facts, wide)},
+        )
+        for one in attending(block, call, wide)
+    }
+
+
+def called(adapt: Adapt, facts: Facts, block: nn.Module) -> Any:
+    """What calls a block with x."""
+    return adapt(block, facts)
+
+
+def attending(
+    block: nn.Module, call: Callable[..., Any], wide: Widths
+) -> Iterator[Seen]:
+    """The sublayers that attend, if each does so in its own way."""
+    found = [one for one in seen(block, call, wide) or [] if one.attends]
+    if len({one.across for one in found}) == len(found):
+        yield from found
+
+
+def hides(facts: Facts, wide: Widths) -> Facts:
+    """Whether it hides later tokens: who reads a context does."""
+    causal = facts.get("causal")
+    causal = True if causal is None and wide[1] is not None else causal
+    return {} if causal is None else {"causal": causal}
+
+
+def layer_of(
+    block: nn.Module, call: Any, one: Seen, d_context: int | None
+) -> nn.Module:
+    """A sublayer as a layer."""
+    if one.across:
+        return in_passing.Across(block, call, one)
+    if d_context is None:
+        return in_passing.Passing(block, call, one)
+    return in_passing.Beside(block, call, one, d_context)
