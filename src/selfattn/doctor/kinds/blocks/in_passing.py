@@ -18,12 +18,10 @@ from selfattn.doctor.kinds.blocks.flow import Flow, Place
 from selfattn.doctor.kinds.blocks.paths import (
     Stage,
     attends,
-    deep,
     looks_across,
     stages,
 )
-from selfattn.doctor.kinds.blocks.sums import Said, Sum
-from selfattn.doctor.probes import numbers
+from selfattn.doctor.kinds.blocks.sums import Said, Sum, each_once
 
 Call = Callable[..., Any]
 ONCE = 1.0
@@ -54,7 +52,8 @@ class Seen(NamedTuple):
     @property
     def own(self) -> list[nn.Parameter]:
         """What it has learnt."""
-        return [one.part for one in deep(self.said) if one.kind == "weights"]
+        made = each_once(self.said, made_of)
+        return [one.part for one in made if one.kind == "weights"]
 
 
 class Counted(TorchFunctionMode):
@@ -161,6 +160,14 @@ def sublayer(flow: Flow, said: Said, path: list[Stage]) -> Seen | None:
     return Seen(enters, place, bare, across, mixes, turned)
 
 
+def made_of(said: Said) -> Iterator[Said]:
+    """What goes into something, weights and all, but for what is before it."""
+    for read in said.reads:
+        if not read.of_the_path:
+            for value in (read, *read.factors):
+                yield from value.terms
+
+
 def key(value: Sum) -> frozenset[Said]:
     """What tells one sum on the path from another."""
     return frozenset(value.moving)
@@ -207,79 +214,3 @@ def last_of(flow: Flow, said: Said) -> tuple[Place, tuple[int, ...]] | None:
         and shape[:2] in texts
     ]
     return found[-1] if found else None
-
-
-class Passing(nn.Module):
-    """A sublayer of a block's forward, as a layer with what it has learnt.
-
-    The block is held as no part of it. What is done to its numbers is done to
-    the block's, which are the same.
-    """
-
-    def __init__(
-        self, block: nn.Module, call: Callable[..., Call], seen: Seen
-    ):
-        """Hold the block, and call what the sublayer has learnt as it does.
-
-        Args:
-            block: in which the sublayer lies.
-            call: makes of a block what calls it with x.
-            seen: the sublayer.
-        """
-        super().__init__()
-        self.held, self.call, self.seen = (block,), call, seen
-        for attribute, value in vars(block).items():
-            if isinstance(value, int | float) and attribute != "training":
-                setattr(self, attribute, value)
-        own = {id(weights) for weights in seen.own}
-        for name, part in block.named_modules():
-            mine = [*part.parameters(recurse=False)]
-            if name and mine and all(id(x) in own for x in mine):
-                self.add_module(free(self, name), part)
-                own -= {id(x) for x in mine}
-        for name, weights in block.named_parameters():
-            if id(weights) in own:
-                self.register_parameter(free(self, name), weights)
-
-    def _apply(self, fn: Any, recurse: bool = True) -> "Passing":
-        """Do something to all numbers of the block."""
-        self.held[0]._apply(fn, recurse)
-        return self
-
-    def ran(self, *texts: Tensor, **masks: Tensor) -> Tensor:
-        """What the sublayer says."""
-        (block,) = self.held
-        return ran(block, self.call(block), self.seen, texts, **masks)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """What the sublayer says of tokens."""
-        return self.ran(x)
-
-
-class Across(Passing):
-    """One that looks at another text."""
-
-    def forward(self, x: Tensor, context: Tensor) -> Tensor:
-        """What the sublayer says of tokens and a context."""
-        return self.ran(x, context)
-
-
-class Beside(Passing):
-    """One of a block with a context, at which it does not look."""
-
-    def __init__(
-        self, block: nn.Module, call: Callable[..., Call], seen: Seen, d: int
-    ):
-        """As others; ``d`` is how wide that context is."""
-        super().__init__(block, call, seen)
-        self.beside = (d,)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """What the sublayer says of tokens, whatever the context."""
-        return self.ran(x, numbers(len(x), 6, *self.beside).to(x))
-
-
-def free(layer: nn.Module, name: str) -> str:
-    """The last word of a name, or all of it if that is taken."""
-    *_, last = words = name.split(".")
-    return "_".join(words) if hasattr(layer, last) or last.isdigit() else last

@@ -73,6 +73,7 @@ def found(
         )
         for name, seen in innermost(mixing)
     }
+    parts = passing_parts.in_their_place(parts, ready, facts, adapt, wide)
     if not parts:
         lying = passing_parts.attentions(ready, facts, adapt, wide)
         if lying:

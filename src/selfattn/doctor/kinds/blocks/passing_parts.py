@@ -8,13 +8,17 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import Inner, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import calling, in_passing
+from selfattn.doctor.kinds.blocks import (
+    calling,
+    in_passing,
+    passing_layers,
+)
 from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.in_passing import Seen
+from selfattn.doctor.kinds.blocks.passing_layers import LENGTH
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
-LENGTH = 6  # of a context at which nobody looks
 Adapt = Callable[..., Callable[..., Any]]
 Widths = tuple[int, int | None]
 
@@ -88,15 +92,14 @@ def attentions(
     block: nn.Module, facts: Facts, adapt: Adapt, wide: Widths
 ) -> Inner:
     """Those that lie in its forward, each as a layer and its kind."""
-    call = adapt(block, facts)
-    told = {**calling.of_attention(facts), "layout": "BND", "takes": ()}
+    call = partial(called, adapt, facts)
     return {
         f"its attention to {'the context' if one.across else 'itself'}": (
-            layer_of(block, partial(called, adapt, facts), one, wide[1]),
+            layer_of(block, call, one, wide[1], handed(one, facts, wide)),
             "cross-attention" if one.across else "self-attention",
-            told if one.across else {**told, **hides(facts, wide)},
+            told_of(one, facts, wide),
         )
-        for one in attending(block, call, wide)
+        for one in attending(block, adapt(block, facts), wide)
     }
 
 
@@ -114,6 +117,26 @@ def attending(
         yield from found
 
 
+def told_of(one: Seen, facts: Facts, wide: Widths) -> Facts:
+    """What is known of a sublayer that attends."""
+    told = {**calling.of_attention(facts), "layout": "BND"}
+    told["d_model"] = wide[0]
+    mask = handed(one, facts, wide)
+    if mask:
+        told["mask_axes"] = "BN" if mask == "padding" else "NN"
+        told |= {"mask": "keep", "names": {"mask": "mask", "padding": None}}
+    else:
+        told["takes"] = ()
+    return told if one.across else {**told, **hides(facts, wide)}
+
+
+def handed(one: Seen, facts: Facts, wide: Widths) -> str:
+    """Which mask a block takes that is one of this sublayer's; or ""."""
+    if not (takes(one, wide[1]) and facts.get("mask_name")):
+        return ""
+    return "padding" if facts.get("padding") else "mask"
+
+
 def hides(facts: Facts, wide: Widths) -> Facts:
     """Whether it hides later tokens: who reads a context does."""
     causal = facts.get("causal")
@@ -121,12 +144,55 @@ def hides(facts: Facts, wide: Widths) -> Facts:
     return {} if causal is None else {"causal": causal}
 
 
+LAYERS = {
+    (False, False): passing_layers.Passing,
+    (False, True): passing_layers.Masked,
+    (True, False): passing_layers.Across,
+    (True, True): passing_layers.AcrossMasked,
+}
+
+
 def layer_of(
-    block: nn.Module, call: Any, one: Seen, d_context: int | None
+    block: nn.Module, call: Any, one: Seen, d_context: int | None, mask: str
 ) -> nn.Module:
     """A sublayer as a layer."""
-    if one.across:
-        return in_passing.Across(block, call, one)
-    if d_context is None:
-        return in_passing.Passing(block, call, one)
-    return in_passing.Beside(block, call, one, d_context)
+    made = LAYERS[one.across, bool(mask)]
+    return made(block, call, one, d_context, mask)
+
+
+def in_their_place(
+    found: Inner,
+    block: nn.Module,
+    facts: Facts,
+    adapt: Adapt,
+    wide: Widths,
+) -> Inner:
+    """The attentions of a block, but for those that no layer is called like.
+
+    These are asked as they lie in its forward, where they can be.
+    """
+    odd = [n for n, (part, kind, _) in found.items() if is_odd(part, kind)]
+    if not odd:
+        return found
+    lying = {
+        kind: (layer, kind, told)
+        for layer, kind, told in attentions(block, facts, adapt, wide).values()
+    }
+    return {
+        name: lying.get(one[1], one) if name in odd else one
+        for name, one in found.items()
+    }
+
+
+def is_odd(part: nn.Module, kind: str) -> bool:
+    """Whether it must be given more than tokens, and perhaps a context."""
+    if isinstance(part, nn.MultiheadAttention):
+        return False
+    needed = [
+        one.name
+        for one in trial_calls.listed(part)
+        if one.default is one.empty and "mask" not in one.name
+    ]
+    if "".join(name[:1] for name in needed[:3]) == "qkv":
+        return False
+    return len(needed) > 1 + (kind == "cross-attention")

@@ -155,7 +155,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     kinds = "self-attention", "cross-attention"
     told, padding = calling.of_attention(facts), bool(facts.get("padding"))
     found = [parts.part(block, name) for name in names]
-    return {
+    usual = {
         name: (
             part,
             kind,
@@ -163,6 +163,9 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         )
         for name, part, kind in zip(names, found, kinds, strict=True)
     }
+    ready = calling.prepare(block, facts)
+    wide = widths(ready, adapt(ready, facts), d_model)
+    return passing_parts.in_their_place(usual, ready, facts, adapt, wide)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

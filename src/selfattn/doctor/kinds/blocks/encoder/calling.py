@@ -131,7 +131,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     told, call = calling.of_attention(facts), adapt(block, facts)
     d_model = parts.width(parts.norms(block, facts, 2).each[0])
     padding = bool(facts.get("padding"))
-    return {
+    usual = {
         name: (
             part,
             "self-attention",
@@ -139,6 +139,8 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         )
         for name, part in found.items()
     }
+    ready, wide = calling.prepare(block, facts), (d_model, None)
+    return passing_parts.in_their_place(usual, ready, facts, adapt, wide)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
