@@ -199,15 +199,14 @@ def known_by_sight(
 ) -> Report:
     """The report on one that is ill, where no numbers have told of what.
 
-    Of one of its own formula is known who sees whom, and that has many
-    causes: a softmax over queries shows the future, too. If a part is ill
-    that is asked alone, it is that; and the name is sure if all can be asked
-    and are well, so that it is the way in which they are used.
+    What is known of one by who sees whom has many causes: a softmax over
+    queries shows the future, too. If a part is ill that is asked alone, it is
+    that; and the name is sure if all can be asked and are well, so that it is
+    the way in which they are used.
     """
-    mistake, own = report.mistake, report.facts.get("formula")
+    mistake = report.mistake
     unnamed = mistake is None and bool(report.findings)
-    own = said.get("formula", own) == "own"
-    if not own or not (unnamed or (mistake and mistake.name in kind.sights)):
+    if not (unnamed or (mistake and mistake.name in kind.sights)):
         return report
     try:
         parts, found = found_inside(report, thing, kind, said)
@@ -221,9 +220,14 @@ def known_by_sight(
         return report.with_(
             mistake=first, likeness=None, inside=inside, different=""
         )
-    if mistake is None or asked_of_masks(parts):
+    if mistake is None or (asked_of_masks(parts) and are_well(found)):
         return report
     return report.with_(mistake=None, likeness=mistake)
+
+
+def are_well(found: Mapping[str, list[Alone | None]]) -> bool:
+    """Whether all parts that were asked are known to be well."""
+    return all(heard and heard[-1] is None for heard in found.values())
 
 
 def asked_of_masks(parts: Inner) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from selfattn.doctor.exercise import Exercise, Mistake
-from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks import passing_on, properties
 from selfattn.doctor.kinds.blocks.properties import PASTS, Way, stand_in
 from selfattn.doctor.kinds.layer.experiments import Answer
 from selfattn.doctor.probes import Inputs, Probe
@@ -44,6 +44,7 @@ def with_sights(
     d_model: int,
     d_context: int | None,
     causal: bool | None,
+    lying: bool = False,
 ) -> Exercise:
     """An exercise that asks, beside the numbers, who moves whom.
 
@@ -53,6 +54,8 @@ def with_sights(
         d_context: how wide those of a context are; None if there is none.
         causal: whether later tokens are to be hidden; None if that is not to
             be asked.
+        lying: whether its parts lie in its forward, so that what they do is
+            the block's own affair; but none is to do nothing.
     """
     across = d_context is not None
     usual = Way(causal_mask if causal or across else None)
@@ -71,6 +74,9 @@ def with_sights(
     ]
     token, padding = asked(d_model, d_context)
     more = (padding,) if causal is None else (token, padding)
+    if lying:
+        more = (*more, *idle(d_model, d_context))
+        pasts += [replace(one, answer=right) for one in passing_on.KNOWN]
     return replace(
         exercise,
         solution=Beheld(exercise.solution, right),
@@ -80,7 +86,28 @@ def with_sights(
         deviations=tuple(map(held, exercise.deviations)),
         second=lambda: map(held, exercise.second()),
         optional={**exercise.optional, "padding": "a mask for padding"},
+        signs=partial(idle_sign, inputs=token.make()) if lying else None,
     )
+
+
+IDLE = ("each part that was made does something", "a network bends")
+
+
+def idle(d_model: int, d_context: int | None) -> list[Probe]:
+    """The probes of what its parts do at all."""
+    x, sizes = properties.described_as(d_model, d_context)
+    listed = passing_on.probes(x, sizes, None)
+    return [
+        replace(one, fixed=("d_model", "d_context"))
+        for one in listed
+        if one.claim in IDLE
+    ]
+
+
+def idle_sign(answer: Answer, inputs: Inputs) -> str:
+    """The name of what a part of a block does not do; "" if it does."""
+    broken = passing_on.seen(answer, inputs, None)
+    return next((broken[one][0] for one in IDLE if broken.get(one)), "")
 
 
 PAST_NAMES = {properties.name_of(known) for known, _ in PASTS}

@@ -178,7 +178,8 @@ def kind_of_block(
             probes = of_width(parts.d_model, parts.d_context)
             made = of_parts(name, block, parts, probes, mistakes, words)
             wide, causal = (parts.d_model, parts.d_context), sees(facts, parts)
-            return with_sights(made, *wide, causal)
+            lying = bool(facts.get("in_passing"))
+            return with_sights(made, *wide, causal, lying)
 
         call = described["adapt"](thing, facts)
         found = perhaps_its_own(name, thing, facts, call, by_parts)

@@ -101,7 +101,19 @@ PASTS: tuple[tuple[Any, Table | None], ...] = (
 )
 
 # What is seen of it has many causes; who sees just one too many has one.
-SIGHTS = (name_of(decoder.the_future_is_seen),)
+SIGHTS = tuple(
+    map(
+        name_of,
+        (
+            decoder.the_future_is_seen,
+            decoder.only_the_future_is_seen,
+            decoder.mask_of_the_context_not_passed_on,
+            decoder.mask_of_the_context_upside_down,
+            encoder.mask_not_passed_on,
+            encoder.mask_upside_down,
+        ),
+    )
+)
 
 
 def mistakes(usual: Way, across: bool) -> Iterator[Mistake]:
@@ -130,18 +142,18 @@ def of_itself(answer: Answer, inputs: Inputs) -> Tensor:
 
 
 def who_is_heard(answer: Answer, inputs: Inputs) -> Tensor:
-    """Whether padding moves real tokens; and whether a real one moves others.
+    """Whether padding moves real tokens; and if so, whether it alone does.
 
-    Of a mask that is not used both are so, and of one upside down the first.
+    Of a mask that is not used the first is so, and of one upside down both.
     """
+    moves = what_padding_moves(answer, inputs)
     name, real = source(inputs), inputs["padding"]
     first = real & (real.cumsum(-1) == 1)
     other = inputs[name].clone()
     other[first] = 1 - 3 * other[first]
     moved = put(answer, {**inputs, name: other}) - put(answer, inputs)
     others = moved[real & ~first] if name == "x" else moved
-    hears = ~(others.abs().max() <= MOVES)
-    return torch.stack([what_padding_moves(answer, inputs), hears])
+    return torch.stack([moves, moves & (others.abs().max() <= MOVES)])
 
 
 def of_x(answer: Answer, inputs: Inputs) -> Tensor:

@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -53,7 +54,7 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
             return usual  # who names maps wrongly is told so
         words = why_unfound(kind, block, told, usual)
         lying = usual.with_facts(in_passing=True)
-        if words and fits(kind, block, told, lying):
+        if are_rather(kind, block, told, usual, lying, found=not words):
             return lying
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
@@ -93,18 +94,47 @@ def why_unfound(kind: Kind, block: Any, told: Facts, usual: Reading) -> str:
     return why[0]
 
 
-def fits(kind: Kind, block: Any, told: Facts, lying: Reading) -> bool:
-    """Whether its numbers are those of parts that lie in its forward.
+def are_rather(
+    kind: Kind,
+    block: Any,
+    told: Facts,
+    usual: Reading,
+    lying: Reading,
+    found: bool,
+) -> bool:
+    """Whether its parts are rather those that lie in its forward.
 
-    Or those of the same parts wrongly joined, if it was told how they are.
+    That is so if its numbers are theirs, and not those of the parts that were
+    ``found``; or at least of theirs wrongly joined, if it was told how they
+    are joined.
     """
+    fit = partial(fits, kind, block, told)
     known = bool({"order", "norms"} & told.keys())
-    for reading in kind.readings(told, lying):
+    for wrongly in (False, True)[: 1 + known]:
+        if found and fit(usual, wrongly):
+            return False
+        if fit(lying, wrongly):
+            return True
+    return False
+
+
+def fits(
+    kind: Kind, block: Any, told: Facts, usual: Reading, wrongly: bool
+) -> bool:
+    """Whether its numbers are those of its parts, in some reading.
+
+    Or those of the same parts ``wrongly`` joined.
+    """
+    orders: set[Any] = set()
+    for reading in kind.readings(told, usual):
+        if reading.facts.get("order") in orders:
+            continue  # what its mask means moves none of its parts
+        orders.add(reading.facts.get("order"))
         exercise = trial_calls.outcome(kind.exercise, block, reading.facts)
         if exercise is None:
             continue
         call = kind.adapt(block, reading.facts)
-        if made_of.is_made_of(exercise, call, wrongly=known):
+        if made_of.is_made_of(exercise, call, wrongly):
             return True
     return False
 
