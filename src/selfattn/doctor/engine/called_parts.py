@@ -26,6 +26,9 @@ from selfattn.doctor.report import Difference, Finding, Report
 MAY_BE_INSIDE = {*MAY_BE_ITS_OWN, name_of(weights.no_softmax)}
 
 
+SCALES = {name_of(weights.no_scale), name_of(weights.divided_by_d)}
+
+
 class Alone(NamedTuple):
     """The mistake of a part, and whether it may be meant."""
 
@@ -125,7 +128,8 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
         return known_by_sight(report, thing, kind, said)
     _, found = found_inside(report, thing, kind, said)
     if ill := those_wrong(found):
-        return report_on(report, ill)
+        facts = {**report.facts, **said}
+        return report_on(report, held_to(ill, kind, said, facts))
     if UNFOUND not in report.lacking:
         return report
     known = any(found.values()) and not names_parts(kind, said)
@@ -194,6 +198,22 @@ def those_wrong(
     }
 
 
+def held_to(
+    wrong: Mapping[str, Alone], kind: Kind, said: Facts, facts: Facts
+) -> Mapping[str, Alone]:
+    """The parts that are wrong; of a scale, too, if it could have been told.
+
+    Who told of a block that joins its parts as others do had a word for it.
+    """
+    told = said.keys() - {"inside"} and "scale" in kind.facts
+    if not told or facts.get("formula") == "own":
+        return wrong
+    return {
+        name: one._replace(meant=one.meant and one.mistake.name not in SCALES)
+        for name, one in wrong.items()
+    }
+
+
 def known_by_sight(
     report: Report, thing: Any, kind: Kind, said: Facts
 ) -> Report:
@@ -208,6 +228,8 @@ def known_by_sight(
     unnamed = mistake is None and bool(report.findings)
     if not (unnamed or (mistake and mistake.name in kind.sights)):
         return report
+    if mistake and any(f.probe.experiment is None for f in report.findings):
+        return report  # numbers have told it
     try:
         parts, found = found_inside(report, thing, kind, said)
     except Exception:

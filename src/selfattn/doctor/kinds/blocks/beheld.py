@@ -10,9 +10,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import passing_on, properties
 from selfattn.doctor.kinds.blocks.properties import PASTS, Way, stand_in
 from selfattn.doctor.kinds.layer.experiments import Answer
@@ -87,6 +89,20 @@ def with_sights(
         second=lambda: map(held, exercise.second()),
         optional={**exercise.optional, "padding": "a mask for padding"},
         signs=partial(idle_sign, inputs=token.make()) if lying else None,
+    )
+
+
+def sees_right(exercise: Exercise, call: Callable[..., Any]) -> bool:
+    """Whether its tokens see what an exercise asks for, if it does."""
+    asked = [p for p in exercise.probes if p.claim == properties.ITS_SIGHT]
+    return all(
+        torch.equal(
+            *(
+                trial_calls.outcome(probe.experiment, one, probe.make())
+                for one in (exercise.solution, call)
+            )
+        )
+        for probe in asked
     )
 
 

@@ -45,7 +45,7 @@ def unused(block: nn.Module, flow: Flow) -> Iterator[str]:
             if part in said or {*part.parameters()} & said:
                 continue
             found += filter(None, [of_unused(name, part)])
-        for name, weights in module.named_parameters(recurse=False):
+        for weights in module.parameters(recurse=False):
             if weights.ndim > 1 and weights not in said:
                 found.append(name_of(projection_not_used))
     norm = name_of(joining.no_norm)

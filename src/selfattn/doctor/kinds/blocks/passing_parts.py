@@ -111,9 +111,10 @@ def called(adapt: Adapt, facts: Facts, block: nn.Module) -> Any:
 def attending(
     block: nn.Module, call: Callable[..., Any], wide: Widths
 ) -> Iterator[Seen]:
-    """The sublayers that attend, if each does so in its own way."""
+    """The sublayers that attend: to itself, and to a context if it has one."""
     found = [one for one in seen(block, call, wide) or [] if one.attends]
-    if len({one.across for one in found}) == len(found):
+    wanted = [False] if wide[1] is None else [False, True]
+    if sorted(one.across for one in found) == wanted:
         yield from found
 
 
@@ -175,13 +176,18 @@ def in_their_place(
     if not odd:
         return found
     lying = {
-        kind: (layer, kind, told)
+        kind: (layer, kind, without_causal(told))
         for layer, kind, told in attentions(block, facts, adapt, wide).values()
     }
     return {
         name: lying.get(one[1], one) if name in odd else one
         for name, one in found.items()
     }
+
+
+def without_causal(told: Facts) -> Facts:
+    """What is known of one that is handed what it hides: not what that is."""
+    return {name: fact for name, fact in told.items() if name != "causal"}
 
 
 def is_odd(part: nn.Module, kind: str) -> bool:

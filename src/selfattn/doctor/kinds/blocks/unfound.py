@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import made_of, properties
+from selfattn.doctor.kinds.blocks import beheld, made_of, properties
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.experiments import who_sees_whom
@@ -123,7 +123,8 @@ def fits(
 ) -> bool:
     """Whether its numbers are those of its parts, in some reading.
 
-    Or those of the same parts ``wrongly`` joined.
+    Or those of the same parts ``wrongly`` joined. Who is right sees what he
+    may see, too.
     """
     orders: set[Any] = set()
     for reading in kind.readings(told, usual):
@@ -134,6 +135,8 @@ def fits(
         if exercise is None:
             continue
         call = kind.adapt(block, reading.facts)
+        if not (wrongly or beheld.sees_right(exercise, call)):
+            continue
         if made_of.is_made_of(exercise, call, wrongly):
             return True
     return False
