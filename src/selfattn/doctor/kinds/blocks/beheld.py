@@ -8,7 +8,7 @@ of it. So who moves whom is asked beside their numbers.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from torch import Tensor
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import passing_on, properties
-from selfattn.doctor.kinds.blocks.properties import PASTS, Way, stand_in
+from selfattn.doctor.kinds.blocks.properties import Way, stand_in
 from selfattn.doctor.kinds.layer.experiments import Answer
 from selfattn.doctor.probes import Inputs, Probe
 from selfattn.masks import causal_mask
@@ -41,12 +41,16 @@ def seen(
     return experiment(getattr(answer, "by_sight", answer), inputs)
 
 
+class Asked(NamedTuple):
+    """What is asked of a block by sight."""
+
+    causal: bool | None  # whether later tokens are hidden; None: not asked
+    padding: bool  # whether its mask for padding is kept
+    lying: bool  # whether its parts do anything, as they lie in its forward
+
+
 def with_sights(
-    exercise: Exercise,
-    d_model: int,
-    d_context: int | None,
-    causal: bool | None,
-    lying: bool = False,
+    exercise: Exercise, d_model: int, d_context: int | None, asked: Asked
 ) -> Exercise:
     """An exercise that asks, beside the numbers, who moves whom.
 
@@ -54,13 +58,12 @@ def with_sights(
         exercise: asks for the numbers.
         d_model: how wide the tokens are.
         d_context: how wide those of a context are; None if there is none.
-        causal: whether later tokens are to be hidden; None if that is not to
-            be asked.
-        lying: whether its parts lie in its forward, so that what they do is
-            the block's own affair; but none is to do nothing.
+        asked: what else is asked.
     """
+    if asked == (None, False, False):
+        return exercise
     across = d_context is not None
-    usual = Way(causal_mask if causal or across else None)
+    usual = Way(causal_mask if asked.causal or across else None)
     ways = {one.name: one for one in properties.mistakes(usual, across)}
     right = partial(stand_in, usual)
 
@@ -69,27 +72,34 @@ def with_sights(
         return replace(known, answer=Beheld(known.answer, sight))
 
     named = {one.name for one in exercise.mistakes}
-    pasts = [
-        replace(one, answer=exercise.solution)
-        for one in ways.values()
-        if one.name in PAST_NAMES - named and causal is not None
-    ]
-    token, padding = asked(d_model, d_context)
-    more = (padding,) if causal is None else (token, padding)
-    if lying:
-        more = (*more, *idle(d_model, d_context))
-        pasts += [replace(one, answer=right) for one in passing_on.KNOWN]
+    more = [one for one in ways.values() if one.name not in named]
+    more += passing_on.KNOWN if asked.lying else ()
+    others = [replace(one, answer=exercise.solution) for one in more]
+    probes = listed(d_model, d_context, asked)
+    inputs = probes[0].make()
     return replace(
         exercise,
         solution=Beheld(exercise.solution, right),
-        probes=(*exercise.probes, *more),
+        probes=(*exercise.probes, *probes),
         by_name=("mask", "padding"),
-        mistakes=tuple(map(held, (*exercise.mistakes, *pasts))),
+        mistakes=tuple(map(held, (*exercise.mistakes, *others))),
         deviations=tuple(map(held, exercise.deviations)),
         second=lambda: map(held, exercise.second()),
         optional={**exercise.optional, "padding": "a mask for padding"},
-        signs=partial(idle_sign, inputs=token.make()) if lying else None,
+        signs=partial(idle_sign, inputs=inputs) if asked.lying else None,
     )
+
+
+def listed(d_model: int, d_context: int | None, asked: Asked) -> list[Probe]:
+    """The probes of what is asked by sight."""
+    token, padding = properties.sights(d_model, d_context)
+    probes = [token] if asked.causal is not None else []
+    probes += [padding] if asked.padding else []
+    by_sight = [
+        replace(one, experiment=partial(seen, experiment=one.experiment))
+        for one in probes
+    ]
+    return by_sight + (idle(d_model, d_context) if asked.lying else [])
 
 
 def sees_right(exercise: Exercise, call: Callable[..., Any]) -> bool:
@@ -124,15 +134,3 @@ def idle_sign(answer: Answer, inputs: Inputs) -> str:
     """The name of what a part of a block does not do; "" if it does."""
     broken = passing_on.seen(answer, inputs, None)
     return next((broken[one][0] for one in IDLE if broken.get(one)), "")
-
-
-PAST_NAMES = {properties.name_of(known) for known, _ in PASTS}
-
-
-def asked(d_model: int, d_context: int | None) -> tuple[Probe, Probe]:
-    """The probes of who sees whom, and of who hears what is padding."""
-    token, padding = properties.sights(d_model, d_context)
-    return tuple(  # type: ignore[return-value]
-        replace(one, experiment=partial(seen, experiment=one.experiment))
-        for one in (token, padding)
-    )

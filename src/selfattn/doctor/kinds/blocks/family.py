@@ -17,7 +17,7 @@ from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import passing_on, properties, unfound
-from selfattn.doctor.kinds.blocks.beheld import with_sights
+from selfattn.doctor.kinds.blocks.beheld import Asked, with_sights
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
 from selfattn.doctor.kinds.blocks.made_of import (
@@ -177,9 +177,12 @@ def kind_of_block(
             parts = parts_of(thing, facts)
             probes = of_width(parts.d_model, parts.d_context)
             made = of_parts(name, block, parts, probes, mistakes, words)
-            wide, causal = (parts.d_model, parts.d_context), sees(facts, parts)
-            lying = bool(facts.get("in_passing"))
-            return with_sights(made, *wide, causal, lying)
+            asked = Asked(
+                sees(facts, parts),
+                facts.get("padding") is not None,
+                bool(facts.get("in_passing")),
+            )
+            return with_sights(made, parts.d_model, parts.d_context, asked)
 
         call = described["adapt"](thing, facts)
         found = perhaps_its_own(name, thing, facts, call, by_parts)
