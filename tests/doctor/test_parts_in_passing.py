@@ -222,3 +222,41 @@ def test_tokens_may_come_first():
     ):
         texts = (x, memory) if role == "across" else (x,)
         torch.testing.assert_close(parts[role](*texts), right)
+
+
+class Straight(nn.Module):
+    """A network with a class of its own, and no bend between its maps."""
+
+    def __init__(self, bends):
+        super().__init__()
+        self.bends = bends
+        self.wide, self.back = nn.Linear(D, WIDE), nn.Linear(WIDE, D)
+
+    def forward(self, x):
+        h = self.wide(x)
+        return self.back(h.relu() if self.bends else h)
+
+
+class Usual(nn.Module):
+    """A block of parts that can all be called."""
+
+    def __init__(self, bends):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(D, HEADS, batch_first=True)
+        self.mlp = Straight(bends)
+        self.one, self.two = nn.LayerNorm(D), nn.LayerNorm(D)
+
+    def forward(self, x):
+        h = self.one(x)
+        x = x + self.attention(h, h, h)[0]
+        return x + self.mlp(self.two(x))
+
+
+def test_a_network_in_a_part_of_its_own_must_bend_too():
+    """It was held to be the block's own affair what its network computes."""
+    for bends in (True, False):
+        report = examine(
+            Usual(bends), kind="encoder-block", time_limit=None, order="pre"
+        )
+        assert report.passed is bends, report
+    assert report.mistake.name == "network without a bend"

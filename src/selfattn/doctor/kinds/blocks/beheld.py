@@ -11,11 +11,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import passing_on, properties
+from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.properties import Way, stand_in
 from selfattn.doctor.kinds.layer.experiments import Answer
 from selfattn.doctor.probes import Inputs, Probe
@@ -46,7 +47,7 @@ class Asked(NamedTuple):
 
     causal: bool | None  # whether later tokens are hidden; None: not asked
     padding: bool  # whether its mask for padding is kept
-    lying: bool  # whether its parts do anything, as they lie in its forward
+    idle: bool  # whether some part that was made does nothing
 
 
 def with_sights(
@@ -73,7 +74,7 @@ def with_sights(
 
     named = {one.name for one in exercise.mistakes}
     more = [one for one in ways.values() if one.name not in named]
-    more += passing_on.KNOWN if asked.lying else ()
+    more += passing_on.KNOWN if asked.idle else ()
     others = [replace(one, answer=exercise.solution) for one in more]
     probes = listed(d_model, d_context, asked)
     inputs = probes[0].make()
@@ -86,7 +87,7 @@ def with_sights(
         deviations=tuple(map(held, exercise.deviations)),
         second=lambda: map(held, exercise.second()),
         optional={**exercise.optional, "padding": "a mask for padding"},
-        signs=partial(idle_sign, inputs=inputs) if asked.lying else None,
+        signs=partial(idle_sign, inputs=inputs) if asked.idle else None,
     )
 
 
@@ -99,7 +100,7 @@ def listed(d_model: int, d_context: int | None, asked: Asked) -> list[Probe]:
         replace(one, experiment=partial(seen, experiment=one.experiment))
         for one in probes
     ]
-    return by_sight + (idle(d_model, d_context) if asked.lying else [])
+    return by_sight + (idle(d_model, d_context) if asked.idle else [])
 
 
 def sees_right(exercise: Exercise, call: Callable[..., Any]) -> bool:
@@ -128,6 +129,24 @@ def idle(d_model: int, d_context: int | None) -> list[Probe]:
         for one in listed
         if one.claim in IDLE
     ]
+
+
+def is_idle(
+    block: nn.Module,
+    call: Callable[..., Any],
+    d_model: int,
+    d_context: int | None,
+) -> bool:
+    """Whether a part of a block does nothing, as far as it can be followed.
+
+    What the parts compute is their own affair, but for that.
+    """
+    texts = [d for d in (d_model, d_context) if d is not None]
+    flow = trial_calls.outcome(followed, block, call, *texts)
+    if flow is None:
+        return False
+    broken = passing_on.faults(block, flow, None)
+    return any(broken[claim] for claim in IDLE)
 
 
 def idle_sign(answer: Answer, inputs: Inputs) -> str:

@@ -17,7 +17,7 @@ from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import passing_on, properties, unfound
-from selfattn.doctor.kinds.blocks.beheld import Asked, with_sights
+from selfattn.doctor.kinds.blocks.beheld import Asked, is_idle, with_sights
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
 from selfattn.doctor.kinds.blocks.made_of import (
@@ -180,7 +180,7 @@ def kind_of_block(
             asked = Asked(
                 sees(facts, parts),
                 facts.get("padding") is not None,
-                bool(facts.get("in_passing")),
+                idle=is_idle(thing, call, parts.d_model, parts.d_context),
             )
             return with_sights(made, parts.d_model, parts.d_context, asked)
 
