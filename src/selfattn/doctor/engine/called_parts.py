@@ -29,6 +29,14 @@ MAY_BE_INSIDE = {*MAY_BE_ITS_OWN, name_of(weights.no_softmax)}
 SCALES = {name_of(weights.no_scale), name_of(weights.divided_by_d)}
 
 
+UNHEARD = (
+    "Its attention lies in its forward, and I cannot tell which maps are for "
+    "queries, keys and values, so that I do not know what it computes. Put it "
+    "into a module of its own; or say inside=False, and I only look at how "
+    "its parts are joined."
+)
+
+
 class Alone(NamedTuple):
     """The mistake of a part, and whether it may be meant."""
 
@@ -131,7 +139,8 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
         facts = {**report.facts, **said}
         return report_on(report, held_to(ill, kind, said, facts))
     if UNFOUND not in report.lacking:
-        return report
+        lying = report.facts.get("in_passing") and not any(found.values())
+        return report.with_(question=UNHEARD) if lying else report
     known = any(found.values()) and not names_parts(kind, said)
     return report if known else asked_for(report)
 
@@ -161,8 +170,9 @@ def found_inside(
 ) -> tuple[Inner, dict[str, list[Alone | None]]]:
     """The parts of a thing that can be asked alone; and what they answer."""
     facts = {**report.facts, **report.assumed, **said}
-    exact = facts.get("formula") == "own"
-    facts = {**kind.read(thing, facts if exact else said).facts, **facts}
+    own = facts.get("formula") == "own"
+    exact = own or bool(facts.get("in_passing"))
+    facts = {**kind.read(thing, facts if own else said).facts, **facts}
     parts = kind.within(thing, facts) if kind.within else {}
     more: dict[str, Any] = {"dtypes": ("float32",)}
     if UNFOUND in report.lacking:
@@ -208,8 +218,9 @@ def held_to(
     told = said.keys() - {"inside"} and "scale" in kind.facts
     if not told or facts.get("formula") == "own":
         return wrong
+    usual = SCALES | (MAY_BE_INSIDE if facts.get("in_passing") else set())
     return {
-        name: one._replace(meant=one.meant and one.mistake.name not in SCALES)
+        name: one._replace(meant=one.meant and one.mistake.name not in usual)
         for name, one in wrong.items()
     }
 

@@ -35,9 +35,7 @@ class Beheld:
         return self.answer(*texts, **named)
 
 
-def seen(
-    answer: Answer, inputs: Inputs, experiment: Callable[..., Any]
-) -> Any:
+def seen(answer: Answer, inputs: Inputs, experiment: Any) -> Any:
     """What an experiment sees of an answer, or of what stands in for it."""
     return experiment(getattr(answer, "by_sight", answer), inputs)
 
@@ -48,6 +46,7 @@ class Asked(NamedTuple):
     causal: bool | None  # whether later tokens are hidden; None: not asked
     padding: bool  # whether its mask for padding is kept
     idle: bool  # whether some part that was made does nothing
+    lying: bool = False  # what holds of all blocks, as its parts lie in it
 
 
 def with_sights(
@@ -61,7 +60,7 @@ def with_sights(
         d_context: how wide those of a context are; None if there is none.
         asked: what else is asked.
     """
-    if asked == (None, False, False):
+    if asked == Asked(None, False, False):
         return exercise
     across = d_context is not None
     usual = Way(causal_mask if asked.causal or across else None)
@@ -96,6 +95,7 @@ def listed(d_model: int, d_context: int | None, asked: Asked) -> list[Probe]:
     token, padding = properties.sights(d_model, d_context)
     probes = [token] if asked.causal is not None else []
     probes += [padding] if asked.padding else []
+    probes += of_all(d_model, d_context) if asked.lying else []
     by_sight = [
         replace(one, experiment=partial(seen, experiment=one.experiment))
         for one in probes
@@ -103,9 +103,23 @@ def listed(d_model: int, d_context: int | None, asked: Asked) -> list[Probe]:
     return by_sight + (idle(d_model, d_context) if asked.idle else [])
 
 
+def of_all(d_model: int, d_context: int | None) -> list[Probe]:
+    """What holds of all blocks, whatever is told of them."""
+    every = properties.probes(d_model, d_context, "free")
+    return [
+        one
+        for one in every
+        if not one.needs and one.claim not in (properties.ITS_SIGHT, *IDLE)
+    ]
+
+
 def sees_right(exercise: Exercise, call: Callable[..., Any]) -> bool:
     """Whether its tokens see what an exercise asks for, if it does."""
-    asked = [p for p in exercise.probes if p.claim == properties.ITS_SIGHT]
+    asked: list[Any] = [
+        probe
+        for probe in exercise.probes
+        if probe.claim == properties.ITS_SIGHT
+    ]
     return all(
         torch.equal(
             *(

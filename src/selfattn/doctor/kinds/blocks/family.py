@@ -180,6 +180,7 @@ def kind_of_block(
             asked = Asked(
                 sees(facts, parts),
                 facts.get("padding") is not None,
+                lying=bool(facts.get("in_passing")),
                 idle=is_idle(thing, call, parts.d_model, parts.d_context),
             )
             return with_sights(made, parts.d_model, parts.d_context, asked)

@@ -73,12 +73,24 @@ def found(
         )
         for name, seen in innermost(mixing)
     }
-    parts = passing_parts.in_their_place(parts, ready, facts, adapt, wide)
-    if not parts:
+    every = passing_parts.in_their_place(parts, ready, facts, adapt, wide)
+    if not every:
         lying = passing_parts.attentions(ready, facts, adapt, wide)
         if lying:
-            return lying
-    return {**of_methods(ready, call, wide, facts), **parts}
+            return {**lying, **of_methods(ready, call, wide, facts)}
+    return {**of_methods(ready, call, wide, facts), **every}
+
+
+def in_passing(
+    block: nn.Module,
+    facts: Facts,
+    adapt: Callable[..., Call],
+    wide: tuple[int, int | None],
+) -> Inner:
+    """Those in a block's forward, and those that are methods of its own."""
+    ready = calling.prepare(block, facts)
+    lying = passing_parts.attentions(ready, facts, adapt, wide)
+    return {**lying, **of_methods(ready, adapt(ready, facts), wide, facts)}
 
 
 def of_methods(

@@ -85,7 +85,9 @@ class Masked(Passing):
 class Across(Passing):
     """One that looks at another text."""
 
-    def forward(self, x: Tensor, context: Tensor) -> Tensor:
+    def forward(  # type: ignore[override]
+        self, x: Tensor, context: Tensor
+    ) -> Tensor:
         """What the sublayer says of tokens and a context."""
         return self.ran(x, context)
 
@@ -93,7 +95,7 @@ class Across(Passing):
 class AcrossMasked(Passing):
     """One that looks at another text, and is handed the block's mask."""
 
-    def forward(
+    def forward(  # type: ignore[override]
         self, x: Tensor, context: Tensor, mask: Tensor | None = None
     ) -> Tensor:
         """What it says of tokens and of what is seen of a context."""

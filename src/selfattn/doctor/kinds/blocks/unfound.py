@@ -106,16 +106,28 @@ def are_rather(
 
     That is so if its numbers are theirs, and not those of the parts that were
     ``found``; or at least of theirs wrongly joined, if it was told how they
-    are joined.
+    are joined. Of parts with norms in them no numbers tell anything.
     """
     fit = partial(fits, kind, block, told)
     known = bool({"order", "norms"} & told.keys())
-    for wrongly in (False, True)[: 1 + known]:
-        if found and fit(usual, wrongly):
-            return False
-        if fit(lying, wrongly):
-            return True
-    return False
+    if found and fit(usual, False):
+        return False
+    if found and known and not norms_inside(told) and fit(usual, True):
+        return False
+    return any(fit(lying, wrongly) for wrongly in (False, True)[: 1 + known])
+
+
+def norms_inside(told: Facts) -> bool:
+    """Whether a norm was named that lies in a part that was named, too."""
+    parts = tuple(
+        f"{told[name]}."
+        for name in (*ATTENTIONS, "feed_forward")
+        if isinstance(told.get(name), str)
+    )
+    return any(norm.startswith(parts) for norm in told.get("norms") or ())
+
+
+ATTENTIONS = ("attention", "self_attention", "cross_attention")
 
 
 def fits(

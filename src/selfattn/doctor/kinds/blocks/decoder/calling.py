@@ -148,7 +148,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     if facts.get("in_passing"):
         ready = calling.prepare(block, facts)
         wide = properties.widths(ready, adapt(ready, facts), across=True)
-        return passing_parts.attentions(ready, facts, adapt, wide)
+        return mixing.in_passing(block, facts, adapt, wide)
     d_model = parts.width(parts.norms(block, facts, 3).each[0])
     call = adapt(block, facts)
     names = names_of(block, facts, call, d_model)

@@ -121,8 +121,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         return mixing.found(block, facts, adapt, across=False)
     if facts.get("in_passing"):
         d_model = parts.width(parts.norms(block, facts, 2).each[0])
-        ready = calling.prepare(block, facts)
-        return passing_parts.attentions(ready, facts, adapt, (d_model, None))
+        return mixing.in_passing(block, facts, adapt, (d_model, None))
     if endings.ended(block) is not None:
         return {}  # what lies in it is none that can be asked alone
     name = facts.get("attention")
