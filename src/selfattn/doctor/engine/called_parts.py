@@ -136,13 +136,19 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
         return known_by_sight(report, thing, kind, said)
     _, found = found_inside(report, thing, kind, said)
     if ill := those_wrong(found):
-        facts = {**report.facts, **said}
+        facts = {**kind.read(thing, said).facts, **report.facts, **said}
         return report_on(report, held_to(ill, kind, said, facts))
     if UNFOUND not in report.lacking:
-        lying = report.facts.get("in_passing") and not any(found.values())
-        return report.with_(question=UNHEARD) if lying else report
+        lying = lies_in_forward(kind.read(thing, said).facts)
+        unheard = lying and not any(found.values())
+        return report.with_(question=UNHEARD) if unheard else report
     known = any(found.values()) and not names_parts(kind, said)
     return report if known else asked_for(report)
+
+
+def lies_in_forward(facts: Facts) -> bool:
+    """Whether a block's parts lie in its forward, where nobody calls them."""
+    return bool(facts.get("in_passing"))
 
 
 def names_parts(kind: Kind, said: Facts) -> bool:
@@ -171,8 +177,8 @@ def found_inside(
     """The parts of a thing that can be asked alone; and what they answer."""
     facts = {**report.facts, **report.assumed, **said}
     own = facts.get("formula") == "own"
-    exact = own or bool(facts.get("in_passing"))
     facts = {**kind.read(thing, facts if own else said).facts, **facts}
+    exact = own or lies_in_forward(facts)
     parts = kind.within(thing, facts) if kind.within else {}
     more: dict[str, Any] = {"dtypes": ("float32",)}
     if UNFOUND in report.lacking:
@@ -218,7 +224,7 @@ def held_to(
     told = said.keys() - {"inside"} and "scale" in kind.facts
     if not told or facts.get("formula") == "own":
         return wrong
-    usual = SCALES | (MAY_BE_INSIDE if facts.get("in_passing") else set())
+    usual = SCALES | (MAY_BE_INSIDE if lies_in_forward(facts) else set())
     return {
         name: one._replace(meant=one.meant and one.mistake.name not in usual)
         for name, one in wrong.items()
