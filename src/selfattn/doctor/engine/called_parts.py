@@ -18,6 +18,7 @@ from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.kind import UNFOUND, Inner, Kind, Reading
 from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.kinds.layer.mistakes import masks
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Difference, Finding, Report
@@ -26,6 +27,7 @@ from selfattn.doctor.report import Difference, Finding, Report
 MAY_BE_INSIDE = {*MAY_BE_ITS_OWN, name_of(weights.no_softmax)}
 
 
+NOT_CAUSAL = name_of(masks.not_causal)
 SCALES = {name_of(weights.no_scale), name_of(weights.divided_by_d)}
 
 
@@ -253,6 +255,8 @@ def known_by_sight(
         return report  # it is too ill for its parts to be found
     wrong = those_wrong(found)
     ill = {name: one for name, one in wrong.items() if not one.meant}
+    if mistake and {one.mistake.name for one in ill.values()} == {NOT_CAUSAL}:
+        return report  # it is the same, in other words
     if ill:
         first = next(iter(ill.values())).mistake
         inside = {name: one.words for name, one in ill.items()}

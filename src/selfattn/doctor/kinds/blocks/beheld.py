@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
     causal: bool | None  # whether later tokens are hidden; None: not asked
     padding: bool  # whether its mask for padding is kept
-    idle: bool  # whether some part that was made does nothing
+    idle: bool  # whether its network does not bend
     lying: bool = False  # what holds of all blocks, as its parts lie in it
 
 
@@ -73,7 +73,7 @@ def with_sights(
 
     named = {one.name for one in exercise.mistakes}
     more = [one for one in ways.values() if one.name not in named]
-    more += passing_on.KNOWN if asked.idle else ()
+    more += passing_on.KNOWN if claims_of(asked) else ()
     others = [replace(one, answer=exercise.solution) for one in more]
     probes = listed(d_model, d_context, asked)
     inputs = probes[0].make()
@@ -86,7 +86,7 @@ def with_sights(
         deviations=tuple(map(held, exercise.deviations)),
         second=lambda: map(held, exercise.second()),
         optional={**exercise.optional, "padding": "a mask for padding"},
-        signs=partial(idle_sign, inputs=inputs) if asked.idle else None,
+        signs=partial(idle_sign, inputs=inputs, claims=claims_of(asked)),
     )
 
 
@@ -100,7 +100,7 @@ def listed(d_model: int, d_context: int | None, asked: Asked) -> list[Probe]:
         replace(one, experiment=partial(seen, experiment=one.experiment))
         for one in probes
     ]
-    return by_sight + (idle(d_model, d_context) if asked.idle else [])
+    return by_sight + idle(d_model, d_context, claims_of(asked))
 
 
 def of_all(d_model: int, d_context: int | None) -> list[Probe]:
@@ -134,14 +134,24 @@ def sees_right(exercise: Exercise, call: Callable[..., Any]) -> bool:
 IDLE = ("each part that was made does something", "a network bends")
 
 
-def idle(d_model: int, d_context: int | None) -> list[Probe]:
+def claims_of(asked: Asked) -> tuple[str, ...]:
+    """What is asked of what its parts do at all.
+
+    Where they can be called, a norm that is not is told by the numbers.
+    """
+    return IDLE if asked.lying else IDLE[-1:] if asked.idle else ()
+
+
+def idle(
+    d_model: int, d_context: int | None, claims: tuple[str, ...]
+) -> list[Probe]:
     """The probes of what its parts do at all."""
     x, sizes = properties.described_as(d_model, d_context)
     listed = passing_on.probes(x, sizes, None)
     return [
         replace(one, fixed=("d_model", "d_context"))
         for one in listed
-        if one.claim in IDLE
+        if one.claim in claims
     ]
 
 
@@ -151,7 +161,7 @@ def is_idle(
     d_model: int,
     d_context: int | None,
 ) -> bool:
-    """Whether a part of a block does nothing, as far as it can be followed.
+    """Whether a network does not bend, as far as a block can be followed.
 
     What the parts compute is their own affair, but for that.
     """
@@ -160,10 +170,10 @@ def is_idle(
     if flow is None:
         return False
     broken = passing_on.faults(block, flow, None)
-    return any(broken[claim] for claim in IDLE)
+    return bool(broken[IDLE[-1]])
 
 
-def idle_sign(answer: Answer, inputs: Inputs) -> str:
+def idle_sign(answer: Answer, inputs: Inputs, claims: tuple[str, ...]) -> str:
     """The name of what a part of a block does not do; "" if it does."""
     broken = passing_on.seen(answer, inputs, None)
-    return next((broken[one][0] for one in IDLE if broken.get(one)), "")
+    return next((broken[one][0] for one in claims if broken.get(one)), "")
