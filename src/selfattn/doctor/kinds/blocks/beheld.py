@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.exercise import Exercise, Mistake, name_of
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import passing_on, properties
+from selfattn.doctor.kinds.blocks import joining, passing_on, properties
 from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.properties import Way, stand_in
 from selfattn.doctor.kinds.layer.experiments import Answer
@@ -176,4 +176,7 @@ def is_idle(
 def idle_sign(answer: Answer, inputs: Inputs, claims: tuple[str, ...]) -> str:
     """The name of what a part of a block does not do; "" if it does."""
     broken = passing_on.seen(answer, inputs, None)
-    return next((broken[one][0] for one in claims if broken.get(one)), "")
+    listed = next((broken[one] for one in claims if broken.get(one)), [])
+    # Norms, and all maps of a sublayer, are told by the numbers.
+    told = len(listed) in (1, 2) and name_of(joining.no_norm) not in listed
+    return listed[0] if told else ""

@@ -141,6 +141,12 @@ def sees(facts: Facts, parts: Wide) -> bool | None:
     return True if across and causal is None else causal
 
 
+def asked_of(facts: Facts, parts: Wide, idle: bool) -> Asked:
+    """What a block is asked by sight; ``idle``: its network does not bend."""
+    padding, lying = facts.get("padding"), facts.get("in_passing")
+    return Asked(sees(facts, parts), padding is not None, idle, bool(lying))
+
+
 def by_order(orders: Mapping[str, str]) -> dict[str, Any]:
     """The facts by which mistakes are excluded; an order must be told."""
     return {**passing_on.PROMISED_BY, **dict.fromkeys(orders, ("order",))}
@@ -175,15 +181,11 @@ def kind_of_block(
     def exercise(thing: Any, facts: Facts) -> Exercise:
         def by_parts() -> Exercise:
             parts = parts_of(thing, facts)
-            probes = of_width(parts.d_model, parts.d_context)
-            made = of_parts(name, block, parts, probes, mistakes, words)
-            asked = Asked(
-                sees(facts, parts),
-                facts.get("padding") is not None,
-                lying=bool(facts.get("in_passing")),
-                idle=is_idle(thing, call, parts.d_model, parts.d_context),
-            )
-            return with_sights(made, parts.d_model, parts.d_context, asked)
+            wide = parts.d_model, parts.d_context
+            asked = asked_of(facts, parts, is_idle(thing, call, *wide))
+            listed = of_width(*wide)
+            made = of_parts(name, block, parts, listed, mistakes, words)
+            return with_sights(made, *wide, asked)
 
         call = described["adapt"](thing, facts)
         found = perhaps_its_own(name, thing, facts, call, by_parts)

@@ -113,8 +113,6 @@ def ran(
                     lambda part, args, said: by.passed(named[part], said)
                 )
                 stack.callback(hook.remove)
-                if seen.enters == seen.ends:
-                    break
         begins = block.register_forward_pre_hook(
             lambda part, args: by.count.clear()  # it may be called again
         )
