@@ -141,10 +141,18 @@ def sees(facts: Facts, parts: Wide) -> bool | None:
     return True if across and causal is None else causal
 
 
-def asked_of(facts: Facts, parts: Wide, idle: bool) -> Asked:
-    """What a block is asked by sight; ``idle``: its network does not bend."""
-    padding, lying = facts.get("padding"), facts.get("in_passing")
-    return Asked(sees(facts, parts), padding is not None, idle, bool(lying))
+def by_sight(
+    made: Exercise,
+    block: nn.Module,
+    call: Callable[..., Any],
+    facts: Facts,
+    parts: Wide,
+) -> Exercise:
+    """An exercise of a block's parts, which asks what was told besides."""
+    wide, padding = (parts.d_model, parts.d_context), facts.get("padding")
+    lying, idle = facts.get("in_passing"), is_idle(block, call, *wide)
+    asked = Asked(sees(facts, parts), padding is not None, idle, bool(lying))
+    return with_sights(made, *wide, asked)
 
 
 def by_order(orders: Mapping[str, str]) -> dict[str, Any]:
@@ -181,15 +189,13 @@ def kind_of_block(
     def exercise(thing: Any, facts: Facts) -> Exercise:
         def by_parts() -> Exercise:
             parts = parts_of(thing, facts)
-            wide = parts.d_model, parts.d_context
-            asked = asked_of(facts, parts, is_idle(thing, call, *wide))
-            listed = of_width(*wide)
-            made = of_parts(name, block, parts, listed, mistakes, words)
-            return with_sights(made, *wide, asked)
+            asks = of_width(parts.d_model, parts.d_context), mistakes
+            made = of_parts(name, block, parts, *asks, words)
+            return by_sight(made, thing, call, facts, parts)
 
         call = described["adapt"](thing, facts)
-        found = perhaps_its_own(name, thing, facts, call, by_parts)
-        return with_dropout(found, facts.get("dropout"))
+        made = perhaps_its_own(name, thing, facts, call, by_parts)
+        return with_dropout(made, facts.get("dropout"))
 
     kind = Kind(
         name,

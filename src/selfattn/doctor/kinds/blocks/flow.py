@@ -36,7 +36,6 @@ SAME = {"clone", "_to_copy", "_unsafe_view", "expand", "lift_fresh", "copy"}
 # Numbers of which the input tells the shape alone.
 NEW = ("new_", "zeros_like", "ones_like", "full_like", "empty_like", "rand")
 MADE = {"lift_fresh", "detach"}  # what torch.tensor calls
-AXES = "BND"  # of a text
 SIGNS = {"add": 1.0, "sub": -1.0}
 
 
@@ -200,7 +199,7 @@ class Places(TorchFunctionMode):
         """Note what comes out of a part, or of a function."""
         place = Place(what, self.count[what])
         self.count[what] += 1
-        if is_tensor(said) and said.ndim == len(AXES):
+        if is_tensor(said) and said.ndim == 3:
             self.seen.append((place, self.by.sum_of(said), tuple(said.shape)))
 
 

@@ -61,7 +61,25 @@ def found(
         if name and holds_maps(part)
         if mixes(part, seen := recorded(part, call, wide[0], across, wide[1]))
     }
-    parts = {
+    parts = as_layers(block, ready, mixing, call, wide, facts)
+    every = passing_parts.in_their_place(parts, ready, facts, adapt, wide)
+    if not every:
+        lying = passing_parts.attentions(ready, facts, adapt, wide)
+        if lying:
+            return {**lying, **of_methods(ready, call, wide, facts)}
+    return {**of_methods(ready, call, wide, facts), **every}
+
+
+def as_layers(
+    block: nn.Module,
+    ready: nn.Module,
+    mixing: dict[str, Roles],
+    call: Call,
+    wide: tuple[int, int | None],
+    facts: Facts,
+) -> Inner:
+    """The innermost parts that mix, each with its kind and what is known."""
+    return {
         name: (
             block.get_submodule(name),
             "cross-attention" if seen.context else "self-attention",
@@ -73,12 +91,6 @@ def found(
         )
         for name, seen in innermost(mixing)
     }
-    every = passing_parts.in_their_place(parts, ready, facts, adapt, wide)
-    if not every:
-        lying = passing_parts.attentions(ready, facts, adapt, wide)
-        if lying:
-            return {**lying, **of_methods(ready, call, wide, facts)}
-    return {**of_methods(ready, call, wide, facts), **every}
 
 
 def in_passing(

@@ -22,15 +22,17 @@ from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import blanks, passing_on
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
+from selfattn.doctor.kinds.blocks.hearing import (
+    of_itself as of_itself,
+)
+from selfattn.doctor.kinds.blocks.hearing import (
+    of_x,
+    who_is_heard,
+)
 from selfattn.doctor.kinds.layer.experiments import (
-    MOVES,
     Answer,
     form,
-    put,
-    source,
     twice,
-    what_learns,
-    what_padding_moves,
     which_sequences_meet,
     who_sees_whom,
 )
@@ -133,33 +135,6 @@ def mistakes(usual: Way, across: bool) -> Iterator[Mistake]:
     ]
     for known, way in listed:
         yield replace(described(known), answer=partial(stand_in, way))
-
-
-def of_itself(answer: Answer, inputs: Inputs) -> Tensor:
-    """Which token's output moves with which token, whatever the context."""
-    texts = [inputs[n] for n in ("context",) if n in inputs]
-    return who_sees_whom(lambda x: answer(x, *texts), {"x": inputs["x"]})
-
-
-def who_is_heard(answer: Answer, inputs: Inputs) -> Tensor:
-    """Whether padding moves real tokens; and if so, whether it alone does.
-
-    Of a mask that is not used the first is so, and of one upside down both.
-    """
-    moves = what_padding_moves(answer, inputs)
-    name, real = source(inputs), inputs["padding"]
-    first = real & (real.cumsum(-1) == 1)
-    other = inputs[name].clone()
-    other[first] = 1 - 3 * other[first]
-    moved = put(answer, {**inputs, name: other}) - put(answer, inputs)
-    others = moved[real & ~first] if name == "x" else moved
-    return torch.stack([moves, moves & (others.abs().max() <= MOVES)])
-
-
-def of_x(answer: Answer, inputs: Inputs) -> Tensor:
-    """Whether something could be learned through x."""
-    texts = [inputs[n] for n in ("context",) if n in inputs]
-    return what_learns(lambda x: answer(x, *texts), {"x": inputs["x"]})
 
 
 def table(sizes: Sizes) -> Tensor:
