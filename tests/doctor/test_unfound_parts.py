@@ -132,7 +132,7 @@ class Bare(nn.Module):
 
 def test_too_little_is_known_where_nothing_attends_by_itself():
     """To call it healthy would be to promise what nobody looked at."""
-    assert "Say attention=" in here(Bare()).question
+    assert "which maps are for queries" in here(Bare()).question
     report = here(Bare(lost=True))
     assert report.exit_code == 1 and report.mistake.name == "no residual"
 

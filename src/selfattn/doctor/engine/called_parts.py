@@ -18,12 +18,25 @@ from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.kind import UNFOUND, Inner, Kind, Reading
 from selfattn.doctor.kinds import find_kind
+from selfattn.doctor.kinds.layer.mistakes import masks
 from selfattn.doctor.patient import Facts, unseen
 from selfattn.doctor.probes import Probe
 from selfattn.doctor.report import Difference, Finding, Report
 
 # In a block of its own formula, the attention may be linear.
 MAY_BE_INSIDE = {*MAY_BE_ITS_OWN, name_of(weights.no_softmax)}
+
+
+NOT_CAUSAL = name_of(masks.not_causal)
+SCALES = {name_of(weights.no_scale), name_of(weights.divided_by_d)}
+
+
+UNHEARD = (
+    "Its attention lies in its forward, and I cannot tell which maps are for "
+    "queries, keys and values, so that I do not know what it computes. Put it "
+    "into a module of its own; or say inside=False, and I only look at how "
+    "its parts are joined."
+)
 
 
 class Alone(NamedTuple):
@@ -125,11 +138,19 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
         return known_by_sight(report, thing, kind, said)
     _, found = found_inside(report, thing, kind, said)
     if ill := those_wrong(found):
-        return report_on(report, ill)
+        facts = {**kind.read(thing, said).facts, **report.facts, **said}
+        return report_on(report, held_to(ill, kind, said, facts))
     if UNFOUND not in report.lacking:
-        return report
+        lying = lies_in_forward(kind.read(thing, said).facts)
+        unheard = lying and not any(found.values())
+        return report.with_(question=UNHEARD) if unheard else report
     known = any(found.values()) and not names_parts(kind, said)
     return report if known else asked_for(report)
+
+
+def lies_in_forward(facts: Facts) -> bool:
+    """Whether a block's parts lie in its forward, where nobody calls them."""
+    return bool(facts.get("in_passing"))
 
 
 def names_parts(kind: Kind, said: Facts) -> bool:
@@ -157,8 +178,9 @@ def found_inside(
 ) -> tuple[Inner, dict[str, list[Alone | None]]]:
     """The parts of a thing that can be asked alone; and what they answer."""
     facts = {**report.facts, **report.assumed, **said}
-    exact = facts.get("formula") == "own"
-    facts = {**kind.read(thing, facts if exact else said).facts, **facts}
+    own = facts.get("formula") == "own"
+    facts = {**kind.read(thing, facts if own else said).facts, **facts}
+    exact = own or lies_in_forward(facts)
     parts = kind.within(thing, facts) if kind.within else {}
     more: dict[str, Any] = {"dtypes": ("float32",)}
     if UNFOUND in report.lacking:
@@ -194,36 +216,61 @@ def those_wrong(
     }
 
 
+def held_to(
+    wrong: Mapping[str, Alone], kind: Kind, said: Facts, facts: Facts
+) -> Mapping[str, Alone]:
+    """The parts that are wrong; of a scale, too, if it could have been told.
+
+    Who told of a block that joins its parts as others do had a word for it.
+    """
+    told = said.keys() - {"inside"} and "scale" in kind.facts
+    if not told or facts.get("formula") == "own":
+        return wrong
+    usual = SCALES | (MAY_BE_INSIDE if lies_in_forward(facts) else set())
+    return {
+        name: one._replace(meant=one.meant and one.mistake.name not in usual)
+        for name, one in wrong.items()
+    }
+
+
 def known_by_sight(
     report: Report, thing: Any, kind: Kind, said: Facts
 ) -> Report:
     """The report on one that is ill, where no numbers have told of what.
 
-    Of one of its own formula is known who sees whom, and that has many
-    causes: a softmax over queries shows the future, too. If a part is ill
-    that is asked alone, it is that; and the name is sure if all can be asked
-    and are well, so that it is the way in which they are used.
+    What is known of one by who sees whom has many causes: a softmax over
+    queries shows the future, too. If a part is ill that is asked alone, it is
+    that; and the name is sure if all can be asked and are well, so that it is
+    the way in which they are used.
     """
-    mistake, own = report.mistake, report.facts.get("formula")
+    mistake = report.mistake
     unnamed = mistake is None and bool(report.findings)
-    own = said.get("formula", own) == "own"
-    if not own or not (unnamed or (mistake and mistake.name in kind.sights)):
+    if not (unnamed or (mistake and mistake.name in kind.sights)):
         return report
+    if mistake and any(f.probe.experiment is None for f in report.findings):
+        return report  # numbers have told it
     try:
         parts, found = found_inside(report, thing, kind, said)
     except Exception:
         return report  # it is too ill for its parts to be found
     wrong = those_wrong(found)
     ill = {name: one for name, one in wrong.items() if not one.meant}
+    if mistake and {one.mistake.name for one in ill.values()} == {NOT_CAUSAL}:
+        return report  # it is the same, in other words
     if ill:
         first = next(iter(ill.values())).mistake
         inside = {name: one.words for name, one in ill.items()}
         return report.with_(
             mistake=first, likeness=None, inside=inside, different=""
         )
-    if mistake is None or asked_of_masks(parts):
+    if mistake is None or (asked_of_masks(parts) and are_well(found)):
         return report
     return report.with_(mistake=None, likeness=mistake)
+
+
+def are_well(found: Mapping[str, list[Alone | None]]) -> bool:
+    """Whether all parts that were asked are known to be well."""
+    return all(heard and heard[-1] is None for heard in found.values())
 
 
 def asked_of_masks(parts: Inner) -> bool:

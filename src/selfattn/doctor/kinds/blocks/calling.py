@@ -92,7 +92,8 @@ def prepare(thing: Any, facts: Facts) -> Any:
     """A copy that is evaluated, so that nothing is dropped.
 
     Its gains and shifts are stirred: when they are new, all norms are alike,
-    and nobody could tell which stands where.
+    and nobody could tell which stands where. So are maps that are zero yet,
+    which would hide all that comes before them.
     """
     block = copy.deepcopy(thing).eval()
     with torch.no_grad():
@@ -100,6 +101,9 @@ def prepare(thing: Any, facts: Facts) -> Any:
             if parameter.ndim == 1:
                 n = len(parameter)
                 parameter += numbers(n, seed=seed).to(parameter) / 4
+            elif parameter.ndim > 1 and not parameter.any():
+                new = numbers(*parameter.shape, seed=seed).to(parameter)
+                parameter += new / parameter.shape[-1] ** 0.5
     return block
 
 
@@ -161,7 +165,10 @@ def masks_of(
     names = [n for n in known if n in listed]
     if told.get("formula") == "own" or told.get("padding"):
         names += [n for n in listed[n_texts:] if "mask" in n or "pad" in n]
-    return names
+    if names or not {"mask", "padding"} & told.keys():
+        return names
+    others = listed[n_texts:]  # who tells what it says has one
+    return others if len(others) == 1 else []
 
 
 def lacking(names: Sequence[str], told: Facts) -> dict[str, str]:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.deviations.training import with_dropout
@@ -18,8 +17,14 @@ from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import passing_on, properties, unfound
+from selfattn.doctor.kinds.blocks.beheld import Asked, is_idle, with_sights
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
+from selfattn.doctor.kinds.blocks.made_of import (
+    DESIGNS,
+    is_alike,
+    is_made_of,
+)
 from selfattn.doctor.kinds.blocks.usual_joins import held_to_its_parts
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe
@@ -34,31 +39,9 @@ class Wide(Ordered, Protocol):
     def d_model(self) -> int:
         """The number of features of a token."""
 
-
-def is_made_of(exercise: Exercise, call: Callable[..., Any]) -> bool:
-    """Whether a block's numbers are those of its parts, if wrongly joined."""
-    given = [*exercise.probes[0].make().values()]
-    said = trial_calls.outcome(call, *given)
-    known = (*exercise.mistakes, *exercise.deviations)
-    answers = (exercise.solution, *(one.answer for one in known))
-    return is_alike(exercise, call) and any(
-        like(value := trial_calls.outcome(answer, *given), said)
-        and torch.allclose(value, said, rtol=1e-4, atol=1e-4)
-        for answer in answers
-    )
-
-
-def is_alike(exercise: Exercise, call: Callable[..., Any]) -> bool:
-    """Whether what its parts say, rightly joined, has a block's shape."""
-    given = [*exercise.probes[0].make().values()]
-    asked = (exercise.solution, call)
-    return like(*(trial_calls.outcome(one, *given) for one in asked))
-
-
-def like(value: Any, said: Any) -> bool:
-    """Whether both are tensors of one shape."""
-    both = isinstance(value, Tensor) and isinstance(said, Tensor)
-    return both and value.shape == said.shape
+    @property
+    def d_context(self) -> int | None:
+        """That of a token of a context; None if it takes none."""
 
 
 def of_its_parts(made: Callable[[], Exercise]) -> Exercise | None:
@@ -107,7 +90,9 @@ def perhaps_its_own(
         check_width(thing, plain, call, across)
         return plain
     usual = of_its_parts(made)
-    if usual and is_made_of(usual, call):
+    inferred = "how" in facts
+    told = inferred or facts.get("placed") is not None
+    if usual and is_made_of(usual, call, but_for=() if told else DESIGNS):
         return usual
     wide = properties.widths(thing, call, across)
     held = held_to_its_parts(thing, facts, call, wide)
@@ -143,9 +128,42 @@ def hides_later(
     return seen
 
 
+def sees(facts: Facts, parts: Wide) -> bool | None:
+    """Whether one held to its parts is to hide later tokens, if that is asked.
+
+    It is where that was told. Who writes hides them, and where his parts are
+    called as others', so does what is compared with him.
+    """
+    across = parts.d_context is not None
+    if across and not facts.get("in_passing"):
+        return None
+    causal: bool | None = facts.get("causal")
+    return True if across and causal is None else causal
+
+
+def by_sight(
+    made: Exercise,
+    block: nn.Module,
+    call: Callable[..., Any],
+    facts: Facts,
+    parts: Wide,
+) -> Exercise:
+    """An exercise of a block's parts, which asks what was told besides."""
+    wide, padding = (parts.d_model, parts.d_context), facts.get("padding")
+    lying, idle = facts.get("in_passing"), is_idle(block, call, *wide)
+    asked = Asked(sees(facts, parts), padding is not None, idle, bool(lying))
+    return with_sights(made, *wide, asked)
+
+
 def by_order(orders: Mapping[str, str]) -> dict[str, Any]:
-    """The facts by which mistakes are excluded; an order must be told."""
-    return {**passing_on.PROMISED_BY, **dict.fromkeys(orders, ("order",))}
+    """What is meant by whom; and the facts by which mistakes are excluded, of
+    which an order must be told.
+    """
+    told = dict.fromkeys(orders, ("order",))
+    return {
+        "meant": {**passing_on.MEANT, **orders},
+        "promised_by": {**passing_on.PROMISED_BY, **told},
+    }
 
 
 def kind_of_block(
@@ -154,7 +172,7 @@ def kind_of_block(
     *,
     words: tuple[str, str],
     parts_of: Callable[[nn.Module, Facts], Wide],
-    of_width: Callable[[int], tuple[Probe, ...]],
+    of_width: Callable[..., tuple[Probe, ...]],
     mistakes: tuple[Mistake, ...],
     healthy: Callable[[], nn.Module],
     orders: Mapping[str, str] = NONE,
@@ -177,20 +195,20 @@ def kind_of_block(
     def exercise(thing: Any, facts: Facts) -> Exercise:
         def by_parts() -> Exercise:
             parts = parts_of(thing, facts)
-            probes = of_width(parts.d_model)
-            return of_parts(name, block, parts, probes, mistakes, words)
+            asks = of_width(parts.d_model, parts.d_context), mistakes
+            made = of_parts(name, block, parts, *asks, words)
+            return by_sight(made, thing, call, facts, parts)
 
         call = described["adapt"](thing, facts)
-        found = perhaps_its_own(name, thing, facts, call, by_parts)
-        return with_dropout(found, facts.get("dropout"))
+        made = perhaps_its_own(name, thing, facts, call, by_parts)
+        return with_dropout(made, facts.get("dropout"))
 
     kind = Kind(
         name,
         exercise=exercise,
         prepare=prepare,
         examples=lambda: {"": (healthy(), {})},
-        meant={**passing_on.MEANT, **orders},
-        promised_by=by_order(orders),
+        **by_order(orders),
         **described,
     )
     return replace(kind, read=partial(unfound.read, kind))

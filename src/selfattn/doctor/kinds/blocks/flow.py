@@ -1,11 +1,13 @@
 """A block's calls of PyTorch, followed from its inputs to its output."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -37,6 +39,13 @@ MADE = {"lift_fresh", "detach"}  # what torch.tensor calls
 SIGNS = {"add": 1.0, "sub": -1.0}
 
 
+class Place(NamedTuple):
+    """Where something comes out: of which part or function, which time."""
+
+    what: Any  # the name of a norm, or a function of PyTorch's
+    nth: int
+
+
 class Flow(NamedTuple):
     """What a block made of its inputs."""
 
@@ -44,6 +53,7 @@ class Flow(NamedTuple):
     x: Said
     called: dict[nn.Module, Sum]  # whose forward ran, and what it said
     lengths: tuple[int, ...]  # how many tokens of each there were
+    places: tuple[tuple[Place, Sum, tuple[int, ...]], ...] = ()  # of texts
 
 
 class Followed(TorchDispatchMode):
@@ -167,6 +177,32 @@ class Followed(TorchDispatchMode):
         return scaled(left, number or None, right)
 
 
+class Places(TorchFunctionMode):
+    """Keeps where texts come out, as a block is followed."""
+
+    def __init__(self, by: Followed):
+        """Begin to count."""
+        super().__init__()
+        self.by = by
+        self.count: Counter[Any] = Counter()
+        self.seen: list[tuple[Place, Sum, tuple[int, ...]]] = []
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Call a function of PyTorch's, and note what came of it."""
+        said = func(*args, **(kwargs or {}))
+        self.note(func, said)
+        return said
+
+    def note(self, what: Any, said: Any) -> None:
+        """Note what comes out of a part, or of a function."""
+        place = Place(what, self.count[what])
+        self.count[what] += 1
+        if is_tensor(said) and said.ndim == 3:
+            self.seen.append((place, self.by.sum_of(said), tuple(said.shape)))
+
+
 def is_tensor(thing: object) -> bool:
     """Whether something is a tensor."""
     return isinstance(thing, Tensor)
@@ -193,10 +229,13 @@ def constant(thing: Any) -> float | None:
 
 
 @contextmanager
-def watched(block: nn.Module, by: Followed) -> Iterator[dict[Any, Sum]]:
+def watched(
+    block: nn.Module, by: Followed, places: Places
+) -> Iterator[dict[Any, Sum]]:
     """Know of each norm what it was given; and what all that ran said."""
     called: dict[Any, Sum] = {}
     before: list[Sum] = []
+    named = {part: name for name, part in block.named_modules()}
 
     def begins(module: nn.Module, given: Any) -> None:
         before.append(by.sum_of(given[0]) if given else NOTHING)
@@ -205,6 +244,7 @@ def watched(block: nn.Module, by: Followed) -> Iterator[dict[Any, Sum]]:
         value = before.pop()
         if is_tensor(said) and value.inputs and said is not given[0]:
             by.note(said, of(by.normed(module, value, said)))
+        places.note(named[module], said)
 
     def seen(module: nn.Module, given: Any, said: Any) -> None:
         called[module] = by.sum_of(said[0] if is_several(said) else said)
@@ -241,14 +281,17 @@ def followed(
         given.append(text)
     try:
         # Without gradients, PyTorch's own layers are a single call.
-        with torch.enable_grad(), watched(block, by) as called, by:
+        places = Places(by)
+        watch = watched(block, by, places)
+        with torch.enable_grad(), watch as called, places, by:
             output = call(*given)
     except Exception:
         return None  # what it cannot do is seen when it is asked
     if not (by.clear and is_tensor(output) and id(output) in by.known):
         return None
     value = by.sum_of(output)
-    return Flow(value, terms[0], called, tuple(lengths))
+    seen = tuple(places.seen)
+    return Flow(value, terms[0], called, tuple(lengths), seen)
 
 
 def free_sizes(block: nn.Module) -> list[int]:

@@ -13,6 +13,7 @@ from selfattn.doctor.kinds.blocks.sums import Said, below
 from selfattn.doctor.kinds.blocks.wrapped import called_attention, holds_maps
 from selfattn.doctor.kinds.layer.deviations import projection_not_used
 from selfattn.doctor.kinds.layer.norming import is_norm
+from selfattn.doctor.kinds.layer.words import part_called
 
 NETWORK = r"(^|_)(ff|ffn|mlp|fc|network|feed_?forward|ffwd)\d*($|_)"
 ELSEWHERE = ("cross", "enc", "memory", "context", "src", "adapter")
@@ -45,6 +46,12 @@ def unused(block: nn.Module, flow: Flow) -> Iterator[str]:
             if part in said or {*part.parameters()} & said:
                 continue
             found += filter(None, [of_unused(name, part)])
+        found += [
+            name_of(projection_not_used)
+            for name, weights in module.named_parameters(recurse=False)
+            if weights.ndim > 1 and weights not in said
+            if name != "weight" and part_called(name)
+        ]
     norm = name_of(joining.no_norm)
     yield from sorted(found, key=lambda one: one == norm)
 

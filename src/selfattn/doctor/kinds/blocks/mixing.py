@@ -13,7 +13,12 @@ from torch import nn
 
 from selfattn.doctor.kind import Inner, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import calling, methods, properties
+from selfattn.doctor.kinds.blocks import (
+    calling,
+    methods,
+    passing_parts,
+    properties,
+)
 from selfattn.doctor.kinds.blocks.handed_on import is_never_masked
 from selfattn.doctor.kinds.blocks.recording import (
     BATCH,
@@ -56,7 +61,25 @@ def found(
         if name and holds_maps(part)
         if mixes(part, seen := recorded(part, call, wide[0], across, wide[1]))
     }
-    parts = {
+    parts = as_layers(block, ready, mixing, call, wide, facts)
+    every = passing_parts.in_their_place(parts, ready, facts, adapt, wide)
+    if not every:
+        lying = passing_parts.attentions(ready, facts, adapt, wide)
+        if lying:
+            return {**lying, **of_methods(ready, call, wide, facts)}
+    return {**of_methods(ready, call, wide, facts), **every}
+
+
+def as_layers(
+    block: nn.Module,
+    ready: nn.Module,
+    mixing: dict[str, Roles],
+    call: Call,
+    wide: tuple[int, int | None],
+    facts: Facts,
+) -> Inner:
+    """The innermost parts that mix, each with its kind and what is known."""
+    return {
         name: (
             block.get_submodule(name),
             "cross-attention" if seen.context else "self-attention",
@@ -68,7 +91,18 @@ def found(
         )
         for name, seen in innermost(mixing)
     }
-    return {**of_methods(ready, call, wide, facts), **parts}
+
+
+def in_passing(
+    block: nn.Module,
+    facts: Facts,
+    adapt: Callable[..., Call],
+    wide: tuple[int, int | None],
+) -> Inner:
+    """Those in a block's forward, and those that are methods of its own."""
+    ready = calling.prepare(block, facts)
+    lying = passing_parts.attentions(ready, facts, adapt, wide)
+    return {**lying, **of_methods(ready, adapt(ready, facts), wide, facts)}
 
 
 def of_methods(

@@ -212,7 +212,7 @@ def callable_attention(
     call: Callable[..., object],
     facts: Facts,
     d_model: int,
-    across: bool = False,
+    d_context: int | None = None,
 ) -> Callable[..., Tensor]:
     """An attention as a function of x, a context and a mask of ours.
 
@@ -221,7 +221,8 @@ def callable_attention(
     """
     if isinstance(module, nn.MultiheadAttention):
         return partial(of_torch, module)
-    seen = recorded(module, call, d_model, across)
+    across = d_context is not None
+    seen = recorded(module, call, d_model, across, d_context)
     meaning = meaning_of(module, seen, facts["mask"], d_model, across)
     return played(module, seen, meaning)
 

@@ -6,28 +6,36 @@ these probes knows a number that should come out; each changes an input, and
 sees which outputs move.
 """
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.deviations.number_types import TYPES, of_types
-from selfattn.doctor.exercise import Exercise, Mistake, described, name_of
+from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import blanks, passing_on
-from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
-from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
+from selfattn.doctor.kinds.blocks.hearing import (
+    of_itself as of_itself,
+)
+from selfattn.doctor.kinds.blocks.hearing import (
+    of_x,
+    who_is_heard,
+)
+from selfattn.doctor.kinds.blocks.stand_ins import (
+    PASTS,
+    Way,
+    mistakes,
+    stand_in,
+)
 from selfattn.doctor.kinds.layer.experiments import (
     Answer,
     form,
     twice,
-    what_learns,
-    what_padding_moves,
     which_sequences_meet,
     who_sees_whom,
 )
@@ -39,96 +47,7 @@ from selfattn.masks import causal_mask
 
 OPTIONAL = {"mask": "a mask", "padding": "a mask for padding", **TYPES}
 N, N_K = 7, 6
-Table = Callable[[int, int], Tensor]
-
-
-class Way(NamedTuple):
-    """What a stand-in lets its tokens see; each its own mistake, if any."""
-
-    past: Table | None  # of its own tokens
-    context: bool = True  # whether it looks at one
-    hidden: Callable[[Tensor | None], Tensor | None] = lambda mask: mask
-
-
-def looked(x: Tensor, source: Tensor, sees: Tensor | None) -> Tensor:
-    """What tokens are told by others, of whatever width."""
-    if source.shape[-1] != x.shape[-1]:
-        W = numbers(source.shape[-1], x.shape[-1], seed=4).to(x)
-        source = source @ W
-    table = x @ source.mT / math.sqrt(x.shape[-1])
-    if sees is not None:
-        table = table.masked_fill(~sees, -torch.inf)
-    return table.softmax(dim=-1).nan_to_num() @ source
-
-
-def stand_in(
-    way: Way,
-    x: Tensor,
-    context: Tensor | None = None,
-    mask: Tensor | None = None,
-    padding: Tensor | None = None,
-) -> Tensor:
-    """A block that sees what a block is to see, and has learnt nothing."""
-    sees = mask if padding is None else padding[:, None]
-    sees = way.hidden(sees)
-    past = None if way.past is None else way.past(x.shape[-2], x.shape[-2])
-    if context is None:
-        both = [one for one in (sees, past) if one is not None]
-        own = both[0] & both[-1] if both else None
-        return x + looked(x, x, own)
-    x = x + looked(x, x, past)
-    return x + looked(x, context, sees) if way.context else x
-
-
-def not_used(mask: Tensor | None) -> None:
-    """Whatever is to be hidden is seen."""
-
-
-def turned(mask: Tensor | None) -> Tensor | None:
-    """What is to be seen is hidden, and the rest is seen."""
-    return None if mask is None else ~mask
-
-
-PASTS: tuple[tuple[Any, Table | None], ...] = (
-    (decoder.the_future_is_seen, None),
-    (decoder.only_the_future_is_seen, lambda n, m: ~causal_mask(n, m)),
-    (decoder.one_too_many, lambda n, m: torch.ones(n, m).tril(1).bool()),
-    (decoder.not_itself, lambda n, m: torch.ones(n, m).tril(-1).bool()),
-)
-
-# What is seen of it has many causes; who sees just one too many has one.
-SIGHTS = (name_of(decoder.the_future_is_seen),)
-
-
-def mistakes(usual: Way, across: bool) -> Iterator[Mistake]:
-    """What a block may let its tokens see that it should not."""
-    listed: list[tuple[Any, Way]] = []
-    if usual.past is not None:
-        listed += [(known, usual._replace(past=p)) for known, p in PASTS]
-    unused, upside_down = encoder.mask_not_passed_on, encoder.mask_upside_down
-    if across:
-        unused = decoder.mask_of_the_context_not_passed_on
-        upside_down = decoder.mask_of_the_context_upside_down
-        blind = usual._replace(context=False)
-        listed.append((decoder.no_cross_attention, blind))
-    listed += [
-        (unused, usual._replace(hidden=not_used)),
-        (upside_down, usual._replace(hidden=turned)),
-    ]
-    for known, way in listed:
-        yield replace(described(known), answer=partial(stand_in, way))
-
-
-def of_itself(answer: Answer, inputs: Inputs) -> Tensor:
-    """Which token's output moves with which token, whatever the context."""
-    texts = [inputs[n] for n in ("context",) if n in inputs]
-    return who_sees_whom(lambda x: answer(x, *texts), {"x": inputs["x"]})
-
-
-def of_x(answer: Answer, inputs: Inputs) -> Tensor:
-    """Whether something could be learned through x."""
-    texts = [inputs[n] for n in ("context",) if n in inputs]
-    return what_learns(lambda x: answer(x, *texts), {"x": inputs["x"]})
+ITS_SIGHT = "a token sees what it may see"
 
 
 def table(sizes: Sizes) -> Tensor:
@@ -140,18 +59,35 @@ def table(sizes: Sizes) -> Tensor:
     return (torch.arange(n_k) % 2 == 0).expand(sizes["n"], -1)
 
 
-def probes(
-    d_model: int, d_context: int | None, order: str | None
-) -> tuple[Probe, ...]:
-    """All probes of a block of these widths; None: it takes no context."""
+def described_as(
+    d_model: int, d_context: int | None
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """What a block of these widths is given, and how large that is."""
     x = {"x": "batch n d_model"}
     sizes = {"n": N, "n_k": N, "d_model": d_model}
     if d_context is not None:
         x["context"] = "batch n_k d_context"
         sizes |= {"n_k": N_K, "d_context": d_context}
+    return x, sizes
+
+
+def sights(d_model: int, d_context: int | None) -> tuple[Probe, Probe]:
+    """The probes of which token a token sees, and of what padding moves."""
+    x, sizes = described_as(d_model, d_context)
+    _, padding = with_masks(x, sizes)
+    token = Probe(ITS_SIGHT, x, sizes, experiment=of_itself)
+    fixed = ("d_model", "d_context")
+    return replace(token, fixed=fixed), replace(padding, fixed=fixed)
+
+
+def probes(
+    d_model: int, d_context: int | None, order: str | None
+) -> tuple[Probe, ...]:
+    """All probes of a block of these widths; None: it takes no context."""
+    x, sizes = described_as(d_model, d_context)
     asked = partial(Probe, inputs=x, sizes=sizes)
     found = [
-        asked("a token sees what it may see", experiment=of_itself),
+        asked(ITS_SIGHT, experiment=of_itself),
         asked("each text is for itself", experiment=which_sequences_meet),
         asked("the output has x's shape", experiment=form),
         asked("loud tokens are no harder", change=loud, experiment=form),
@@ -184,7 +120,7 @@ def with_masks(x: dict[str, Any], sizes: dict[str, int]) -> list[Probe]:
             padded,
             sizes,
             needs=("padding",),
-            experiment=what_padding_moves,
+            experiment=who_is_heard,
         ),
     ]
 

@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks import beheld, made_of, properties
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.experiments import who_sees_whom
@@ -52,6 +53,9 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
         if any(name in told for name in FLAT):
             return usual  # who names maps wrongly is told so
         words = why_unfound(kind, block, told, usual)
+        lying = usual.with_facts(in_passing=True)
+        if are_rather(kind, block, told, usual, lying, found=not words):
+            return lying
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
@@ -88,6 +92,66 @@ def why_unfound(kind: Kind, block: Any, told: Facts, usual: Reading) -> str:
             return ""
         why.append(MORE.format(more))
     return why[0]
+
+
+def are_rather(
+    kind: Kind,
+    block: Any,
+    told: Facts,
+    usual: Reading,
+    lying: Reading,
+    found: bool,
+) -> bool:
+    """Whether its parts are rather those that lie in its forward.
+
+    That is so if its numbers are theirs, and not those of the parts that were
+    ``found``; or at least of theirs wrongly joined, if it was told how they
+    are joined. Of parts with norms in them no numbers tell anything.
+    """
+    fit = partial(fits, kind, block, told)
+    known = bool({"order", "norms"} & told.keys())
+    if found and fit(usual, False):
+        return False
+    if found and known and not norms_inside(told) and fit(usual, True):
+        return False
+    return any(fit(lying, wrongly) for wrongly in (False, True)[: 1 + known])
+
+
+def norms_inside(told: Facts) -> bool:
+    """Whether a norm was named that lies in a part that was named, too."""
+    parts = tuple(
+        f"{told[name]}."
+        for name in (*ATTENTIONS, "feed_forward")
+        if isinstance(told.get(name), str)
+    )
+    return any(norm.startswith(parts) for norm in told.get("norms") or ())
+
+
+ATTENTIONS = ("attention", "self_attention", "cross_attention")
+
+
+def fits(
+    kind: Kind, block: Any, told: Facts, usual: Reading, wrongly: bool
+) -> bool:
+    """Whether its numbers are those of its parts, in some reading.
+
+    Or those of the same parts ``wrongly`` joined. Who is right sees what he
+    may see, too.
+    """
+    orders: set[Any] = set()
+    for reading in kind.readings(told, usual):
+        if reading.facts.get("order") in orders:
+            continue  # what its mask means moves none of its parts
+        orders.add(reading.facts.get("order"))
+        exercise = trial_calls.outcome(kind.exercise, block, reading.facts)
+        if exercise is None:
+            continue
+        call = kind.adapt(block, reading.facts)
+        if not (wrongly or beheld.sees_right(exercise, call)):
+            continue
+        if made_of.is_made_of(exercise, call, wrongly):
+            return True
+    return False
 
 
 def beyond(

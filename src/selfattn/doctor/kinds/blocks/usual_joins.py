@@ -30,7 +30,7 @@ def held_to_its_parts(
     widths: tuple[int | None, ...],
 ) -> bool:
     """Whether its sums are of the usual parts alone, and their order told."""
-    if not facts.get("by_parts"):
+    if not (facts.get("by_parts") and facts.get("placed")):
         return False
     texts = [d for d in widths if d is not None]
     flow = trial_calls.outcome(followed, block, call, *texts)

@@ -10,7 +10,14 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
-from selfattn.doctor.kinds.blocks import calling, mixing, parts
+from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks import (
+    calling,
+    mixing,
+    parts,
+    passing_parts,
+    properties,
+)
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
 from selfattn.doctor.kinds.blocks.handed_on import of_masks
 from selfattn.doctor.kinds.blocks.recording import recorded
@@ -82,10 +89,13 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
     norms = parts.norms(block, facts, 3)
     first, second, third = norms.each
     d_model, call = parts.width(first), adapt(block, facts)
+    wide = widths(block, call, d_model)
+    if facts.get("in_passing"):
+        return parts_in_passing(block, norms, call, wide)
     names = names_of(block, facts, call, d_model)
     attend, cross = (
         parts.callable_attention(
-            parts.part(block, name), call, facts, d_model, across=True
+            parts.part(block, name), call, facts, d_model, wide[1]
         )
         for name in names
     )
@@ -100,20 +110,52 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
         (first, second, third),
         norms.pre,
         d_model,
+        wide[1],
     )
+
+
+def parts_in_passing(
+    block: nn.Module,
+    norms: parts.Norms,
+    call: Callable[..., object],
+    wide: tuple[int, int],
+) -> Parts:
+    """The parts of a block that lie in its forward."""
+    d_model, d_context = wide
+    found = passing_parts.of_block(block, call, wide)
+    each = (found[name] for name in passing_parts.ROLES)
+    to_itself, across, last = parts.finished(
+        block, d_model, norms.behind, *each
+    )
+    pre = norms.pre
+    return Parts(to_itself, across, last, norms.each, pre, d_model, d_context)
+
+
+def widths(
+    block: nn.Module, call: Callable[..., object], d_model: int
+) -> tuple[int, int]:
+    """How wide x and a context are; as its norms, if it cannot be called."""
+    found = trial_calls.outcome(properties.widths, block, call, across=True)
+    if found is None or found[0] != d_model:
+        return d_model, d_model
+    return d_model, found[1]
 
 
 def within(block: nn.Module, facts: Facts) -> Inner:
     """Its two attentions, and what each is."""
     if facts.get("formula") == "own":
         return mixing.found(block, facts, adapt, across=True)
+    if facts.get("in_passing"):
+        ready = calling.prepare(block, facts)
+        wide = properties.widths(ready, adapt(ready, facts), across=True)
+        return mixing.in_passing(block, facts, adapt, wide)
     d_model = parts.width(parts.norms(block, facts, 3).each[0])
     call = adapt(block, facts)
     names = names_of(block, facts, call, d_model)
     kinds = "self-attention", "cross-attention"
     told, padding = calling.of_attention(facts), bool(facts.get("padding"))
     found = [parts.part(block, name) for name in names]
-    return {
+    usual = {
         name: (
             part,
             kind,
@@ -121,6 +163,9 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         )
         for name, part, kind in zip(names, found, kinds, strict=True)
     }
+    ready = calling.prepare(block, facts)
+    wide = widths(ready, adapt(ready, facts), d_model)
+    return passing_parts.in_their_place(usual, ready, facts, adapt, wide)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

@@ -13,7 +13,7 @@ from selfattn.doctor.kinds.blocks.decoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.blocks.decoder.probes import of_width
 from selfattn.doctor.kinds.blocks.decoder.reference import decoder_block
 from selfattn.doctor.kinds.blocks.family import kind_of_block
-from selfattn.doctor.kinds.blocks.properties import SIGHTS
+from selfattn.doctor.kinds.blocks.stand_ins import SIGHTS
 
 KIND = kind_of_block(
     "decoder-block",

@@ -12,14 +12,15 @@ def in_context(sizes: Sizes) -> Tensor:
     return round_the_end(sizes["n"], sizes["n_k"])
 
 
-def of_width(d_model: int) -> tuple[Probe, ...]:
+def of_width(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
     """The inputs on which blocks are compared.
 
     Args:
         d_model: the width of the block's parts.
+        d_context: that of the context.
     """
-    both = {"x": "batch n d", "context": "batch n_k d"}
-    sizes = {"d": d_model}
+    both = {"x": "batch n d", "context": "batch n_k d_context"}
+    sizes = {"d": d_model, "d_context": d_context or d_model}
     one, five = {**sizes, "n": 1}, {**sizes, "n_k": 5}
     return (
         Probe("it is the three sublayers, added and normed", both, sizes),

@@ -19,6 +19,7 @@ class Parts(NamedTuple):
     norms: tuple[Layer, Layer, Layer]
     pre: bool  # the norms before their sublayers, or behind the sum
     d_model: int
+    d_context: int
     apart: bool = False  # never are its sublayers side by side
 
     def layers(self, x, context, mask=None):

@@ -17,6 +17,7 @@ from selfattn.doctor.kinds.blocks import (
     flat_parts,
     mixing,
     parts,
+    passing_parts,
     properties,
 )
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
@@ -37,6 +38,8 @@ FACTS = {
 
 def parts_of(block: nn.Module, facts: Facts) -> Parts:
     """The parts of a block that somebody else wrote."""
+    if facts.get("in_passing"):
+        return parts_in_passing(block, facts)
     seen = endings.ended(block)
     if seen is not None and not facts.get("norms"):
         return parts_with_ends(block, facts, seen)
@@ -56,6 +59,17 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
         d_model,
         norms.apart,
     )
+
+
+def parts_in_passing(block: nn.Module, facts: Facts) -> Parts:
+    """The parts of a block that lie in its forward."""
+    norms = parts.norms(block, facts, 2)
+    d_model, call = parts.width(norms.each[0]), adapt(block, facts)
+    found = passing_parts.of_block(block, call, (d_model, None))
+    to_itself, last = parts.finished(
+        block, d_model, norms.behind, found["own"], found["network"]
+    )
+    return Parts(to_itself, last, norms.each, norms.pre, d_model, norms.apart)
 
 
 def parts_with_ends(
@@ -105,6 +119,9 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     """Its attention, if it is a part of it, and what that is."""
     if facts.get("formula") == "own":
         return mixing.found(block, facts, adapt, across=False)
+    if facts.get("in_passing"):
+        d_model = parts.width(parts.norms(block, facts, 2).each[0])
+        return mixing.in_passing(block, facts, adapt, (d_model, None))
     if endings.ended(block) is not None:
         return {}  # what lies in it is none that can be asked alone
     name = facts.get("attention")
@@ -113,7 +130,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     told, call = calling.of_attention(facts), adapt(block, facts)
     d_model = parts.width(parts.norms(block, facts, 2).each[0])
     padding = bool(facts.get("padding"))
-    return {
+    usual = {
         name: (
             part,
             "self-attention",
@@ -121,6 +138,8 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         )
         for name, part in found.items()
     }
+    ready, wide = calling.prepare(block, facts), (d_model, None)
+    return passing_parts.in_their_place(usual, ready, facts, adapt, wide)
 
 
 def adapt(thing: Any, facts: Facts) -> Callable[..., object]:

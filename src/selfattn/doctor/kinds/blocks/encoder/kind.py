@@ -17,7 +17,7 @@ from selfattn.doctor.kinds.blocks.encoder.mistakes import (
 from selfattn.doctor.kinds.blocks.encoder.probes import of_width
 from selfattn.doctor.kinds.blocks.encoder.reference import encoder_block
 from selfattn.doctor.kinds.blocks.family import kind_of_block
-from selfattn.doctor.kinds.blocks.properties import SIGHTS
+from selfattn.doctor.kinds.blocks.stand_ins import SIGHTS
 
 KIND = kind_of_block(
     "encoder-block",

@@ -12,11 +12,12 @@ def among_themselves(sizes: Sizes) -> Tensor:
     return round_the_end(sizes["n"], sizes["n"])
 
 
-def of_width(d_model: int) -> tuple[Probe, ...]:
+def of_width(d_model: int, d_context: int | None = None) -> tuple[Probe, ...]:
     """The inputs on which blocks are compared.
 
     Args:
         d_model: the width of the block's parts.
+        d_context: that of a context, of which there is none.
     """
     x, sizes = {"x": "batch n d"}, {"d": d_model}
     return (

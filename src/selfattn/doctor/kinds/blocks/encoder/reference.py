@@ -18,6 +18,7 @@ class Parts(NamedTuple):
     pre: bool  # the norms before their sublayers, or behind the sum
     d_model: int
     apart: bool = False  # the sublayers side by side
+    d_context: int | None = None  # there is none
 
     def layers(self, x, mask=None):
         """The sublayers, each a function of x alone."""

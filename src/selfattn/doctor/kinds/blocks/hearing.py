@@ -1,0 +1,42 @@
+"""Ways to look at a block: each changes an input, and sees what moves."""
+
+import torch
+from torch import Tensor
+
+from selfattn.doctor.kinds.layer.experiments import (
+    MOVES,
+    Answer,
+    put,
+    source,
+    what_learns,
+    what_padding_moves,
+    who_sees_whom,
+)
+from selfattn.doctor.probes import Inputs
+
+
+def of_itself(answer: Answer, inputs: Inputs) -> Tensor:
+    """Which token's output moves with which token, whatever the context."""
+    texts = [inputs[n] for n in ("context",) if n in inputs]
+    return who_sees_whom(lambda x: answer(x, *texts), {"x": inputs["x"]})
+
+
+def who_is_heard(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether padding moves real tokens; and if so, whether it alone does.
+
+    Of a mask that is not used the first is so, and of one upside down both.
+    """
+    moves = what_padding_moves(answer, inputs)
+    name, real = source(inputs), inputs["padding"]
+    first = real & (real.cumsum(-1) == 1)
+    other = inputs[name].clone()
+    other[first] = 1 - 3 * other[first]
+    moved = put(answer, {**inputs, name: other}) - put(answer, inputs)
+    others = moved[real & ~first] if name == "x" else moved
+    return torch.stack([moves, moves & (others.abs().max() <= MOVES)])
+
+
+def of_x(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether something could be learned through x."""
+    texts = [inputs[n] for n in ("context",) if n in inputs]
+    return what_learns(lambda x: answer(x, *texts), {"x": inputs["x"]})
