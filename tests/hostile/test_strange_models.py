@@ -137,7 +137,7 @@ class Forgetful(nn.Module):
         super().__init__()
         self.map = nn.Linear(d_model, d_model)
 
-    def forward(self, x, context=None, *, mask=None, bias=None, causal=False):
+    def forward(self, x, context=None, **options):
         return self.map(x)
 
 
