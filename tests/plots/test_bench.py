@@ -81,18 +81,18 @@ def test_shares_are_stacked_by_kind_and_end_at_the_whole():
 
 
 def test_a_row_has_a_mark_for_memory_given_back_and_one_for_kept():
-    def run(who, memory, middle):
-        told = {"who": who, "race": "full", "memory": memory}
+    def run(who, memory, middle, bench="some"):
+        told = {"bench": bench, "who": who, "race": "full", "memory": memory}
         return told | {"to_mine": [middle / 2, middle, 1.5 * middle]}
 
-    ours = {"who": "ours", "race": "full", "to_mine": [1, 1, 1]}
+    ours = run("ours", "", 1.0) | {"to_mine": [1, 1, 1]}
     lines = [
         ours | {"memory": "given back"},
         run("theirs", "given back", 0.25),
-        run("others", "given back", 2.0),
+        run("theirs", "given back", 2.0, "other"),
         ours | {"memory": "kept"},
         run("theirs", "kept", 0.8),
-        run("others", "kept", 4.0),
+        run("theirs", "kept", 4.0, "other"),
     ]
     ax = bench.memory_kept(Figure().subplots(), lines)
     marks = [
@@ -107,4 +107,5 @@ def test_a_row_has_a_mark_for_memory_given_back_and_one_for_kept():
         (0.25, 1),
     ]
     names = [name.get_text() for name in ax.get_yticklabels()]
-    assert names == ["theirs, full", "others, full"]
+    # One library races in two benches, under one name: one hid the other.
+    assert names == ["some, full: theirs", "other, full: theirs"]

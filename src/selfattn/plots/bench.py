@@ -143,7 +143,8 @@ def memory_kept(ax: Axes, lines: Sequence[dict]) -> Axes:
     rows: dict[str, dict[str, float]] = {}
     for line in lines:
         if line["to_mine"] != [1, 1, 1]:
-            row = rows.setdefault(f"{line['who']}, {line['race']}", {})
+            name = f"{line['bench']}, {line['race']}: {line['who']}"
+            row = rows.setdefault(name, {})
             row[line["memory"]] = 1 / line["to_mine"][1]
     for place, row in enumerate(rows.values()):
         ends = [row[way] for way in WAYS]
@@ -155,8 +156,9 @@ def memory_kept(ax: Axes, lines: Sequence[dict]) -> Axes:
     for way, (mark, colour, inside) in WAYS.items():
         ax.plot([], [], mark, color=colour, mfc=inside, label=f"memory {way}")
     ax.axvline(1, color=OUTPUT, lw=0.8)
-    ax.set_yticks(range(len(rows)), list(rows))
-    ax.set(ylim=(len(rows) - 0.5, -0.5), xscale="log", xlabel="times ours")
+    ax.set_yticks(range(len(rows)), list(rows), fontsize=8)
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xscale="log")
+    ax.set_xlabel("time, as a multiple of ours")
     ax.set_xticks(TIMES, [str(n) for n in TIMES], minor=False)
     ax.set_xticks([], minor=True)
     ax.grid(axis="x", lw=0.4)
