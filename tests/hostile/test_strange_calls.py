@@ -102,6 +102,13 @@ def test_what_can_be_called_so_is_taken():
     assert Encoder(embed, [torch.compile(reads(), backend="eager")])
     choose = partial(torch.argmax, dim=-1)
     assert complete(told, TOKENS, 1, choose=choose).shape == (1, 3)
+    assert FeedForward(8, 8, activation=torch.relu)  # not in Python
+
+
+def test_a_class_is_no_function():
+    """It makes a module of the tokens, and says nothing of it."""
+    with pytest.raises(TypeError, match="must be a function or a module"):
+        FeedForward(8, 8, activation=nn.ReLU)
 
 
 def test_segments_are_for_an_embedding_that_takes_them():
