@@ -91,6 +91,12 @@ def test_spread_is_one_where_a_query_looks_at_all_it_may(square):
     assert_close(without, entropy(alike) / math.log(11))
 
 
+def test_who_sees_one_key_has_no_choice_though_dropout_took_some_of_it():
+    mask = torch.tensor([[True, False], [True, True]])
+    weights = torch.tensor([[0.3, 0.0], [0.5, 0.5]])
+    assert spread(weights, mask).tolist() == [0.0, 1.0]
+
+
 def test_spread_of_padded_and_empty_rows():
     weights = torch.tensor([[0.5, 0.5, 0.0], [0.9, 0.1, 0.0], [0.0] * 3])
     mask = torch.tensor([[True, True, False]] * 2 + [[False] * 3])

@@ -61,6 +61,7 @@ def llama(path, config=None):
     [
         ("rope_scaling", LINEAR),
         ("rope_scaling", OLD),
+        ("rope_scaling", {"type": "dynamic"}),
         ("rope_parameters", LLAMA3),
         ("model_type", "gemma"),
     ],
