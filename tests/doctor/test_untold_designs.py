@@ -193,7 +193,11 @@ OWN = {"formula": "own", "padding": "block", "layout": "BND"}
 
 
 def test_a_block_may_have_a_formula_of_its_own():
-    assert here(Macaron(), kind="encoder-block").question
+    """Untold, its attention is asked, and not how its parts are joined."""
+    report = here(Macaron(), kind="encoder-block")
+    assert report.passed and report.facts["formula"] == "own", report
+    assert any("joins" in words for words in report.not_asked)
+    assert here(Macaron("texts meet"), kind="encoder-block").exit_code == 1
     report = here(Macaron(), kind="encoder-block", **OWN)
     assert report.passed, report
     for slip in ("unused", "texts meet"):
@@ -201,8 +205,8 @@ def test_a_block_may_have_a_formula_of_its_own():
         assert report.exit_code == 1, report
     report = here(Macaron(), kind="encoder-block", **OWN, causal=True)
     assert report.exit_code == 1
-    # A softmax over queries shows the future, too: it is like a lost mask.
-    assert report.likeness.name == "the future is seen"
+    # No softmax over queries, which shows it, too: its maps tell that.
+    assert report.mistake.name == "the future is seen"
 
 
 def test_of_a_block_of_its_own_its_parts_are_asked_if_they_are_known():
@@ -242,7 +246,7 @@ class SideBySide(nn.Module):
     ("slip", "name"),
     [
         ("wide", "one too many"),
-        ("turned", "only the future is seen"),
+        ("turned", "from the other side"),
         ("no memory", "no cross attention"),
     ],
 )
@@ -301,7 +305,7 @@ def test_a_decoder_block_that_is_told_to_see_all_may():
     for more in ({}, {"causal": True}):
         report = here(SeesAll(), **more, **told)
         assert report.exit_code == 1
-        assert report.likeness.name == "the future is seen", report
+        assert report.mistake.name == "the future is seen", report
 
 
 def test_what_is_wrong_in_the_doctor_is_no_property_of_a_block(monkeypatch):

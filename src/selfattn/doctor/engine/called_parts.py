@@ -221,12 +221,14 @@ def held_to(
 ) -> Mapping[str, Alone]:
     """The parts that are wrong; of a scale, too, if it could have been told.
 
-    Who told of a block that joins its parts as others do had a word for it.
+    Who told of a block how it joins what lies in its forward had a word for
+    it. A part that lies elsewhere may be another's, and is asked after.
     """
     told = said.keys() - {"inside"} and "scale" in kind.facts
-    if not told or facts.get("formula") == "own":
+    own = facts.get("formula") == "own"
+    if own or not (told and lies_in_forward(facts)):
         return wrong
-    usual = SCALES | (MAY_BE_INSIDE if lies_in_forward(facts) else set())
+    usual = SCALES | MAY_BE_INSIDE
     return {
         name: one._replace(meant=one.meant and one.mistake.name not in usual)
         for name, one in wrong.items()

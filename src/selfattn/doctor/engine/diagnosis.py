@@ -138,6 +138,8 @@ def looked_at_again(case: Case, second: bool = True) -> Case:
     report = case.report
     if report.mistake is not None or not report.findings:
         return case
+    if isinstance(case.answer, Patient) and gives_nothing(case):
+        return case  # what is told by sight alone gives nothing, too
     mistake = named(case.answer, case.exercise, case.seen, second)
     mistake = None if belied(case, mistake) else mistake
     return case._replace(report=report.with_(mistake=mistake))

@@ -115,10 +115,19 @@ def as_it_seems(
 ) -> Case | None:
     """The case of a thing by what it claims to all appearance.
 
-    None, if it claims nothing, or its numbers then are like nobody's, too.
+    That is what others claim, too, if it is healthy by that. None, if it
+    claims nothing, or its numbers then are like nobody's, too.
     """
-    report = case.report
-    known = {**kind.read(thing, {}).facts, **report.facts, **report.assumed}
+    if kind.claims is nothing_else:
+        return None
+    report, plain = case.report, kind.read(thing, {})
+    less = kind.fallback(thing, {}, plain)
+    if less is not None:
+        visit = begun(thing, kind, {}, watch, less)
+        usual = decide([*read(visit, looked_at(visit, less))], kind)
+        if usual.report.passed:
+            return usual
+    known = {**plain.facts, **report.facts, **report.assumed}
     for more in kind.claims(thing, known):
         seen = kind.read(thing, more).with_facts(**more)
         visit = begun(thing, kind, {}, watch, seen)

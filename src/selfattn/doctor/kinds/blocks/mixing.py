@@ -55,12 +55,7 @@ def found(
         wide = properties.widths(ready, call, across)
     except UnclearError:
         return {}
-    mixing = {
-        name: seen
-        for name, part in ready.named_modules()
-        if name and holds_maps(part)
-        if mixes(part, seen := recorded(part, call, wide[0], across, wide[1]))
-    }
+    mixing = those_that_mix(ready, call, wide)
     parts = as_layers(block, ready, mixing, call, wide, facts)
     every = passing_parts.in_their_place(parts, ready, facts, adapt, wide)
     if not every:
@@ -68,6 +63,19 @@ def found(
         if lying:
             return {**lying, **of_methods(ready, call, wide, facts)}
     return {**of_methods(ready, call, wide, facts), **every}
+
+
+def those_that_mix(
+    ready: nn.Module, call: Call, wide: tuple[int, int | None]
+) -> dict[str, Roles]:
+    """The parts of a block that mix tokens, and how each is called."""
+    across = wide[1] is not None
+    return {
+        name: seen
+        for name, part in ready.named_modules()
+        if name and holds_maps(part)
+        if mixes(part, seen := recorded(part, call, wide[0], across, wide[1]))
+    }
 
 
 def as_layers(
@@ -99,10 +107,25 @@ def in_passing(
     adapt: Callable[..., Call],
     wide: tuple[int, int | None],
 ) -> Inner:
-    """Those in a block's forward, and those that are methods of its own."""
+    """Those in a block's forward, and those that are methods of its own.
+
+    Where all that one has learnt is a part's that is called, it is the part.
+    """
     ready = calling.prepare(block, facts)
+    call = adapt(ready, facts)
+    mixing = those_that_mix(ready, call, wide)
+    called = as_layers(block, ready, mixing, call, wide, facts)
+    parts = {
+        name: one
+        for name, one in called.items()
+        if not passing_parts.is_odd(one[0], one[1])
+    }
+    found: Inner = {}
     lying = passing_parts.attentions(ready, facts, adapt, wide)
-    return {**lying, **of_methods(ready, adapt(ready, facts), wide, facts)}
+    for name, layer in lying.items():
+        part = passing_parts.that_is(layer, ready, parts)
+        found[part or name] = parts[part] if part else layer
+    return {**found, **of_methods(ready, call, wide, facts)}
 
 
 def of_methods(

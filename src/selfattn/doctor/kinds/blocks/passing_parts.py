@@ -185,6 +185,22 @@ def in_their_place(
     }
 
 
+def that_is(
+    one: tuple[Any, str, Facts], ready: nn.Module, parts: Inner
+) -> str:
+    """The name of the part of a block which a sublayer is; "" if it is none.
+
+    It has learnt nothing but what that part has.
+    """
+    layer, kind, _ = one
+    own = {id(weights) for weights in layer.seen.own}
+    for name, (_, of, _) in parts.items():
+        held = {id(x) for x in ready.get_submodule(name).parameters()}
+        if of == kind and own and own <= held:
+            return name
+    return ""
+
+
 def without_causal(told: Facts) -> Facts:
     """What is known of one that is handed what it hides: not what that is."""
     return {name: fact for name, fact in told.items() if name != "causal"}

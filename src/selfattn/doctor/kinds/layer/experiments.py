@@ -22,6 +22,7 @@ MOVES = 1e-5
 # A step along which a layer's output is a straight line but for a hundredth,
 # and how much, of a whole, must be otherwise to count.
 STEP, OTHERWISE = 1e-2, 0.2
+TEXTS = 24  # that differ in what is padding alone
 # Steps that are far smaller than those of the next type with fewer digits.
 SMALL = {torch.float32: 2e-4, torch.float64: 1e-9}
 
@@ -86,6 +87,26 @@ def heeds_padding(answer: Answer, inputs: Inputs) -> Tensor:
     moved = put(answer, inputs) - none
     seen = moved[real] if source(inputs) == "x" else moved
     return ~(seen.abs().max() <= MOVES)  # or is NaN
+
+
+def padding_is_heard_less(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether padding moves a real token in fewer directions than others do.
+
+    So it is where it is hidden, and where its values are wiped out, so that
+    each head moves along one line; but not where it is heard more faintly.
+    """
+    name, real = source(inputs), inputs["padding"][:1].expand(TEXTS, -1)
+    one = {n: x[:1].expand(TEXTS, *x.shape[1:]) for n, x in inputs.items()}
+    other = numbers(*one[name].shape, seed=8).to(one[name])
+    one[name] = torch.where(real[..., None], one[name], other)
+    i = int(inputs["padding"][0].float().argmax()) if name == "x" else 0
+
+    def ways(padding: Tensor) -> int:
+        said = put(answer, {**one, "padding": padding})[:, i].detach()
+        sizes = torch.linalg.svdvals((said - said[:1]).double())
+        return int((sizes > max(MOVES, 1e-3 * float(sizes[0]))).sum())
+
+    return torch.tensor(ways(real) < ways(torch.ones_like(real)))
 
 
 def what_padding_moves(answer: Answer, inputs: Inputs) -> Tensor:

@@ -17,6 +17,7 @@ from selfattn.doctor.kinds.layer.experiments import (
     form,
     heeds_padding,
     matters,
+    padding_is_heard_less,
     slopes,
     steps,
     sums,
@@ -112,6 +113,11 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
             experiment=who_sees_what_is_real,
         ),
         Probe("padding makes a difference", padded, experiment=heeds_padding),
+        Probe(
+            "what is padding is heard less than what is real",
+            padded,
+            experiment=padding_is_heard_less,
+        ),
         Probe("the flag hides later tokens", flag, experiment=who_sees_whom),
         Probe("under the flag, too, all is finite", flag, experiment=form),
     ]

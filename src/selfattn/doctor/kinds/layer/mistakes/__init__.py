@@ -17,6 +17,7 @@ TELLING = (
     heads.batch_and_tokens_exchanged,
     masks.mask_ignored,
     masks.padding_ignored,
+    masks.padding_wiped_out_of_values,
     masks.padding_of_the_first_text,
     masks.mask_upside_down,
     masks.mask_on_its_side,

@@ -81,6 +81,15 @@ def padding_ignored(parts, x, context, masks):
     return layer(parts, x, context, masks._replace(padding=None))[0]
 
 
+@mistake_as(padding_ignored)
+def padding_wiped_out_of_values(parts, x, context, masks):
+    q, k, v = heads(parts, x, context)
+    table = hidden(scores(q, k), x, context, masks._replace(padding=None))
+    if masks.padding is not None:
+        v = v * masks.padding[:, None, :, None]
+    return joined(parts, table.softmax(dim=-1) @ v)
+
+
 @mistake_as(hiding.one_mask_for_the_whole_batch)
 def padding_of_the_first_text(parts, x, context, masks):
     padding = None if masks.padding is None else masks.padding[:1]
