@@ -248,7 +248,9 @@ def test_buckets_are_as_many_as_float32_counts():
         most - 1,
         0,
     ]
-    with pytest.raises(ValueError, match=r"n_buckets must be at most 2\*\*24"):
+    with pytest.raises(
+        ValueError, match=r"n_buckets must be .* at most 2\*\*24"
+    ):
         t5_bucket(torch.tensor([0]), **far | {"n_buckets": most + 2})
 
 

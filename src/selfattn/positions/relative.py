@@ -26,8 +26,6 @@ from selfattn.masks import indices
 from selfattn.positions.absolute import waves
 from selfattn.signatures import Count, Positive, checked
 
-COUNTED = 2**24  # as far as float32 counts by ones
-
 
 @checked
 def alibi_bias(
@@ -145,15 +143,11 @@ def check_buckets(n_buckets: int, causal: bool, max_distance: int) -> int:
             there are near ones, and far ones behind them; or if there are
             more than float32 can count.
     """
-    if n_buckets > COUNTED:
-        raise ValueError(
-            f"n_buckets must be at most 2**24 = {COUNTED:,}, as far as "
-            f"float32 counts, but n_buckets={n_buckets}"
-        )
-    if n_buckets % 2 and not causal:
+    if (n_buckets % 2 and not causal) or n_buckets > 2**24:
         raise ValueError(
             "n_buckets must be even unless causal, half of them for each "
-            f"direction, but n_buckets={n_buckets}"
+            "direction, and at most 2**24, as far as float32 counts, but "
+            f"n_buckets={n_buckets}"
         )
     near = n_buckets // (2 if causal else 4)
     if near < 1 or max_distance <= near:
