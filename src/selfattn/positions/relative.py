@@ -145,9 +145,8 @@ def check_buckets(n_buckets: int, causal: bool, max_distance: int) -> int:
     """
     if (n_buckets % 2 and not causal) or n_buckets > 2**24:
         raise ValueError(
-            "n_buckets must be even unless causal, half of them for each "
-            "direction, and at most 2**24, as far as float32 counts, but "
-            f"n_buckets={n_buckets}"
+            "n_buckets must be even unless causal, half for each direction, "
+            f"and at most 2**24, but n_buckets={n_buckets}"
         )
     near = n_buckets // (2 if causal else 4)
     if near < 1 or max_distance <= near:
