@@ -244,7 +244,7 @@ def check_flag(name: str, flag: object) -> None:
     """Raise unless this is True or False, not something that counts as one."""
     if flag is not True and flag is not False:
         raise TypeError(
-            f"{name} must be True or False, but it is {flag!r:.60}"
+            f"{name} must be True or False, but it is {shown(flag)}"
         )
 
 

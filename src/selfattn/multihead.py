@@ -43,6 +43,7 @@ from selfattn.entering import (
 from selfattn.signatures import Positive, checked
 from selfattn.spoilt import projected
 from selfattn.torch_layer import (
+    check_own_ways,
     copied,
     pair_up,
     torch_layer_like,
@@ -317,9 +318,10 @@ class MultiHeadAttention(Owner):
         three of ours, all three are trained if one is.
 
         Raises:
-            ValueError: if ours does what PyTorch's does not; see
-                `torch_layer.torch_layer_like`.
+            ValueError: if ours does what PyTorch's does not, as a subclass
+                may; see `torch_layer.torch_layer_like`.
         """
+        check_own_ways(self, MultiHeadAttention)
         layer = torch_layer_like(self)
         copied([(to, mine) for mine, to in pair_up(self, layer)])
         return layer

@@ -101,15 +101,26 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """
     brought: dict[str, Tensor] = {}
 
+    def begins(layer, given):
+        for name, (other, _) in heads_of(model).items():
+            if other is layer:
+                brought.pop(name, None)
+
     def record(names):
         def hook(_, given):
+            # A layer projects twice where a token is spoilt: the first is it.
+            if names.keys() <= brought.keys():
+                return
             x = of_this_rank(given[0])
             # Copies: what W_o was given is kept for the way back.
             brought.update({n: x[..., s].clone() for n, s in names.items()})
 
         return hook
 
-    with before_w_o(model, record):
+    layers = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
+    with meanwhile() as hang, before_w_o(model, record):
+        for layer in layers:
+            hang(layer.register_forward_pre_hook, begins)
         yield brought
 
 

@@ -189,6 +189,19 @@ def check_theirs(layer: nn.MultiheadAttention) -> None:
         )
 
 
+def check_own_ways(layer: nn.Module, ours: type) -> None:
+    """Raise if a subclass of ours computes in a way of its own."""
+    ways = ("forward", "heads", "keys_values")
+    other = [
+        x for x in ways if getattr(type(layer), x) is not getattr(ours, x)
+    ]
+    if other:
+        raise ValueError(
+            "nn.MultiheadAttention computes what MultiHeadAttention does, but "
+            f"{type(layer).__name__} has {' and '.join(other)} of its own"
+        )
+
+
 def check_plain(ours: Any) -> None:
     """Raise unless each projection is a product with its weight, as it stands
     there, and all are of one type: a copy of it would be another layer.

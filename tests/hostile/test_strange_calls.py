@@ -7,11 +7,13 @@ As in `test_strangers`, each is a single story.
 import json
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.dot_product import attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.layers import FeedForward
@@ -24,10 +26,12 @@ from selfattn.models import (
     beam_search,
     complete,
     keep_top_k,
+    keep_top_p,
 )
 from selfattn.models.config import LLAMA, check_config
 from selfattn.multihead import MultiHeadAttention
-from selfattn.positions import alibi_bias, sinusoidal
+from selfattn.positions import alibi_bias, sinusoidal, t5_bucket
+from selfattn.single_heads import record_heads
 
 
 @pytest.fixture(autouse=True)
@@ -185,3 +189,84 @@ def test_a_rotation_told_in_another_form_is_not_passed_over(told, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(told))
     with pytest.raises(ValueError, match="must reckon as ours"):
         check_config(tmp_path / "model.safetensors", LLAMA)
+
+
+# What the steps, the recorder and the copies of a second round met
+
+
+def test_a_probability_may_be_a_number_of_numpy():
+    """A np.float64 is a float, and what it compares to is no bool."""
+    logits = torch.tensor([0.1, 0.6, 0.3]).log()
+    for p in (0.5, 1.0):
+        assert keep_top_p(logits, np.float64(p)).equal(keep_top_p(logits, p))
+
+
+@pytest.mark.parametrize("search", [complete, partial(beam_search, n_beams=1)])
+def test_a_step_may_write_over_what_it_is_given(search):
+    """It wrote over the caller's prompt, the first time."""
+
+    def step(tokens, cache):
+        tokens.fill_(0)
+        return torch.zeros(len(tokens), 5), None
+
+    prompt = torch.tensor([[7, 3]])
+    search(step, prompt, 2)
+    assert prompt.tolist() == [[7, 3]]
+
+
+@pytest.mark.parametrize("part", ["embed", "norm"])
+def test_an_encoder_leaves_vectors_as_they_were(part):
+    """Identity hands them on; what comes next may work in place."""
+    bent = nn.ReLU(inplace=True)
+    embed = bent if part == "embed" else nn.Identity()
+    x = torch.tensor([[[-1.0, 1.0]]])
+    made = Encoder(embed, [], norm=bent if part == "norm" else None)(x)
+    assert made.tolist() == [[[0, 1]]] and x.tolist() == [[[-1, 1]]]
+
+
+def test_a_head_that_brought_back_nan_is_recorded_so():
+    """With gradients the layer projects twice, and zeros were recorded."""
+    layer, x = MultiHeadAttention(8, 2), torch.randn(2, 3, 8)
+    with record_heads(layer) as heads:
+        layer(x)
+        x[1, 2] = torch.nan
+        layer(x)
+    with torch.no_grad(), record_heads(layer) as without:
+        layer(x)
+    for name, told in heads.items():
+        assert told[1].isnan().all() and not told[0].isnan().any()
+        torch.testing.assert_close(told, without[name], equal_nan=True)
+
+
+@pytest.mark.parametrize("way", ["forward", "heads", "keys_values"])
+def test_a_subclass_that_computes_otherwise_is_not_copied(way):
+    """PyTorch's layer, of its weights, gave half of what it gives."""
+    other = type("Other", (MultiHeadAttention,), {way: lambda self: None})
+    with pytest.raises(ValueError, match=f"Other has {way} of its own"):
+        other(8, 2).to_torch()
+    assert type("Same", (MultiHeadAttention,), {})(8, 2).to_torch()
+
+
+def test_buckets_are_as_many_as_float32_counts():
+    """Beyond, a distance had a bucket below zero."""
+    most = 2**24
+    far = {"causal": True, "n_buckets": most, "max_distance": most}
+    assert t5_bucket(torch.tensor([-(2**62), 0]), **far).tolist() == [
+        most - 1,
+        0,
+    ]
+    with pytest.raises(
+        ValueError, match=r"n_buckets must be .* at most 2\*\*24"
+    ):
+        t5_bucket(torch.tensor([0]), **far | {"n_buckets": most + 2})
+
+
+def test_a_flag_is_shown_without_asking_it():
+    """Its own words for itself may raise."""
+
+    class Mute:
+        def __repr__(self):
+            raise RuntimeError
+
+    with pytest.raises(TypeError, match="causal must be True or False"):
+        attention(*torch.randn(3, 2, 4), causal=Mute())

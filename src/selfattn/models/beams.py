@@ -76,7 +76,7 @@ def beam_search(
     scores = torch.zeros_like(tokens[..., 0], dtype=torch.float32)
     ended = torch.zeros_like(tokens[..., 0], dtype=torch.bool)
     rows = torch.arange(len(prompt), device=prompt.device)[:, None]
-    new, cache = prompt, None
+    new, cache = prompt.clone(), None  # which a step may write over
     for i in range(n_new):
         if stop is not None and have_ended(ended):
             tokens = F.pad(tokens, (0, n_new - i), value=stop)

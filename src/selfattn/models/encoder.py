@@ -17,7 +17,7 @@ from selfattn.checks import check_floats
 from selfattn.dot_product import still_finite
 from selfattn.entering import check_function, check_numbers, check_same_shape
 from selfattn.signatures import checked, shown
-from selfattn.spoilt import of_each_token
+from selfattn.spoilt import of_each_token, spared
 
 Mask = Bool[Tensor, "..."] | None
 Relative = Callable[[int, int], Tensor] | None
@@ -88,7 +88,7 @@ class Encoder(Owner):
         """
         told = {} if segments is None else {"segments": segments}
         check_told(self.embed, **told)
-        x = self.embed(tokens, **told)
+        x = self.embed(spared(self.embed, tokens), **told)
         check_embedded(x)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)

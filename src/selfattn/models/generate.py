@@ -155,7 +155,8 @@ def keep_top_p(logits: Logits, p: float | int) -> Logits:
     weights = ordered.double().softmax(dim=-1)
     # Kept is every token before which p is not yet made up.
     before = weights.cumsum(dim=-1) - weights
-    ordered = ordered.masked_fill((before >= p) & (p < 1), -math.inf)
+    if p < 1:
+        ordered = ordered.masked_fill(before >= p, -math.inf)
     return torch.empty_like(logits).scatter(-1, place, ordered)
 
 
@@ -222,7 +223,8 @@ def complete(
     """
     check_called("choose", choose, "logits")
     check_start(step, prompt)
-    tokens, new, cache = prompt.clone(), prompt, None
+    # Copies, for a step may write over what it is given.
+    tokens, new, cache = prompt.clone(), prompt.clone(), None
     ended = torch.zeros_like(prompt[:, 0], dtype=torch.bool)
     for _ in range(n_new):
         answer = step(new, cache if cached else None)

@@ -140,12 +140,13 @@ def check_buckets(n_buckets: int, causal: bool, max_distance: int) -> int:
 
     Raises:
         ValueError: unless two directions can share the buckets evenly, and
-            there are near ones, and far ones behind them.
+            there are near ones, and far ones behind them; or if there are
+            more than float32 can count.
     """
-    if n_buckets % 2 and not causal:
+    if (n_buckets % 2 and not causal) or n_buckets > 2**24:
         raise ValueError(
-            "n_buckets must be even unless causal, half of them for each "
-            f"direction, but n_buckets={n_buckets}"
+            "n_buckets must be even unless causal, half for each direction, "
+            f"and at most 2**24, but n_buckets={n_buckets}"
         )
     near = n_buckets // (2 if causal else 4)
     if near < 1 or max_distance <= near:

@@ -120,7 +120,7 @@ def in_passing(
         for name, one in called.items()
         if not passing_parts.is_odd(one[0], one[1])
     }
-    found: Inner = {}
+    found: dict[str, tuple[Any, str, Facts]] = {}
     lying = passing_parts.attentions(ready, facts, adapt, wide)
     for name, layer in lying.items():
         part = passing_parts.that_is(layer, ready, parts)
