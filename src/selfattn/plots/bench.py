@@ -156,7 +156,7 @@ def memory_kept(ax: Axes, lines: Sequence[dict]) -> Axes:
     for way, (mark, colour, inside) in WAYS.items():
         ax.plot([], [], mark, color=colour, mfc=inside, label=f"memory {way}")
     ax.axvline(1, color=OUTPUT, lw=0.8)
-    ax.set_yticks(range(len(rows)), list(rows), fontsize=8)
+    ax.set_yticks(range(len(rows)), list(rows), fontsize=9)
     ax.set(ylim=(len(rows) - 0.5, -0.5), xscale="log")
     ax.set_xlabel("time, as a multiple of ours")
     ax.set_xticks(TIMES, [str(n) for n in TIMES], minor=False)
