@@ -39,8 +39,8 @@ def touched(keeping):
 def test_given_back_memory_is_touched_anew_and_kept_memory_is_not():
     pages = 2 * 4 * (1 << 24) // PAGE  # of two tensors
     if sys.platform == "linux":  # elsewhere the C library has other habits
-        assert touched({}) >= 0.9 * pages
-        assert touched(KEPT) < 0.01 * pages
+        assert touched({}) >= 0.9 * pages / 512  # at least, in large pages
+        assert touched(KEPT) <= 8
 
 
 def small_races():
