@@ -59,6 +59,11 @@ def mistake_as(
     return lambda answer: replace(described(known), answer=answer)
 
 
+def unspoken(known: Mistake | Callable[..., object]) -> Mistake:
+    """A mistake that is told by what is seen, and has no numbers here."""
+    return mistake_as(known)(lambda *given, **named: None)
+
+
 def mistaken_value(function: Callable[[], object]) -> Mistake:
     """What a function returns, as a mistake of a prediction. A decorator."""
     return replace(described(function), answer=function())

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.deviations import hiding, scores
-from selfattn.doctor.exercise import Mistake, mistake_as, name_of
+from selfattn.doctor.exercise import Mistake, name_of, unspoken
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.probes import numbers
@@ -23,11 +23,6 @@ Attend = Callable[..., Any]
 TEXTS, HEADS, N, D = 2, 3, 7, 4
 MOVES = 1e-4
 FAINT = 0.5  # of what an even share of the weights would move
-
-
-def by_sight(known: Any) -> Mistake:
-    """A mistake that is told by what is seen, and has no numbers here."""
-    return mistake_as(known)(lambda *given, **named: None)
 
 
 def told_by_sight(not_causal: Mistake) -> tuple[Mistake, ...]:
@@ -43,7 +38,7 @@ def told_by_sight(not_causal: Mistake) -> tuple[Mistake, ...]:
         scores.heads_in_another_order,
         scores.softmax_over_heads,
     )
-    return tuple(map(by_sight, known))
+    return tuple(map(unspoken, known))
 
 
 def hint(attend: Attend, past: Table | None, not_causal: Mistake) -> str:

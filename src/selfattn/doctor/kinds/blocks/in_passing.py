@@ -18,6 +18,7 @@ from selfattn.doctor.kinds.blocks.flow import Flow, Place
 from selfattn.doctor.kinds.blocks.paths import (
     Stage,
     attends,
+    entries,
     looks_across,
     stages,
 )
@@ -169,25 +170,6 @@ def made_of(said: Said) -> Iterator[Said]:
 def key(value: Sum) -> frozenset[Said]:
     """What tells one sum on the path from another."""
     return frozenset(value.moving)
-
-
-def entries(said: Said) -> Iterator[Sum]:
-    """The sums on the path that a sublayer begins with, normed or not."""
-    seen: set[Sum] = set()
-
-    def look(value: Sum) -> Iterator[Sum]:
-        if value in seen:
-            return
-        seen.add(value)
-        if value.of_the_path:
-            yield value
-            return
-        for one in value.moving:
-            for read in one.reads:
-                yield from look(read)
-
-    for read in said.reads:
-        yield from look(read)
 
 
 def entrance(flow: Flow, source: Sum) -> tuple[Place | None, bool]:

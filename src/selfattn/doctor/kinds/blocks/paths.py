@@ -58,14 +58,19 @@ def sources(said: Said, path: Collection[Said] = ()) -> Iterator[Source]:
 
     A norm on the ``path`` is none of its own.
     """
+    return (normed_or_not(value, path) for value in entries(said))
+
+
+def entries(said: Said) -> Iterator[Sum]:
+    """The sums on the path that a sublayer begins with, normed or not."""
     seen: set[Sum] = set()
 
-    def look(value: Sum) -> Iterator[Source]:
+    def look(value: Sum) -> Iterator[Sum]:
         if value in seen:
             return
         seen.add(value)
         if value.of_the_path:
-            yield normed_or_not(value, path)
+            yield value
             return
         for one in value.moving:
             for read in one.reads:

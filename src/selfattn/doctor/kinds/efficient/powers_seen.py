@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.exercise import Mistake, mistake_as, name_of
+from selfattn.doctor.exercise import Mistake, name_of, unspoken
 from selfattn.doctor.exercises.dot_product import weights as tables
 
 NEAR = 1e-2  # of a slope, and of a logarithm
@@ -30,11 +30,6 @@ OTHERS = (
     tables.sigmoid_instead_of_softmax,
     tables.softmax_over_queries,
 )
-
-
-def unspoken(known: Any) -> Mistake:
-    """A mistake that is told by its weights, and has no numbers here."""
-    return mistake_as(known)(lambda *given, **named: None)
 
 
 KNOWN = tuple(map(unspoken, (*SCALES, *OTHERS)))

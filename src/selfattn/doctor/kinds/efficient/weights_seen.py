@@ -13,9 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from selfattn.doctor.exercise import Mistake, name_of
+from selfattn.doctor.exercise import Mistake, name_of, unspoken
 from selfattn.doctor.exercises.dot_product import attention as functions
-from selfattn.doctor.kinds.attention.sight import by_sight
 from selfattn.doctor.kinds.efficient import masks_seen, powers_seen
 from selfattn.doctor.kinds.efficient.mistakes import kernels, tiles
 from selfattn.doctor.probes import numbers
@@ -29,7 +28,7 @@ KNOWN = (
     *masks_seen.KNOWN,
     *powers_seen.KNOWN,
     *map(
-        by_sight,
+        unspoken,
         (
             tiles.each_tile_has_its_own_softmax,
             tiles.nothing_is_rescaled,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.deviations import own_masks
-from selfattn.doctor.exercise import Mistake, mistake_as, name_of
+from selfattn.doctor.exercise import name_of, unspoken
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.layer.experiments import who_sees_whom
 from selfattn.doctor.kinds.layer.reference import Table
@@ -20,11 +20,6 @@ OTHERS = (
     triangles.from_the_other_side,
     triangles.upside_down,
 )
-
-
-def unspoken(known: Any) -> Mistake:
-    """A mistake that is told by what is seen, and has no numbers here."""
-    return mistake_as(known)(lambda *given, **named: None)
 
 
 KNOWN = tuple(
