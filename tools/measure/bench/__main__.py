@@ -18,7 +18,8 @@ and in training what they send back to the inputs, are compared with the
 definition in float64, wherever there is one. Neither weights nor what is made
 before the race, masks above all, is among the bytes.
 
-A run that was broken off goes on where it was.
+A run that was broken off goes on where it was; that of new memory begins
+anew.
 
 Other libraries take part where they are installed: local-attention,
 linear-attention-transformer, pytorch-fast-transformers, timm, transformers,
@@ -155,37 +156,31 @@ def write(name: str, budget: float, many: int) -> None:
         lines.append(line)
     options = "" if many == MANY else f" --rounds {many}"
     options += "" if budget == SECONDS else f" --seconds {budget:g}"
-    where = {
-        **here(),
-        "load": max(line["load"] for line in lines),
-        "libraries": versions(),
-    }
-    result = {
-        "about": ABOUT,
-        "command": f"python -m tools.measure.bench {name}{options}",
-        "provenance": where,
-        "runs": lines,
-    }
-    path = RESULTS / f"bench-{name}.json"
-    keep(path, str(where["processor"]))
-    path.write_text(as_json(result), encoding="utf-8")
+    load = max(line["load"] for line in lines)
+    put_down(f"{name}{options}", ABOUT, lines, load)
 
 
 def write_memory() -> None:
     """Run the long races with memory given back and kept; write it down."""
-    where, lines = here(), []
+    here()  # before the first
+    lines = []
     for name in BENCHES:
         for line in memory.both_ways(name):
             print(*line.values(), flush=True)
             lines.append(line)
-    load = round(os.getloadavg()[0], 1)
+    put_down("memory", memory.ABOUT, lines, round(os.getloadavg()[0], 1))
+
+
+def put_down(told: str, about: str, lines: list[dict], load: float) -> None:
+    """Write a ledger, of a bench and the options that it was told."""
+    where = {**here(), "load": load, "libraries": versions()}
     result = {
-        "about": memory.ABOUT,
-        "command": "python -m tools.measure.bench memory",
-        "provenance": {**where, "load": load, "libraries": versions()},
+        "about": about,
+        "command": f"python -m tools.measure.bench {told}",
+        "provenance": where,
         "runs": lines,
     }
-    path = RESULTS / "bench-memory.json"
+    path = RESULTS / f"bench-{told.split()[0]}.json"
     keep(path, str(where["processor"]))
     path.write_text(as_json(result), encoding="utf-8")
 

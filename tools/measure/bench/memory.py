@@ -1,9 +1,9 @@
 """What new memory costs those who race: the same races, with memory kept.
 
-The C library asks the system for large memory anew each time, and hands it
-back after use. The first touch of each page is a fault, which takes time; a
-library that is told to keep its memory has none. So each race is run in
-processes of both ways, in turn: given back, kept, kept, given back.
+The C library hands large memory back to the system after use, and asks for it
+anew. The first touch of each new page is a fault, which takes time; a library
+that is told to keep its memory soon has none. So each race is run in processes
+of both ways, in turn: given back, kept, kept, given back.
 
     python -m tools.measure.bench memory
 
@@ -22,8 +22,7 @@ from statistics import median
 
 import torch
 
-from tools.measure.bench.measuring import inputs, quartiles, runner, speeds
-from tools.measure.bench.measuring import times as raced
+from tools.measure.bench.measuring import beside_mine, inputs, runner, times
 from tools.measure.bench.race import Race
 from tools.measure.experiments.cost import KEPT
 from tools.measure.provenance import ROOT
@@ -77,12 +76,10 @@ def together(processes: list[dict]) -> Iterator[dict]:
         for who in processes[0]["took"]
     }
     for who, seconds in took.items():
-        ratios = speeds(took, who, mine)
-        low, high = quartiles(ratios)
         yield {
             "who": who,
             "ms": round(1000 * median(seconds), 2),
-            "to_mine": [round(x, 3) for x in (low, median(ratios), high)],
+            "to_mine": beside_mine(took, who, mine)["to_mine"],
             "faults": min(one["faults"][who] for one in processes),
             "rounds": len(seconds),
         }
@@ -108,7 +105,7 @@ def of_one_process(race: Race) -> dict:
         "n": race.n,
         "pass": "training" if race.training else "forward",
         "mine": race.mine,
-        "took": raced(runs, SECONDS, ROUNDS),
+        "took": times(runs, SECONDS, ROUNDS),
         "faults": {who: faults(run) for who, run in runs.items()},
     }
 
