@@ -11,12 +11,13 @@ from selfattn.entering import check_function
 from selfattn.signatures import shown
 
 
-def check_called(name: str, f: Any, *given: str, **named: str) -> None:
+def check_called(
+    name: str, f: Any, *given: str, named: tuple[str, ...] = ()
+) -> None:
     """Raise unless a function, or a module's ``forward``, can be called so; of
     what is not written in Python nobody can tell.
 
-    It will be given some things by place, and some by name, each with a word
-    for it.
+    It will be given some things by place, and some by name.
     """
     check_function(name, f)
     try:
@@ -24,9 +25,9 @@ def check_called(name: str, f: Any, *given: str, **named: str) -> None:
     except (TypeError, ValueError):
         return
     try:
-        signature.bind(*given, **named)
+        signature.bind(*given, **dict.fromkeys(named))
     except TypeError as error:
-        told = ", ".join((*given, *(f"{n}={x}" for n, x in named.items())))
+        told = ", ".join((*given, *(f"{n}={n}" for n in named)))
         raise TypeError(
             f"{name} must be a function of ({told}), but that cannot be said "
             f"of {shown(f)}: {error}"

@@ -149,7 +149,7 @@ class MultiHeadAttention(Owner):
         check_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads)
         check_mechanism(attend, dropout)
         if rotate is not None:
-            check_called("rotate", rotate, "x", offset="offset")
+            check_called("rotate", rotate, "x", named=("offset",))
         d_kv = d_model // n_heads * n_kv_heads
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         self.d_model, self.d_context = d_model, d_context

@@ -101,8 +101,10 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """
     brought: dict[str, Tensor] = {}
 
+    owners = heads_of(model)
+
     def begins(layer, given):
-        for name, (other, _) in heads_of(model).items():
+        for name, (other, _) in owners.items():
             if other is layer:
                 brought.pop(name, None)
 
@@ -117,9 +119,8 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
         return hook
 
-    layers = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
     with meanwhile() as hang, before_w_o(model, record):
-        for layer in layers:
+        for layer in {layer for layer, _ in owners.values()}:
             hang(layer.register_forward_pre_hook, begins)
         yield brought
 

@@ -106,13 +106,14 @@ def projected(
 
 def spared(layer: object, x: Tensor) -> Tensor:
     """What a layer is given: x, or a copy of it for a module that may work in
-    place. PyTorch's linear map does not.
+    place. PyTorch's linear maps and norms do not.
 
     >>> x = torch.tensor([-1.0])
     >>> torch.nn.ReLU(inplace=True)(spared(torch.nn.ReLU(), x)), x
     (tensor([0.]), tensor([-1.]))
     """
-    known = type(layer) is nn.Linear or not isinstance(layer, nn.Module)
+    modest = type(layer) in (nn.Linear, nn.LayerNorm, nn.RMSNorm)
+    known = modest or not isinstance(layer, nn.Module)
     return x if known else x.clone()
 
 

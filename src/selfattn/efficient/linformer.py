@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from selfattn.bound import owned
+from selfattn.bound import is_of_the_book, owned
 from selfattn.checks import check_shapes
 from selfattn.dot_product import (
     Bias,
@@ -158,11 +158,11 @@ class LinformerAttention(nn.Module):
 
 
 def mixtures(name: str, project: Projection, x: Tensor) -> Tensor:
-    """What a projection makes of tokens, which are the caller's: one that is
-    not from here may work in place, and gets a copy.
+    """What a projection makes of tokens, which are the caller's: one that
+    nobody here knows may work in place, and gets a copy.
     """
-    here = type(project) in (LearnedProjection, MeanPooling, nn.Identity)
-    return mixed(name, project, x if here else x.clone())
+    known = is_of_the_book(project) or type(project) is nn.Identity
+    return mixed(name, project, x if known else x.clone())
 
 
 class LearnedProjection(nn.Module):

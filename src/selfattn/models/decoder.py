@@ -78,8 +78,7 @@ class Decoder(Writer):
         """Keep the parts, and make the scores."""
         super().__init__()
         self.embed = embed
-        told = {name: name for name in ("mask", "bias", "causal")}
-        self.blocks = stacked(blocks, **told)
+        self.blocks = stacked(blocks, named=("mask", "bias", "causal"))
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
         self.relative = relative

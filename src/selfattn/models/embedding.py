@@ -63,7 +63,7 @@ class Embedding(Owner):
         """Start small, as learned positions do."""
         super().__init__()
         if positions is not None:
-            check_called("positions", positions, "n", offset="offset")
+            check_called("positions", positions, "n", named=("offset",))
         self.tokens = nn.Embedding(n_tokens, d_model)
         nn.init.normal_(self.tokens.weight, std=0.02)
         check_scale(scale)

@@ -62,7 +62,7 @@ class Encoder(Owner):
         """Keep the parts."""
         super().__init__()
         self.embed = embed
-        self.blocks = stacked(blocks, mask="mask", bias="bias")
+        self.blocks = stacked(blocks, named=("mask", "bias"))
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
         self.relative = relative
@@ -124,7 +124,7 @@ def check_embedded(x: Any) -> None:
 
 
 def stacked(
-    blocks: Iterable[nn.Module], *given: str, **named: str
+    blocks: Iterable[nn.Module], *given: str, named: tuple[str, ...]
 ) -> nn.ModuleList:
     """The blocks of a model, in the order in which they work; each can be
     called with x, and with what is given besides.
@@ -135,7 +135,7 @@ def stacked(
             raise TypeError(
                 f"blocks must be modules, but one is {shown(block)}"
             )
-        check_called("a block", block, "x", *given, **named)
+        check_called("a block", block, "x", *given, named=named)
     return nn.ModuleList(listed)
 
 

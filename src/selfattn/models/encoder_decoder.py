@@ -114,8 +114,8 @@ class EncoderDecoder(Writer):
         """Keep the parts, and make the scores."""
         super().__init__()
         self.encoder, self.embed = encoder, embed
-        told = {name: name for name in ("mask", "memory_mask", "bias")}
-        self.blocks = stacked(blocks, "memory", **told)
+        named = "mask", "memory_mask", "bias"
+        self.blocks = stacked(blocks, "memory", named=named)
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
         self.relative = relative

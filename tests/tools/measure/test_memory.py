@@ -105,7 +105,7 @@ def test_what_is_committed_has_both_ways_of_every_bench():
         least, middle, most = line["to_mine"]
         assert least <= middle <= most and line["rounds"] >= 4
         if line["who"] in MINE:
-            assert line["to_mine"] == [1, 1, 1] or "fixed" in line["who"]
+            assert line["to_mine"] == [1, 1, 1]
         where = tuple(line[key] for key in ("bench", "race", "pass", "who"))
         ways.setdefault(where, []).append(line["memory"])
     assert {where[0] for where in ways} == set(BENCHES)

@@ -19,7 +19,7 @@ definition in float64, wherever there is one. Neither weights nor what is made
 before the race, masks above all, is among the bytes.
 
 A run that was broken off goes on where it was; that of new memory begins
-anew.
+anew, and has seconds and rounds of its own.
 
 Other libraries take part where they are installed: local-attention,
 linear-attention-transformer, pytorch-fast-transformers, timm, transformers,

@@ -7,8 +7,7 @@ of both ways, in turn: given back, kept, kept, given back.
 
     python -m tools.measure.bench memory
 
-Only the longest races of each mechanism, and without attention to everything,
-which takes minutes.
+Only the longest races of each mechanism, and without attention to everything.
 """
 
 import importlib
