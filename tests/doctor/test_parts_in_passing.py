@@ -198,30 +198,127 @@ def test_what_a_name_says_of_a_map():
     assert said == ["q", "k", ""]
 
 
-class Turned(nn.Module):
-    """One of tokens first, whose attention is handed more than tokens."""
-
-    def __init__(self):
-        super().__init__()
-        self.inner = Writer()
+class Turned(Writer):
+    """One whose tokens come first all through."""
 
     def forward(self, x, memory):
-        x, memory = x.transpose(0, 1), memory.transpose(0, 1)
-        return self.inner(x, memory).transpose(0, 1)
+        def told(*qkv, **named):
+            turned = (one.transpose(0, 1) for one in qkv)
+            return spread(*turned, **named).transpose(0, 1)
+
+        past = torch.ones(len(x), len(x)).tril().bool()
+        own = told(self.q1(x), self.k1(x), self.v1(x), seen=past)
+        x = self.one(x + self.o1(own))
+        x = self.two(
+            x + self.o2(told(self.q2(x), self.k2(memory), self.v2(memory)))
+        )
+        return self.three(x + self.back(torch.relu(self.wide(x))))
 
 
 def test_tokens_may_come_first():
-    block = Turned().eval()
-    call = find_kind("decoder-block").adapt(block, {"layout": "NBD"})
-    parts = passing_parts.of_block(block, call, (D, WIDE))
+    one = Turned().eval()
+    call = find_kind("decoder-block").adapt(one, {"layout": "NBD"})
+    parts = passing_parts.of_block(one, call, (D, WIDE))
     x, memory = torch.randn(2, 4, D), torch.randn(2, 3, WIDE)
-    one = block.inner
     for role, right in (
         ("network", one.back(torch.relu(one.wide(x)))),
         ("across", one.o2(spread(one.q2(x), one.k2(memory), one.v2(memory)))),
     ):
         texts = (x, memory) if role == "across" else (x,)
         torch.testing.assert_close(parts[role](*texts), right)
+
+
+class Free(Writer):
+    """One that is told to see all its tokens, and does."""
+
+    def forward(self, x, memory):
+        own = spread(self.q1(x), self.k1(x), self.v1(x))
+        x = self.one(x + self.o1(own))
+        told = spread(self.q2(x), self.k2(memory), self.v2(memory))
+        x = self.two(x + self.o2(told))
+        return self.three(x + self.back(torch.relu(self.wide(x))))
+
+
+def test_a_decoder_that_need_not_be_causal_may_see_all():
+    """It was ill: of a decoder the claim that was told went unheard."""
+    told = {"kind": "decoder-block", "time_limit": None, **WRITES}
+    assert examine(Free(), causal=False, **told).passed
+    report = examine(Free(), causal=True, **told)
+    assert report.mistake.name == "the future is seen", report
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_one_that_raises_is_told_its_own_error(causal):
+    """It was told one of the doctor's, which compared nothing with it."""
+
+    class Broken(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attn = nn.MultiheadAttention(D, HEADS, batch_first=True)
+            self.ff = nn.Sequential(
+                nn.Linear(D, WIDE), nn.ReLU(), nn.Linear(WIDE, D)
+            )
+            self.one, self.two = nn.LayerNorm(D), nn.LayerNorm(D)
+
+        def forward(self, x):
+            raise KeyError("no such part")
+
+    report = examine(
+        Broken(),
+        kind="encoder-block",
+        time_limit=None,
+        causal=causal,
+        order="pre",
+        layout="BND",
+    )
+    assert report.exit_code == 1 and "no such part" in str(report), report
+
+
+class Part(nn.Module):
+    """Attention to a context of another width; True in its mask hides."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.q, self.o = nn.Linear(D, D), nn.Linear(D, D)
+        self.k, self.v = nn.Linear(width, D), nn.Linear(width, D)
+
+    def forward(self, x, context, mask=None):
+        seen = None if mask is None else ~mask
+        maps = self.q(x), self.k(context), self.v(context)
+        return self.o(spread(*maps, seen=seen))
+
+
+class Handing(nn.Module):
+    """A decoder block that turns its mask round for its parts."""
+
+    def __init__(self):
+        super().__init__()
+        self.self_attn, self.cross_attn = Part(D), Part(WIDE)
+        self.ffn = nn.Sequential(
+            nn.Linear(D, WIDE), nn.ReLU(), nn.Linear(WIDE, D)
+        )
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(D) for _ in "123")
+
+    def forward(self, x, memory, memory_mask=None):
+        future = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+        x = self.norm1(x + self.self_attn(x, x, future))
+        hide = None if memory_mask is None else ~memory_mask
+        x = self.norm2(x + self.cross_attn(x, memory, hide))
+        return self.norm3(x + self.ffn(x))
+
+
+def test_what_a_mask_says_to_a_part_is_found_for_a_context_of_any_width():
+    """A healthy one was called upside down."""
+    report = examine(
+        Handing(),
+        kind="decoder-block",
+        time_limit=None,
+        order="post",
+        layout="BND",
+        mask="keep",
+        n_heads=HEADS,
+    )
+    assert report.exit_code != 1, report
 
 
 class Straight(nn.Module):

@@ -160,7 +160,7 @@ def asked_or_named(
     """
     if asks is not None:
         return explain(asks)
-    named = decide(named_at_last(cases, lambda: True), kind)
+    named = chosen(cases, kind)
     if named.report.mistake is None:
         return otherwise()
     return weighed(explain(named), kind, said)

@@ -63,7 +63,8 @@ def with_sights(
     if asked == Asked(None, False, False):
         return exercise
     across = d_context is not None
-    usual = Way(causal_mask if asked.causal or across else None)
+    hides = across if asked.causal is None else asked.causal
+    usual = Way(causal_mask if hides else None)
     ways = {one.name: one for one in mistakes(usual, across)}
     right = partial(stand_in, usual)
 
@@ -120,15 +121,14 @@ def sees_right(exercise: Exercise, call: Callable[..., Any]) -> bool:
         for probe in exercise.probes
         if probe.claim == properties.ITS_SIGHT
     ]
-    return all(
-        torch.equal(
-            *(
-                trial_calls.outcome(probe.experiment, one, probe.make())
-                for one in (exercise.solution, call)
-            )
+    for probe in asked:
+        right, seen = (
+            trial_calls.outcome(probe.experiment, one, probe.make())
+            for one in (exercise.solution, call)
         )
-        for probe in asked
-    )
+        if seen is None or not torch.equal(right, seen):
+            return False
+    return True
 
 
 IDLE = ("each part that was made does something", "a network bends")

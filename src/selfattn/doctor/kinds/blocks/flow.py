@@ -53,7 +53,7 @@ class Flow(NamedTuple):
     x: Said
     called: dict[nn.Module, Sum]  # whose forward ran, and what it said
     lengths: tuple[int, ...]  # how many tokens of each there were
-    places: tuple[tuple[Place, Sum, tuple[int, ...]], ...] = ()  # of texts
+    places: tuple[tuple[Place, Sum, tuple[int, ...]], ...]  # of texts
 
 
 class Followed(TorchDispatchMode):

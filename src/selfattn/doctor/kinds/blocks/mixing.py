@@ -58,11 +58,10 @@ def found(
     mixing = those_that_mix(ready, call, wide)
     parts = as_layers(block, ready, mixing, call, wide, facts)
     every = passing_parts.in_their_place(parts, ready, facts, adapt, wide)
-    if not every:
-        lying = passing_parts.attentions(ready, facts, adapt, wide)
-        if lying:
-            return {**lying, **of_methods(ready, call, wide, facts)}
-    return {**of_methods(ready, call, wide, facts), **every}
+    lying = (
+        {} if every else passing_parts.attentions(ready, facts, adapt, wide)
+    )
+    return {**lying, **of_methods(ready, call, wide, facts), **every}
 
 
 def those_that_mix(

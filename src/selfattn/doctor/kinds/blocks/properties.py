@@ -19,13 +19,7 @@ from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import blanks, passing_on
-from selfattn.doctor.kinds.blocks.hearing import (
-    of_itself as of_itself,
-)
-from selfattn.doctor.kinds.blocks.hearing import (
-    of_x,
-    who_is_heard,
-)
+from selfattn.doctor.kinds.blocks.hearing import of_itself, of_x, who_is_heard
 from selfattn.doctor.kinds.blocks.stand_ins import (
     PASTS,
     Way,

@@ -190,7 +190,8 @@ def meaning_of(
     the part's meaning need not be the block's, ``told``, which is tried first
     and returned if no meaning fits.
     """
-    x, context = numbers(BATCH, N, d_model), numbers(BATCH, N_K, d_model)
+    wide = seen.widths.get(next(iter(seen.context), ""), d_model)
+    x, context = numbers(BATCH, N, d_model), numbers(BATCH, N_K, wide)
     heard = context if across else x
     mask = torch.ones(N, heard.shape[1], dtype=torch.bool)
     mask[:, -1] = False

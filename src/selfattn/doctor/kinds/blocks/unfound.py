@@ -19,6 +19,7 @@ from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import beheld, made_of, properties
+from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.experiments import who_sees_whom
@@ -196,7 +197,7 @@ def mixes(block: nn.Module, call: Call) -> bool:
     given = properties.texts(*wide)
     tables = [
         trial_calls.outcome(one, call, given)
-        for one in (properties.of_itself, who_sees_whom)
+        for one in (of_itself, who_sees_whom)
     ]
     if not all(isinstance(table, Tensor) for table in tables):
         return False

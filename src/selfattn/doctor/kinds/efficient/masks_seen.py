@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from selfattn.doctor.deviations import own_masks
-from selfattn.doctor.exercise import Mistake, name_of
+from selfattn.doctor.exercise import Mistake, name_of, unspoken
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.efficient.mistakes import tiles
-from selfattn.doctor.kinds.efficient.powers_seen import NEAR, unspoken
+from selfattn.doctor.kinds.efficient.powers_seen import alike_along
 
 KNOWN = tuple(
     map(
@@ -57,11 +57,7 @@ def is_fair(weights: Tensor, scores: Tensor, seen: Tensor) -> bool:
     """Whether all that is seen in a row has its share of it."""
     if bool((weights[seen] <= 0).any()):
         return False
-    factor = weights.log() - scores
-    high = factor.masked_fill(~seen, -torch.inf).amax(-1)
-    low = factor.masked_fill(~seen, torch.inf).amin(-1)
-    some = seen.any(-1)
-    return bool(((high - low)[some] < NEAR).all())
+    return alike_along(weights.log() - scores, seen, dim=-1)
 
 
 def masks(may: Tensor) -> Iterator[tuple[Any, Tensor]]:
@@ -97,9 +93,9 @@ def of_tiles(seen: Tensor, may: Tensor, others: dict[str, Mistake]) -> Any:
 
 def of_gaps(less: Tensor, may: Tensor, others: dict[str, Mistake]) -> Any:
     """Which tiles are left out, where some keys are not seen."""
-    gone = torch.equal(less, may & ~(may & ~less).any(0))
-    at = (~(may & ~less).any(0) & may.any(0)).nonzero().flatten()
-    if gone and len(at):
+    kept = (may & ~less).any(0)
+    at = (~kept & may.any(0)).nonzero().flatten()
+    if less.equal(may & ~kept) and len(at):
         if int(at[0]) == 0 and int(at[-1]) == len(at) - 1:
             return others["first"]
         n = len(may)

@@ -86,7 +86,7 @@ def alike_along(factor: Tensor, may: Tensor, dim: int) -> bool:
     """Whether a factor is one number along an axis, where that is seen."""
     high = factor.masked_fill(~may, -torch.inf).amax(dim)
     low = factor.masked_fill(~may, torch.inf).amin(dim)
-    return bool(((high - low).nan_to_num() < NEAR).all())
+    return bool(((high - low) < NEAR).all())
 
 
 def of_slopes(scales: Tensor, d: int) -> str:
