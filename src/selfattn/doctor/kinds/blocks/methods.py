@@ -53,6 +53,13 @@ class Masked(Shell):
         return self.method(self.q(x), self.k(x), self.v(x), mask)
 
 
+def take_numbers(layer: nn.Module, block: nn.Module) -> None:
+    """Give a layer a block's own numbers, such as how many heads it has."""
+    for name, value in vars(block).items():
+        if isinstance(value, int | float) and name != "training":
+            setattr(layer, name, value)
+
+
 class Whole(nn.Module):
     """A block's method as a layer, with the maps that it calls."""
 
@@ -60,9 +67,7 @@ class Whole(nn.Module):
         """Hold the block, which is no part, and of its parts those."""
         super().__init__()
         self.held, self.named = (block,), name
-        for attribute, value in vars(block).items():
-            if isinstance(value, int | float) and attribute != "training":
-                setattr(self, attribute, value)
+        take_numbers(self, block)
         for attribute, part in block.named_children():
             if part in called:
                 setattr(self, attribute, part)

@@ -12,11 +12,19 @@ from typing import Any
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds.blocks.in_passing import Seen, ran
+from selfattn.doctor.kinds.blocks.methods import take_numbers
 from selfattn.doctor.kinds.layer.words import SAYS_NOTHING, part_called
 from selfattn.doctor.probes import numbers
 
 LENGTH = 6  # of a context at which nobody looks
 Caller = Callable[[nn.Module], Callable[..., Any]]
+
+
+def with_context(d_context: int | None, *texts: Tensor) -> tuple[Tensor, ...]:
+    """Texts, and a context at which nobody looks, if one is missing."""
+    if d_context is None or len(texts) > 1:
+        return texts
+    return *texts, numbers(len(texts[0]), LENGTH, d_context).to(texts[0])
 
 
 class Passing(nn.Module):
@@ -46,9 +54,7 @@ class Passing(nn.Module):
         super().__init__()
         self.held, self.call, self.seen = (block,), call, seen
         self.beside, self.masked = (d_context,), mask
-        for attribute, value in vars(block).items():
-            if isinstance(value, int | float) and attribute != "training":
-                setattr(self, attribute, value)
+        take_numbers(self, block)
         for name, one in called(uses(block, seen)).items():
             if isinstance(one, nn.Module):
                 self.add_module(name, one)
@@ -63,9 +69,7 @@ class Passing(nn.Module):
     def ran(self, *texts: Tensor, mask: Tensor | None = None) -> Tensor:
         """What the sublayer says."""
         (block,), (d_context,) = self.held, self.beside
-        if d_context is not None and len(texts) == 1:
-            [x] = texts
-            texts = x, numbers(len(x), LENGTH, d_context).to(x)
+        texts = with_context(d_context, *texts)
         masks = {} if mask is None else {self.masked: mask}
         return ran(block, self.call(block), self.seen, texts, **masks)
 

@@ -15,9 +15,8 @@ from selfattn.doctor.kinds.blocks import (
 )
 from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.in_passing import Seen
-from selfattn.doctor.kinds.blocks.passing_layers import LENGTH
+from selfattn.doctor.kinds.blocks.passing_layers import with_context
 from selfattn.doctor.patient import Facts
-from selfattn.doctor.probes import numbers
 
 Adapt = Callable[..., Callable[..., Any]]
 Widths = tuple[int, int | None]
@@ -75,12 +74,10 @@ def said(
 
     What hides later tokens in a decoder is in the block.
     """
-    texts = [x]
-    if d_context is not None:
-        beside = numbers(len(x), LENGTH, d_context).to(x)
-        texts.append(beside if context is None else context)
+    given = (x,) if context is None else (x, context)
+    texts = with_context(d_context, *given)
     masks = {} if mask is None or not takes(one, d_context) else {"mask": mask}
-    return in_passing.ran(block, call, one, tuple(texts), **masks)
+    return in_passing.ran(block, call, one, texts, **masks)
 
 
 def takes(one: Seen, d_context: int | None) -> bool:

@@ -7,7 +7,7 @@ parts, and by which facts these could be found.
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -68,14 +68,21 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
     return usual
 
 
+def one_of_each_order(
+    kind: Kind, told: Facts, usual: Reading
+) -> Iterator[Reading]:
+    """Its readings: what its mask means moves none of its parts."""
+    orders: set[Any] = set()
+    for reading in kind.readings(told, usual):
+        if reading.facts.get("order") not in orders:
+            orders.add(reading.facts.get("order"))
+            yield reading
+
+
 def why_unfound(kind: Kind, block: Any, told: Facts, usual: Reading) -> str:
     """Why its parts are found in no order of its norms; "" if they are."""
     why: list[str] = []
-    orders: set[Any] = set()
-    for reading in kind.readings(told, usual):
-        if reading.facts.get("order") in orders:
-            continue  # what its mask means moves none of its parts
-        orders.add(reading.facts.get("order"))
+    for reading in one_of_each_order(kind, told, usual):
         try:
             exercise = kind.exercise(block, reading.facts)
         except UnclearError as unclear:
@@ -139,11 +146,7 @@ def fits(
     Or those of the same parts ``wrongly`` joined. Who is right sees what he
     may see, too.
     """
-    orders: set[Any] = set()
-    for reading in kind.readings(told, usual):
-        if reading.facts.get("order") in orders:
-            continue  # what its mask means moves none of its parts
-        orders.add(reading.facts.get("order"))
+    for reading in one_of_each_order(kind, told, usual):
         exercise = trial_calls.outcome(kind.exercise, block, reading.facts)
         if exercise is None:
             continue
