@@ -1,5 +1,6 @@
 """One race, measured: time, bytes and errors of every candidate."""
 
+import resource
 import time
 from collections.abc import Callable, Iterator
 from statistics import median, quantiles
@@ -59,6 +60,13 @@ def shares(run: Callable[[], object], most: int = 16) -> dict[str, float]:
     longest = sorted(spent, key=lambda name: -spent[name])[:most]
     total = sum(spent.values())
     return {name: round(spent[name] / total, 3) for name in longest}
+
+
+def faults(run: Callable[[], object]) -> int:
+    """How many pages a call touches for the first time."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    run()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 def errors(race: Race, name: str, given: list[Tensor]) -> dict[str, float]:
@@ -190,6 +198,7 @@ def measure(race: Race, budget: float, many: int = MANY) -> Iterator[dict]:
     began, busy = time.perf_counter(), time.process_time()
     took = times(runs, budget, many)
     share = (time.process_time() - busy) / (time.perf_counter() - began)
+    touched = {name: faults(run) for name, run in runs.items()}
     held = {name: allocated_bytes(run) for name, run in runs.items()}
     first = next(iter(runs))
     for name in runs:
@@ -203,6 +212,7 @@ def measure(race: Race, budget: float, many: int = MANY) -> Iterator[dict]:
             **beside_mine(took, name, race.mine),
             "bytes": held[name],
             "memory": round(held[name] / held[first], 3),
+            "faults": touched[name],
             "error": None,
             "gradient_error": None,
             **errors(race, name, given),

@@ -13,15 +13,20 @@ Only the longest races of each mechanism, and without attention to everything.
 import importlib
 import json
 import os
-import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from statistics import median
 
 import torch
 
-from tools.measure.bench.measuring import beside_mine, inputs, runner, times
+from tools.measure.bench.measuring import (
+    beside_mine,
+    faults,
+    inputs,
+    runner,
+    times,
+)
 from tools.measure.bench.race import Race
 from tools.measure.experiments.cost import KEPT
 from tools.measure.provenance import ROOT
@@ -107,13 +112,6 @@ def of_one_process(race: Race) -> dict:
         "took": times(runs, SECONDS, ROUNDS),
         "faults": {who: faults(run) for who, run in runs.items()},
     }
-
-
-def faults(run: Callable[[], object]) -> int:
-    """How many pages a call touches for the first time."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    run()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 if __name__ == "__main__":
