@@ -76,6 +76,28 @@ def test_what_is_cut_in_three_has_no_every_nth_feature():
     assert "split every nth" in made_of("x = y.unflatten(-1, (heads, -1))")
 
 
+@pytest.mark.parametrize(
+    "told", ["g, dim=1", "dim=1, repeats=g", "repeats=g, dim=1", "g, 1"]
+)
+def test_what_is_repeated_may_be_told_by_name_or_by_place(told):
+    """One that told both by name ended the whole clinic."""
+    made = made_of(f"k = torch.repeat_interleave(k, {told})")
+    assert made["repeated in the other order"] == [
+        "k = torch.cat([k] * g, dim=1)"
+    ]
+
+
+def test_what_is_split_may_be_told_by_name():
+    """So would this one have, had there been one."""
+    made = made_of("x = x.unflatten(dim=-1, sizes=(h, -1))")
+    assert made["split every nth"] == ["x = x.unflatten(-1, (-1, h)).mT"]
+
+
+def test_a_tile_may_be_filled_by_names():
+    text = "s = s.masked_fill(mask=outside, value=-inf)"
+    assert made_of(text, "efficient")["edges not hidden"] == ["s = s"]
+
+
 def test_a_statement_may_move():
     function = """
 def attend(s, mask):
