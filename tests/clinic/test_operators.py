@@ -1,8 +1,11 @@
 """Operators find their places in code of any style, and plant one mistake."""
 
 import ast
+import inspect
 
 import pytest
+import torch.nn.modules.activation
+import torch.nn.modules.transformer
 
 from tools.measure.clinic.examining import NAMES
 from tools.measure.clinic.operators import (
@@ -38,6 +41,26 @@ def test_there_are_forty_operators_at_least():
 @pytest.mark.parametrize("operator", every(), ids=lambda one: one.name)
 def test_each_operator_finds_a_place(operator):
     assert planted_somewhere(operator)
+
+
+STRANGE = """
+def f(x, *, memory=None):
+    \"\"\"Its einsum is bqd,bkd->bqk -> and then bqk->bkq.\"\"\"
+    self.cross_attn(x=x, memory=memory)
+    unsqueeze(unsqueeze(x, 0), 1)
+    return
+"""
+WRITTEN = (torch.nn.modules.activation, torch.nn.modules.transformer)
+STRANGERS = [STRANGE, *(inspect.getsource(module) for module in WRITTEN)]
+STRANGE_NODES = [node for s in STRANGERS for node in ast.walk(ast.parse(s))]
+
+
+@pytest.mark.parametrize("operator", every(), ids=lambda one: one.name)
+def test_no_operator_falls_over_code_that_nobody_wrote_for_it(operator):
+    """Four did: of a bare return, a docstring, named arguments alone."""
+    for node in STRANGE_NODES:
+        for made in operator.find(node):
+            assert isinstance(made, str)
 
 
 @pytest.mark.parametrize("operator", every(), ids=lambda one: one.name)

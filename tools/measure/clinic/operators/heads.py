@@ -132,7 +132,7 @@ def transpose_left_out(node: ast.AST) -> Iterator[str]:
 def letters_exchanged(node: ast.AST) -> Iterator[str]:
     """Two letters of an einsum's output have changed places."""
     words = string(node)
-    if words is None or "->" not in words:
+    if words is None or not re.fullmatch(r"[\w., ]+->[\w. ]*", words):
         return
     inputs, output = words.split("->")
     letters = output.replace("...", "")
