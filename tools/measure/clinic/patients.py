@@ -89,12 +89,14 @@ def stirred(thing: Any) -> Any:
 
     As modules are made, shifts are zero and gains one; then many a mistake
     changes nothing. Two things with the same parameters get the same numbers.
+    What is never learnt stays as it was made.
     """
     if not isinstance(thing, nn.Module):
         return thing
     thing.double().eval()
     with torch.no_grad():
-        for seed, parameter in enumerate(thing.parameters()):
+        learnt = (p for p in thing.parameters() if p.requires_grad)
+        for seed, parameter in enumerate(learnt):
             chance = torch.Generator().manual_seed(seed)
             shape = parameter.shape
             new = torch.randn(shape, generator=chance, dtype=torch.float64)
