@@ -55,10 +55,19 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             yield name, Affine(W, b, (weight, b))
     for name, weight in module.named_parameters(recurse=False):
         if weight.ndim == 2 and part_called(name) and name[:2] != "b_":
-            torch_own = name.endswith("proj_weight")
-            W = weight.mT if torch_own else weight
-            b = bias_beside(module, name, weight)
+            W = weight.mT if is_turned(name, weight) else weight
+            b = bias_beside(module, name, W)
             yield name, Affine(W, b, (weight, b))
+
+
+def is_turned(name: str, weight: Tensor) -> bool:
+    """Whether a bare matrix is of (out, in), by its name or by its shape.
+
+    What holds queries, keys and values at once is longer that way.
+    """
+    n_out, n_in = weight.shape
+    several = part_called(name) in ("qkv", "kv") and n_out > n_in
+    return name.endswith("proj_weight") or several
 
 
 def bare(module: nn.Module) -> dict[int, str]:
