@@ -193,3 +193,112 @@ def test_the_longest_text_that_is_taken_is_found():
 
     assert [seen.longest(up_to(n), 6) for n in (3, 12, 63)] == [3, 12, 63]
     assert seen.longest(up_to(1000), 6) == seen.MOST
+
+
+def in_fours(q, k, v, key_mask=None):
+    """(batch, tokens, heads, features); of three axes it takes any."""
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    seen = None if key_mask is None else key_mask[:, None, None, :]
+    made = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    return made.transpose(1, 2)
+
+
+def test_tokens_before_heads_are_not_features_before_tokens():
+    """Of three axes it took the last for tokens, but for its mask."""
+    report = here(in_fours, kind="attention")
+    assert report.passed and report.facts["layout"] == "BNHD", report
+
+
+def scored(q, k, v, slopes, hidden):
+    steps = torch.arange(q.shape[-2])
+    far = (steps[:, None] - steps).to(q.dtype)
+    s = q @ k.mT / q.shape[-1] ** 0.5
+    s = s - slopes[:, None, None].to(q.dtype) * far.abs()
+    return s.masked_fill(hidden(far), -torch.inf).softmax(-1) @ v
+
+
+def of_slopes(q, k, v):
+    """Causal, and the farther away a key, the less it counts."""
+    slopes = 0.3 * torch.arange(1, q.shape[1] + 1)
+    return scored(q, k, v, slopes, lambda far: far < 0)
+
+
+def sees_three(q, k, v):
+    """Causal, and no more than three."""
+    hidden = lambda far: (far < 0) | (far > 2)  # noqa: E731
+    return scored(q, k, v, torch.zeros(q.shape[1]), hidden)
+
+
+def sees_one_later(q, k, v):
+    """Causal, but one place off."""
+    zeros = torch.zeros(q.shape[1])
+    return scored(q, k, v, zeros, lambda far: far < -1)
+
+
+def test_what_a_function_plainly_does_on_purpose_is_its_claim():
+    """Of whom nothing was told was asked what he is."""
+    for made in (of_slopes, sees_three):
+        report = here(made, kind="attention")
+        assert report.passed, report
+    assert not here(sees_one_later, kind="attention").passed
+    told = {"layout": "BHND", "causal": True}
+    asked = here(of_slopes, kind="attention", **told)
+    assert "say bias=…" in asked.different, asked
+
+
+def turn(x):
+    rates = 1e4 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    angle = torch.arange(x.shape[-2])[:, None] * rates
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+    made = pairs * torch.polar(torch.ones_like(angle), angle)
+    return torch.view_as_real(made).flatten(-2).to(x)
+
+
+class WithRope(nn.Module):
+    """It turns by a function that stands outside of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_heads, self.qkv = 2, nn.Linear(8, 24)
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, x):
+        rope = turn
+        q, k, v = (
+            t.unflatten(-1, (2, 4)).transpose(1, 2)
+            for t in self.qkv(x).chunk(3, dim=-1)
+        )
+        made = F.scaled_dot_product_attention(rope(q), rope(k), v)
+        return self.out(made.transpose(1, 2).flatten(2))
+
+
+def test_a_layer_that_says_that_it_turns_may_turn_by_a_function():
+    """Nothing of it was a part of the module, and so it was held to none."""
+    assert here(WithRope(), kind="self-attention").passed
+
+
+class HidesWithMuch(nn.Module):
+    """It hides by a number that is too large for float16."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_heads, self.qkv = 2, nn.Linear(8, 24)
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, x, mask=None):
+        q, k, v = (
+            t.unflatten(-1, (2, 4)).transpose(1, 2)
+            for t in self.qkv(x).chunk(3, dim=-1)
+        )
+        s = q @ k.mT / 2
+        if mask is not None:
+            s = s.masked_fill(~mask[:, None], -1e9)
+        return self.out((s.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+def test_half_precision_that_raises_under_a_mask_alone_is_not_asked():
+    """Nobody promised it, and nobody was told anything wrong in it."""
+    report = here(HidesWithMuch(), kind="self-attention")
+    assert report.passed, report
+    told = {"dtypes": ["float32", "float16"], "mask_axes": "BNN"}
+    assert not here(HidesWithMuch(), kind="self-attention", **told).passed

@@ -30,6 +30,7 @@ from selfattn.doctor.kinds.layer.parts import (
     lists,
     number,
 )
+from selfattn.doctor.kinds.layer.rotations import says_that_it_turns
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts, parameters
 
@@ -157,7 +158,8 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     """Ask for properties alone, if there is more to it than projections.
 
     More is a parameter that is none of theirs, numbers that are no mask, a
-    function of its own such as one that rotates, or an argument of its own.
+    function of its own such as one that rotates, be it outside of the module,
+    or an argument of its own.
     """
     known = {**seen.facts, **told}
     if "formula" in known or {"packed", "projections"} & told.keys():
@@ -176,7 +178,8 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
         for function in vars(module).values()
         if inspect.isfunction(function) and not attends(function)
     ]
-    if not (more or functions or known.get("call")):
+    turns = not told and says_that_it_turns(module)
+    if not (more or functions or known.get("call") or turns):
         return None
     why = "its formula seems its own (if it should not be, formula='plain')"
     less = replace(seen, lacks={**seen.lacks, "numbers": why})
