@@ -39,7 +39,7 @@ NAMES = {  # what others call the arguments
 }
 HINT = "is_causal"
 MASKLIKE = ("mask", "hide", "hidden", "ignor", "lengths", "_lens", "allow")
-NO_MASK = ("head", "past", "cache", "posit", "pad")
+NO_MASK = ("head", "past", "cache", "posit")
 
 
 def prepared(thing: Any, facts: Facts) -> nn.Module:
@@ -82,7 +82,7 @@ def looked_up(
     names["qkv"] = [first[part] for part in "qkv"] if three else None
     names |= dict(found) | dict(told.get("names") or {})
     if names["mask"] is None and "mask" not in (told.get("names") or {}):
-        names["mask"] = like_a_mask(forward, names, told)
+        names |= by_what_was_told(forward, names, told)
     if names["causal"] is None and names["mask"] is None:
         # beside a mask it is but a hint of what that says, as in PyTorch's
         names["causal"] = HINT if HINT in listed else None
@@ -90,26 +90,57 @@ def looked_up(
     return names
 
 
+def by_what_was_told(
+    forward: Callable[..., Any], names: Facts, told: Facts
+) -> dict[str, Any]:
+    """The name of its mask; what is called padding, if that is the one told.
+
+    Who tells what a mask says has one, whatever he calls it.
+    """
+    padding = names["padding"]
+    if told.get("mask") and padding and not told.get("padding"):
+        return {"mask": padding, "padding": None}
+    return {"mask": like_a_mask(forward, names, told)}
+
+
 def like_a_mask(
     forward: Callable[..., Any], names: Facts, told: Facts
 ) -> str | None:
-    """The one argument left that may stay unsaid, if it is to be a mask.
+    """The one argument left, if it is to be a mask.
 
-    So says who tells what a mask means, or else its own name.
+    So says who tells what a mask means, or padding of which no argument has
+    the name; or else its own name, if it may stay unsaid.
     """
-    known = {x for x in names.values() if isinstance(x, str)}
+    padded = told.get("padding") and names["padding"] is None
+    meant = bool(told.get("mask") or padded)
     left = [
         name
-        for name, one in inspect.signature(forward).parameters.items()
-        if one.default is None
+        for name, one in after_texts(forward, names).items()
+        if (one.default is None or (meant and one.default is one.empty))
         and name not in (told.get("call") or {})
-        and name not in known
         and not any(word in name for word in NO_MASK)
+        and (meant or "pad" not in name)
     ]
     like = [name for name in left if any(word in name for word in MASKLIKE)]
     if len(like) == 1:
         return like[0]
-    return left[0] if len(left) == 1 and told.get("mask") else None
+    return left[0] if len(left) == 1 and meant else None
+
+
+def after_texts(
+    forward: Callable[..., Any], names: Facts
+) -> dict[str, inspect.Parameter]:
+    """The arguments that are neither x, nor have a name that is known."""
+    known = {x for x in names.values() if isinstance(x, str)}
+    known |= {*(names["qkv"] or ())}
+    listed = inspect.signature(forward).parameters
+    if not (names.get("x") or names["qkv"]):
+        known |= {*list(listed)[:1]}
+    return {
+        name: one
+        for name, one in listed.items()
+        if name not in known and not is_rest(one)
+    }
 
 
 def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
@@ -134,6 +165,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
     """Call a module on (batch, n, d_model), and masks that allow."""
     names, by_type = facts["names"], {torch.float32: thing}
     must = must_be_told(thing, names["mask"])
+    must_pad = must_be_told(thing, names["padding"])
 
     def layer(
         x: Tensor,
@@ -144,8 +176,10 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
         whole: bool = False,
     ) -> Any:
         named = dict(facts.get("call") or {})
+        source = x if context is None else context
+        if padding is None and must_pad:
+            padding = torch.ones(source.shape[:2], dtype=torch.bool)
         if mask is None and must and (padding is None or names["padding"]):
-            source = x if context is None else context
             mask = torch.ones(x.shape[-2], source.shape[-2], dtype=torch.bool)
         if mask is not None:
             shaped = spread(mask, x.shape[0], facts["mask_axes"])

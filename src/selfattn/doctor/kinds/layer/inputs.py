@@ -7,7 +7,7 @@ from itertools import product
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.layer.calling import NAMES
+from selfattn.doctor.kinds.layer.calling import MASKLIKE, NAMES
 from selfattn.doctor.kinds.layer.constructing import is_rest
 from selfattn.doctor.kinds.layer.parts import affines
 from selfattn.doctor.patient import Facts
@@ -20,7 +20,8 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
     """The names of x and of the context, if the output tells which is which.
 
     Empty, if the second of two arguments has a name for a context: so it is
-    usual; or if no call of it comes out as long as one of its inputs.
+    usual; or if no call of it comes out as long as one of its inputs. Where a
+    mask has to be handed over as well, x comes first, as is usual, too.
     """
     names = dict(told.get("names") or {})
     needed = [
@@ -31,11 +32,24 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
         and name not in (told.get("call") or {})
         and name not in names.values()
     ]
-    if len(needed) != 2 or {"x", "context", "qkv"} & names.keys():
+    texts = [name for name in needed if not is_to_hide(name)]
+    if told.get("mask") or told.get("padding"):
+        texts = texts[: max(2, len(needed) - 1)]  # one of them is the mask
+    if len(texts) != 2 or {"x", "context", "qkv"} & names.keys():
         return {}
-    first, second = needed
+    first, second = texts
     if second in NAMES["context"] and first not in NAMES["context"]:
         return {}
+    if len(needed) > 2:
+        turned = first in NAMES["context"]
+        return (
+            {"x": second, "context": first}
+            if turned
+            else {
+                "x": first,
+                "context": second,
+            }
+        )
     layout = told.get("layout")
     given = dict(told.get("call") or {})
     called = trial_calls.alone(module)
@@ -46,6 +60,12 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
             if comes_from(output, x):
                 return dict(zip(("x", "context"), pair, strict=True))
     return {}
+
+
+def is_to_hide(name: str) -> bool:
+    """Whether an argument is called as one that tells what is hidden."""
+    known = {*NAMES["mask"], *NAMES["padding"]}
+    return name in known or any(word in name for word in (*MASKLIKE, "pad"))
 
 
 def pairs(
