@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -273,6 +273,8 @@ def meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
 def read(value: Any, turned: bool, whole: bool) -> Any:
     """The output, (batch, n, d_model), with the weights if asked for."""
     rest: tuple[Any, ...] = ()
+    if isinstance(value, Mapping):  # of names, in the order of a tuple
+        value = tuple(value.values())
     if isinstance(value, tuple) and value:
         value, *others = value
         rest = tuple(others)

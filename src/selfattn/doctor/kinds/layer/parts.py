@@ -42,6 +42,14 @@ class Projections(NamedTuple):
     gate: Affine | None = None  # if one matrix holds that, too
 
 
+def own_numbers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """The parameters of its own, those in a dictionary of them, too."""
+    yield from module.named_parameters(recurse=False)
+    for held in module.children():
+        if isinstance(held, nn.ParameterDict):
+            yield from held.named_parameters(recurse=False)
+
+
 def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
     """Every matrix of a module, with its name and its bias."""
     for name, inner in module.named_modules():
@@ -53,7 +61,7 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             W = matrix if turned else matrix.mT
             b = getattr(inner, "bias", None)
             yield name, Affine(W, b, (weight, b))
-    for name, weight in module.named_parameters(recurse=False):
+    for name, weight in own_numbers(module):
         if weight.ndim == 2 and part_called(name) and name[:2] != "b_":
             W = weight.mT if is_turned(name, weight) else weight
             b = bias_beside(module, name, W)
@@ -78,7 +86,7 @@ def bare(module: nn.Module) -> dict[int, str]:
     three = {id(x) for one in stacked(module).values() for x in one.whole}
     return {
         id(x): name
-        for name, x in module.named_parameters(recurse=False)
+        for name, x in own_numbers(module)
         if x.ndim > 1 and x.shape[-2] == x.shape[-1]
         if id(x) in three or (x.ndim == 2 and (three or part_called(name)))
         if not name.endswith("proj_weight")
@@ -88,7 +96,7 @@ def bare(module: nn.Module) -> dict[int, str]:
 def bias_beside(module: nn.Module, name: str, W: Tensor) -> Tensor | None:
     """The parameter that is named like a matrix, as its bias, and as wide."""
     part = part_called(name)
-    for other, x in module.named_parameters(recurse=False):
+    for other, x in own_numbers(module):
         its = re.sub("^(b|bias)_?|_?(bias|b)$", "", other)
         fits = x.numel() == W.numel() // W.shape[W.ndim == 3]
         if its != other and fits and part_called(its or "out") == part:
@@ -99,7 +107,7 @@ def bias_beside(module: nn.Module, name: str, W: Tensor) -> Tensor | None:
 def by_heads(module: nn.Module, n_heads: int) -> dict[str, Affine]:
     """Parameters with an axis for heads, as the matrices that they make."""
     found = {}
-    for name, weight in module.named_parameters(recurse=False):
+    for name, weight in own_numbers(module):
         part = part_called(name)
         if weight.ndim != 3 or part is None:
             continue
@@ -115,7 +123,7 @@ def by_heads(module: nn.Module, n_heads: int) -> dict[str, Affine]:
 
 def heads_of_out(module: nn.Module) -> int:
     """How many heads it joins, if that has an axis: (heads, d_head, d)."""
-    for name, weight in module.named_parameters(recurse=False):
+    for name, weight in own_numbers(module):
         if weight.ndim == 3 and part_called(name) == "out":
             return int(weight.shape[0])
     return 0
@@ -143,7 +151,7 @@ def of_lists(module: nn.Module) -> dict[str, Affine]:
 
 def stacked(module: nn.Module) -> dict[str, Affine]:
     """Queries, keys and values, in that order, of one parameter of three."""
-    for name, x in module.named_parameters(recurse=False):
+    for name, x in own_numbers(module):
         if x.ndim == 3 and len(x) == 3 and part_called(name) is None:
             return {
                 part: Affine(W, None, (x,))
@@ -254,7 +262,7 @@ def the_other(
     own = {id(x) for one in known for x in one.whole if x is not None}
     bare = [
         (name, Affine(x, bias_beside(module, name, x), (x,)))
-        for name, x in module.named_parameters(recurse=False)
+        for name, x in own_numbers(module)
         if x.ndim == 2 and part_called(name) is None
     ]
     for listed in (affines(module), bare):
