@@ -62,13 +62,18 @@ def refusals(
         raised = [why_not(outcome) for outcome in needing]
         if plainly and not all(outcome.unusable for outcome in needing):
             continue
-        all_or_once = any if need in HALF else all
-        if needing and all_or_once(raised) and need not in required:
+        once = need in HALF and any(map(raises, needing))
+        if needing and (once or all(raised)) and need not in required:
             refused[need] = next(filter(None, raised))
     others = [s for s in seen if not refused.keys() & s.probe.needs]
     if all(one.outcome.error for one in others):
         return {}  # it raises whatever it is asked
     return refused
+
+
+def raises(outcome: Outcome) -> bool:
+    """Whether it was called, and raised, be it for a gradient."""
+    return bool(why_not(outcome)) and not outcome.unusable
 
 
 def why_not(outcome: Outcome) -> str:
