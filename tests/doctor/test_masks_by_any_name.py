@@ -9,6 +9,7 @@ from torch import nn
 from selfattn.doctor import examine
 from selfattn.doctor.kinds.layer.calling import looked_up
 from selfattn.doctor.kinds.layer.inputs import inputs_of
+from selfattn.doctor.kinds.layer.parts import library_layer
 
 here = functools.partial(examine, time_limit=None)
 TOLD = {"layout": "BND", "n_heads": 2}
@@ -161,3 +162,102 @@ def test_what_a_softmax_asks_for_besides_scores_is_its_mask():
     report = here(of_real, kind="softmax")
     assert report.passed, report
     assert report.facts["mask"] == "lengths", report
+
+
+class LibraryLayer(nn.Module):
+    """The library's layer within another, its context wider than x."""
+
+    def __init__(self, **more):
+        super().__init__()
+        made = functools.partial(nn.MultiheadAttention, 8, 2)
+        self.inner = made(kdim=6, vdim=6, batch_first=True, **more)
+
+    def forward(self, words, frames):
+        return self.inner(words, frames, frames, need_weights=False)[0]
+
+
+class Reversed(LibraryLayer):
+    """Its values are those of the frames in reverse."""
+
+    def forward(self, words, frames):
+        back = frames.flip(1)
+        return self.inner(words, frames, back, need_weights=False)[0]
+
+
+def test_the_librarys_layer_within_another_is_held_to_its_numbers():
+    """It was asked which of two arguments is what."""
+    sound = here(LibraryLayer(), kind="cross-attention")
+    assert sound.passed and "numbers" not in sound.lacking, sound
+    assert not here(Reversed(), kind="cross-attention").passed
+    assert library_layer(LibraryLayer()) is not None
+    for more in ({"add_zero_attn": True}, {"add_bias_kv": True}):
+        assert library_layer(LibraryLayer(**more)) is None
+
+
+class ContextFirst(Across):
+    """Its mask stands between the context and x."""
+
+    def forward(self, frames, frame_lengths, words):
+        seen = within(frame_lengths, frames.shape[1])
+        return self.attend(words, frames, seen)
+
+
+def test_which_is_x_is_told_by_a_call_under_a_mask():
+    for told in ({"mask": "lengths", **TOLD}, {}):
+        report = here(ContextFirst(), kind="cross-attention", **told)
+        assert report.passed, report
+
+
+class Keeps(nn.Module):
+    """It hands out keys and values to be kept, and takes ten tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_heads, self.end = 2, 10
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x):
+        if x.shape[1] > self.end:
+            raise ValueError("too long")
+        q, k, v = (
+            t.unflatten(-1, (2, 4)).transpose(1, 2)
+            for t in self.qkv(x).chunk(3, dim=-1)
+        )
+        made = (q @ k.mT / 2).softmax(-1) @ v
+        return self.out(made.transpose(1, 2).flatten(2)), torch.stack((k, v))
+
+
+def test_what_is_kept_is_no_weights_and_a_text_may_have_an_end():
+    """Keys and values were summed up as rows of weights."""
+    report = here(Keeps(), kind="self-attention")
+    assert report.passed and "weights" in report.lacking, report
+    assert here(Keeps(), kind="self-attention", **TOLD).passed
+
+
+class Axes(nn.Module):
+    """A map into heads, whose kernel has three axes."""
+
+    def __init__(self, *size):
+        super().__init__()
+        self.kernel = nn.Parameter(torch.randn(*size) / 3)
+
+    def forward(self, x):
+        return torch.einsum("bnd,dhe->bhne", x, self.kernel)
+
+
+class OfAxes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.three = (Axes(9, 2, 4) for _ in range(3))
+        self.back = nn.Parameter(torch.randn(2, 4, 9) / 3)
+
+    def forward(self, x):
+        q, k, v = self.one(x), self.two(x), self.three(x)
+        made = (q @ k.mT / 2).softmax(-1) @ v
+        return torch.einsum("bhne,hed->bnd", made, self.back)
+
+
+def test_how_wide_x_is_is_seen_by_a_call():
+    """It was asked, as no map has two axes."""
+    report = here(OfAxes(), kind="self-attention", causal=False)
+    assert report.passed, report

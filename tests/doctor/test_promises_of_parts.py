@@ -9,6 +9,7 @@ from torch import nn
 from selfattn.doctor import examine
 from selfattn.doctor.kinds.efficient.exercise import KERNELS, of_claim
 from selfattn.doctor.kinds.positions.added import seen
+from selfattn.positions import sinusoidal
 
 here = functools.partial(examine, time_limit=None)
 
@@ -302,3 +303,48 @@ def test_half_precision_that_raises_under_a_mask_alone_is_not_asked():
     assert report.passed, report
     told = {"dtypes": ["float32", "float16"], "mask_axes": "BNN"}
     assert not here(HidesWithMuch(), kind="self-attention", **told).passed
+
+
+def norm_of_a_course(x, gamma, beta, settings=None):
+    """It may be told its eps among other things, and need not."""
+    eps = (settings or {}).get("eps", 1e-5)
+    return F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+
+
+def norm_of_names(x, scale, offset, *, epsilon=1e-6):
+    return F.layer_norm(x, x.shape[-1:], scale, offset, epsilon)
+
+
+def test_what_a_norm_need_not_be_told_is_not_handed_over():
+    """A number was handed over as its settings, or an eps by its place."""
+    for norm in (norm_of_a_course, norm_of_names):
+        report = here(norm, kind="layer-norm")
+        assert report.passed, report
+    assert here(norm_of_a_course, kind="layer-norm", eps=1e-5).passed
+
+
+def table_of_names(rows, *, features):
+    return sinusoidal(rows, features)
+
+
+def test_a_width_may_be_asked_for_by_its_name_alone():
+    assert here(table_of_names, kind="sinusoidal", layout="pairs").passed
+
+
+class Warm(nn.Module):
+    """Scores over a number that it holds."""
+
+    def __init__(self, says_so=True):
+        super().__init__()
+        self.held = [1 / 0.4]
+        if says_so:
+            self.warmth = 2.5
+
+    def forward(self, q, k, v):
+        return (q @ k.mT / self.held[0]).softmax(-1) @ v
+
+
+def test_a_scale_that_a_module_holds_is_its_claim():
+    """Nobody told of it, and so it was wrong."""
+    assert here(Warm(), kind="attention").passed
+    assert not here(Warm(says_so=False), kind="attention").passed

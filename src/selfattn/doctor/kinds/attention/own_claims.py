@@ -6,11 +6,12 @@ its numbers alone are asked. What is hidden in any other way is no claim: a
 mask that is one place off looks like one.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.attention import untold_facts
@@ -33,6 +34,8 @@ def claims(thing: Any, facts: Facts) -> Iterator[Facts]:
     """What it may claim, in each layout in which a token sees others."""
     if any(facts.get(name) is not None for name in (*OF_SIGHT, "kernel")):
         return
+    if (scale := scale_held(thing, facts)) is not None:
+        yield {"scale": scale}
     for layout in dict.fromkeys((*LAYOUTS, facts.get("layout", "any"))):
         known = {**facts, "layout": layout}
         seen = sight(thing, known)
@@ -40,6 +43,19 @@ def claims(thing: Any, facts: Facts) -> Iterator[Facts]:
             continue
         for more in (*of_sight(thing, known), *of_slopes(thing, known)):
             yield {**more, "layout": layout}
+
+
+def scale_held(thing: Any, facts: Facts) -> float | None:
+    """Its scale, if that is a number that it holds, or one over such."""
+    if not isinstance(thing, nn.Module) or facts.get("scale") is not None:
+        return None
+    held = [x for x in vars(thing).values() if isinstance(x, float)]
+    for layout in dict.fromkeys((facts.get("layout", "any"), *LAYOUTS)):
+        seen = untold_facts.scale_of(thing, {**facts, "layout": layout})
+        for x in (y for one in held if one for y in (one, 1 / one)):
+            if seen is not None and math.isclose(seen, x, rel_tol=NEAR):
+                return x
+    return None
 
 
 def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:

@@ -109,19 +109,20 @@ def like_a_mask(
     """The one argument left, if it is to be a mask.
 
     So says who tells what a mask means, or padding of which no argument has
-    the name; or else its own name, if it may stay unsaid.
+    the name; or else its own name.
     """
     padded = told.get("padding") and names["padding"] is None
     meant = bool(told.get("mask") or padded)
     left = [
         name
         for name, one in after_texts(forward, names).items()
-        if (one.default is None or (meant and one.default is one.empty))
+        if any(one.default is free for free in (None, one.empty))
         and name not in (told.get("call") or {})
         and not any(word in name for word in NO_MASK)
         and (meant or "pad" not in name)
     ]
     like = [name for name in left if any(word in name for word in MASKLIKE)]
+    # What it needs and is called otherwise may be anything.
     if len(like) == 1:
         return like[0]
     return left[0] if len(left) == 1 and meant else None
@@ -193,7 +194,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
         turned = facts["layout"] == "NBD"
         given, more = arranged([x, context], names, turned)
         output = handed(by_type[x.dtype], *given, **named, **more)
-        return read(output, turned, whole)
+        return read(output, turned, whole, (x.shape[-2], source.shape[-2]))
 
     return layer
 
@@ -270,8 +271,12 @@ def meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
     return lengths
 
 
-def read(value: Any, turned: bool, whole: bool) -> Any:
-    """The output, (batch, n, d_model), with the weights if asked for."""
+def read(value: Any, turned: bool, whole: bool, sizes: tuple[int, int]) -> Any:
+    """The output, (batch, n, d_model), with the weights if asked for.
+
+    What comes beside it are weights if it is a table of queries and keys, of
+    these ``sizes``, and no keys and values to be kept.
+    """
     rest: tuple[Any, ...] = ()
     if isinstance(value, Mapping):  # of names, in the order of a tuple
         value = tuple(value.values())
@@ -282,7 +287,13 @@ def read(value: Any, turned: bool, whole: bool) -> Any:
         value = value.transpose(0, 1)
     if not whole:
         return value
-    tables = [w for w in rest if isinstance(w, Tensor) and w.ndim > 2]
+    tables = [
+        w
+        for w in rest
+        if isinstance(w, Tensor)
+        and w.ndim > 2
+        and sorted(w.shape[-2:]) == sorted(sizes)
+    ]
     if not tables:
         raise UnusableError("it returns no weights")
     return value, tables[0]

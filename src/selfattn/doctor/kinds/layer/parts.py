@@ -171,8 +171,8 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
         named = part_called(last)
         if named is not None and named not in told:
             found.setdefault(named, affine)
-    if isinstance(module, nn.MultiheadAttention):
-        found |= torch_own(module)
+    if (library := library_layer(module)) is not None:
+        found |= torch_own(library)
     found |= of_lists(module)
     if not {"q", "qkv"} & found.keys():
         found |= stacked(module)
@@ -184,6 +184,16 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
             for n, x in parts
         }
     return found
+
+
+def library_layer(module: nn.Module) -> nn.MultiheadAttention | None:
+    """PyTorch's module, be it the only one within, if it adds no key."""
+    inner = nn.MultiheadAttention
+    held = [part for part in module.modules() if isinstance(part, inner)]
+    if len(held) != 1 or isinstance(module, inner):
+        return held[0] if isinstance(module, inner) else None
+    more = held[0].bias_k is not None or held[0].add_zero_attn
+    return None if more else held[0]
 
 
 def torch_own(module: nn.MultiheadAttention) -> dict[str, Affine]:

@@ -17,6 +17,7 @@ from selfattn.doctor.kinds.layer.between import named_numbers
 from selfattn.doctor.kinds.layer.constructing import instance
 from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.doctor.kinds.layer.inputs import inputs_of
+from selfattn.doctor.kinds.layer.longest import longest_taken
 from selfattn.doctor.kinds.layer.masks_taken import axes_taken
 from selfattn.doctor.kinds.layer.parts import (
     MODEL,
@@ -33,6 +34,7 @@ from selfattn.doctor.kinds.layer.parts import (
 from selfattn.doctor.kinds.layer.rotations import says_that_it_turns
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.probes import numbers
 
 
 def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
@@ -64,7 +66,8 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
     usual = {"mask": meanings(names, told), **more.candidates}
     made = replace(more, lacks=lacks, has=has, candidates=usual)
-    return with_axes(made.with_facts(**seen), module, told, cross)
+    made = with_axes(made.with_facts(**seen), module, told, cross)
+    return made if cross else with_its_end(made, module, told)
 
 
 def meanings(names: Facts, told: Facts) -> list[str]:
@@ -89,6 +92,16 @@ def with_axes(
     d_model, d_context = wide
     axes = axes_taken(module, known, d_model, d_context, cross)
     return replace(seen, candidates={**seen.candidates, "mask_axes": axes})
+
+
+def with_its_end(seen: Reading, module: nn.Module, told: Facts) -> Reading:
+    """A reading with the longest text that it takes, if it has an end."""
+    known = {**seen.facts, **told}
+    wide = trial_calls.outcome(widths, module, known)
+    if known.get("longest") is not None or wide is None:
+        return seen
+    longest = trial_calls.outcome(longest_taken, module, known, wide[0])
+    return seen if longest is None else seen.with_facts(longest=longest)
 
 
 def lacking(names: Facts) -> dict[str, str]:
@@ -212,6 +225,14 @@ def check_width(facts: Facts, found: int | None) -> None:
         )
 
 
+def width_taken(module: nn.Module) -> int | None:
+    """The one width of x at which it can be called, of those of its own."""
+    sizes = sorted({n for x in module.parameters() for n in x.shape})
+    made = {d: trial_calls.outcome(module, numbers(2, 5, d)) for d in sizes}
+    found = [d for d, output in made.items() if output is not None]
+    return found[0] if len(found) == 1 else None
+
+
 def widths(thing: Any, facts: Facts) -> tuple[int, int]:
     """The widths of x and of the context."""
     found = by_word(thing, dict(facts.get("projections") or {}))
@@ -226,6 +247,7 @@ def widths(thing: Any, facts: Facts) -> tuple[int, int]:
     sizes = {x.shape[-1] for x in thing.parameters() if x.ndim > 1}
     if d_model is None and len(sizes) == 1:
         d_model = sizes.pop()
+    d_model = d_model or width_taken(thing)
     if d_model is None:
         raise UnclearError("How wide is x? Say d_model=….")
     context = next((found[p] for p in ("k", "kv") if p in found), None)
