@@ -9,7 +9,7 @@ from torch import nn
 from selfattn.doctor import examine
 from selfattn.doctor.kinds.layer.calling import looked_up
 from selfattn.doctor.kinds.layer.inputs import inputs_of
-from selfattn.doctor.kinds.layer.parts import library_layer
+from selfattn.doctor.kinds.layer.library import library_layer
 
 here = functools.partial(examine, time_limit=None)
 TOLD = {"layout": "BND", "n_heads": 2}

@@ -15,6 +15,7 @@ from selfattn.doctor.kinds.layer.constructing import (
     instance,
     is_rest,
 )
+from selfattn.doctor.kinds.layer.named_masks import by_what_was_told
 from selfattn.doctor.kinds.layer.refilling import refilled
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, handed, parameters
@@ -38,8 +39,7 @@ NAMES = {  # what others call the arguments
     ),
 }
 HINT = "is_causal"
-MASKLIKE = ("mask", "hide", "hidden", "ignor", "lengths", "_lens", "allow")
-NO_MASK = ("head", "past", "cache", "posit")
+HIDING = ("mask", "padding")
 
 
 def prepared(thing: Any, facts: Facts) -> nn.Module:
@@ -90,60 +90,6 @@ def looked_up(
     return names
 
 
-def by_what_was_told(
-    forward: Callable[..., Any], names: Facts, told: Facts
-) -> dict[str, Any]:
-    """The name of its mask; what is called padding, if that is the one told.
-
-    Who tells what a mask says has one, whatever he calls it.
-    """
-    padding = names["padding"]
-    if told.get("mask") and padding and not told.get("padding"):
-        return {"mask": padding, "padding": None}
-    return {"mask": like_a_mask(forward, names, told)}
-
-
-def like_a_mask(
-    forward: Callable[..., Any], names: Facts, told: Facts
-) -> str | None:
-    """The one argument left, if it is to be a mask.
-
-    So says who tells what a mask means, or padding of which no argument has
-    the name; or else its own name.
-    """
-    padded = told.get("padding") and names["padding"] is None
-    meant = bool(told.get("mask") or padded)
-    left = [
-        name
-        for name, one in after_texts(forward, names).items()
-        if any(one.default is free for free in (None, one.empty))
-        and name not in (told.get("call") or {})
-        and not any(word in name for word in NO_MASK)
-        and (meant or "pad" not in name)
-    ]
-    like = [name for name in left if any(word in name for word in MASKLIKE)]
-    # What it needs and is called otherwise may be anything.
-    if len(like) == 1:
-        return like[0]
-    return left[0] if len(left) == 1 and meant else None
-
-
-def after_texts(
-    forward: Callable[..., Any], names: Facts
-) -> dict[str, inspect.Parameter]:
-    """The arguments that are neither x, nor have a name that is known."""
-    known = {x for x in names.values() if isinstance(x, str)}
-    known |= {*(names["qkv"] or ())}
-    listed = inspect.signature(forward).parameters
-    if not (names.get("x") or names["qkv"]):
-        known |= {*list(listed)[:1]}
-    return {
-        name: one
-        for name, one in listed.items()
-        if name not in known and not is_rest(one)
-    }
-
-
 def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
     """Raise if an argument is needed of which nobody knows what it is."""
     known = {*(told.get("call") or {}), *(names["qkv"] or ())}
@@ -165,8 +111,7 @@ def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
 def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
     """Call a module on (batch, n, d_model), and masks that allow."""
     names, by_type = facts["names"], {torch.float32: thing}
-    must = must_be_told(thing, names["mask"])
-    must_pad = must_be_told(thing, names["padding"])
+    musts = [must_be_told(thing, names[name]) for name in HIDING]
 
     def layer(
         x: Tensor,
@@ -178,10 +123,10 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
     ) -> Any:
         named = dict(facts.get("call") or {})
         source = x if context is None else context
-        if padding is None and must_pad:
-            padding = torch.ones(source.shape[:2], dtype=torch.bool)
-        if mask is None and must and (padding is None or names["padding"]):
-            mask = torch.ones(x.shape[-2], source.shape[-2], dtype=torch.bool)
+        if padding is None and musts[1]:
+            padding = torch.ones(source.shape[:2]).bool()
+        if mask is None and musts[0] and (padding is None or names["padding"]):
+            mask = torch.ones(x.shape[-2], source.shape[-2]).bool()
         if mask is not None:
             shaped = spread(mask, x.shape[0], facts["mask_axes"])
             named[names["mask"]] = meant(shaped, facts["mask"], x.dtype)

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.layer.calling import MASKLIKE, NAMES
+from selfattn.doctor.kinds.layer.calling import NAMES
 from selfattn.doctor.kinds.layer.constructing import is_rest
+from selfattn.doctor.kinds.layer.named_masks import MASKLIKE
 from selfattn.doctor.kinds.layer.parts import affines, by_word
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
