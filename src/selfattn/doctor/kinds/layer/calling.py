@@ -132,8 +132,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
             named[names["mask"]] = meant(shaped, facts["mask"], x.dtype)
         if padding is not None:
             named |= as_padding(padding, x, facts)
-        if causal:
-            named[names["causal"]] = True
+        named |= {names["causal"]: True} if causal else {}
         if x.dtype not in by_type:
             by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
         turned = facts["layout"] == "NBD"
