@@ -348,3 +348,13 @@ def test_a_scale_that_a_module_holds_is_its_claim():
     """Nobody told of it, and so it was wrong."""
     assert here(Warm(), kind="attention").passed
     assert not here(Warm(says_so=False), kind="attention").passed
+
+
+def capped(q, k, v):
+    scores = 5 * torch.tanh(q @ k.mT / q.shape[-1] ** 0.5 / 5)
+    return scores.softmax(dim=-1) @ v
+
+
+def test_a_cap_of_which_nobody_spoke_is_a_claim():
+    """Nobody caps scores by mistake."""
+    assert here(capped, kind="attention").passed

@@ -38,6 +38,8 @@ def claims(thing: Any, facts: Facts) -> Iterator[Facts]:
         yield {"scale": scale}
     for layout in dict.fromkeys((*LAYOUTS, facts.get("layout", "any"))):
         known = {**facts, "layout": layout}
+        if (cap := untold_facts.cap_of(thing, known)) is not None:
+            yield {"cap": cap, "layout": layout}
         seen = sight(thing, known)
         if seen is None or not (seen & ~torch.eye(N).bool()).any():
             continue
