@@ -261,3 +261,16 @@ def test_how_wide_x_is_is_seen_by_a_call():
     """It was asked, as no map has two axes."""
     report = here(OfAxes(), kind="self-attention", causal=False)
     assert report.passed, report
+
+
+class OfStates(Across):
+    """States are hidden by their name alone."""
+
+    def forward(self, hidden_states, other_states):
+        every = torch.ones(other_states.shape[:2]).bool()
+        return self.attend(hidden_states, other_states, every)
+
+
+def test_hidden_states_are_not_what_hides():
+    for told in ({}, TOLD):
+        assert here(OfStates(), kind="cross-attention", **told).passed

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.layer.calling import NAMES
 from selfattn.doctor.kinds.layer.constructing import is_rest
-from selfattn.doctor.kinds.layer.named_masks import MASKLIKE
+from selfattn.doctor.kinds.layer.named_masks import MASKLIKE, NO_MASK
 from selfattn.doctor.kinds.layer.parts import affines, by_word
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
@@ -86,7 +86,9 @@ def shown(
 def is_to_hide(name: str) -> bool:
     """Whether an argument is called as one that tells what is hidden."""
     known = {*NAMES["mask"], *NAMES["padding"]}
-    return name in known or any(word in name for word in (*MASKLIKE, "pad"))
+    if name in known or any(word in name for word in NO_MASK):
+        return name in known
+    return any(word in name for word in (*MASKLIKE, "pad"))
 
 
 def pairs(

@@ -8,7 +8,7 @@ from selfattn.doctor.kinds.layer.constructing import is_rest
 from selfattn.doctor.patient import Facts
 
 MASKLIKE = ("mask", "hide", "hidden", "ignor", "lengths", "_lens", "allow")
-NO_MASK = ("head", "past", "cache", "posit")
+NO_MASK = ("head", "past", "cache", "posit", "state")
 
 
 def by_what_was_told(
