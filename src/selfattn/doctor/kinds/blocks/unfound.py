@@ -51,9 +51,9 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
     block = kind.prepare(thing, known)
     words = ""
     if known.get("formula") is None:
-        if any(name in told for name in FLAT):
-            return usual  # who names maps wrongly is told so
         words = why_unfound(kind, block, told, usual)
+        if any(name in told for name in FLAT) and words != DO_NOT_FIT:
+            return usual  # who names maps wrongly is told so
         lying = usual.with_facts(in_passing=True)
         if are_rather(kind, block, told, usual, lying, found=not words):
             return lying
