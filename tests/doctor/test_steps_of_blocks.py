@@ -17,7 +17,12 @@ from selfattn.doctor.kinds.blocks import cores, taught
 from selfattn.doctor.kinds.blocks.flow import followed
 
 D, HEADS = 12, 3
-OWN = {"formula": "own", "causal": False, "layout": "BND"}
+OWN = {
+    "formula": "own",
+    "causal": False,
+    "layout": "BND",
+    "inside": False,  # so that it is asked by its steps alone
+}
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +97,7 @@ def test_a_scale_that_was_told_is_right():
 
 
 def test_who_told_nothing_may_mean_a_scale():
-    report = here(Gained(scale=1.0))
+    report = here(Gained(scale=1.0), inside=False)
     assert report.mistake is None
 
 
@@ -196,7 +201,7 @@ class OneMatrix(nn.Module):
 
 def test_one_whose_maps_have_no_names_is_asked_by_its_steps():
     told = {"order": "parallel", "layout": "BND"}
+    assert here(OneMatrix(1.0), **told).mistake.name == "no scale"
     report = here(OneMatrix(), **told)
     assert report.passed, report
     assert any("queries, keys" in what for what in report.not_asked)
-    assert here(OneMatrix(1.0), **told).mistake.name == "no scale"
