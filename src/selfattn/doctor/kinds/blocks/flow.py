@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from selfattn.doctor.kinds.blocks import cores
 from selfattn.doctor.kinds.blocks.sums import (
     NOTHING,
     Said,
@@ -54,6 +55,7 @@ class Flow(NamedTuple):
     called: dict[nn.Module, Sum]  # whose forward ran, and what it said
     lengths: tuple[int, ...]  # how many tokens of each there were
     places: tuple[tuple[Place, Sum, tuple[int, ...]], ...]  # of texts
+    averaged: tuple[str, ...] = ()  # how weights were used; "" if rightly
 
 
 class Followed(TorchDispatchMode):
@@ -65,6 +67,7 @@ class Followed(TorchDispatchMode):
         self.known: dict[int, Sum] = {}
         self.kept: list[Any] = []  # so that no other has their place
         self.norms: list[tuple[nn.Module, Sum, Said]] = []
+        self.averaged: list[str] = []
         self.clear = True
         for weights in block.parameters():
             self.note(weights, of(Said("weights", part=weights)))
@@ -97,6 +100,7 @@ class Followed(TorchDispatchMode):
         inplace = word.endswith("_") and not word.startswith("_")
         if "out" in kwargs or self.from_elsewhere(word, args):
             self.clear = False
+        self.averaged += cores.averaged(word, args, self.sum_of)
         tensors = [t for t in tree_leaves(made) if isinstance(t, Tensor)]
         for tensor in tensors:
             value = self.value(word.rstrip("_"), func, args, kwargs, tensor)
@@ -161,7 +165,14 @@ class Followed(TorchDispatchMode):
         kind = "map" if word in MAPS or word.startswith(FUSED) else "other"
         kind = "norm" if word in NORMS else kind
         reads = tuple(map(self.sum_of, given))
-        said = Said(kind, reads, shape=tuple(made.shape), word=word)
+        said = Said(
+            kind,
+            reads,
+            shape=tuple(made.shape),
+            word=word,
+            inner=cores.inner(word, given),
+            times=cores.times(word, kwargs, given),
+        )
         return of(said) if any(r.terms or r.factors for r in reads) else Sum()
 
     def product(self, word: str, one: Any, other: Any) -> Sum | None:
@@ -290,8 +301,8 @@ def followed(
     if not (by.clear and is_tensor(output) and id(output) in by.known):
         return None
     value = by.sum_of(output)
-    seen = tuple(places.seen)
-    return Flow(value, terms[0], called, tuple(lengths), seen)
+    seen, averaged = tuple(places.seen), tuple(by.averaged)
+    return Flow(value, terms[0], called, tuple(lengths), seen, averaged)
 
 
 def free_sizes(block: nn.Module) -> list[int]:

@@ -12,14 +12,21 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.exercise import described, name_of
-from selfattn.doctor.kinds.blocks import idle_parts, joining, path_faults
+from selfattn.doctor.exercises.multihead import attention
+from selfattn.doctor.kinds.blocks import (
+    cores,
+    idle_parts,
+    joining,
+    path_faults,
+    taught,
+)
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.blocks.flow import Flow, followed
 from selfattn.doctor.kinds.blocks.paths import stages
 from selfattn.doctor.kinds.layer.deviations import projection_not_used
 from selfattn.doctor.kinds.layer.experiments import Answer
-from selfattn.doctor.patient import Patient
+from selfattn.doctor.patient import Facts, Patient
 from selfattn.doctor.probes import Inputs, Probe, Sizes
 
 FREE = "path='free'"
@@ -50,6 +57,8 @@ KNOWN = tuple(
         path_faults.no_residual_around_a_sublayer,
         path_faults.path_twice,
         *ASKED,
+        *cores.KNOWN,
+        attention.detached,
     )
 )
 FOLLOWED: Any = weakref.WeakKeyDictionary()  # of each block, what is wrong
@@ -61,14 +70,30 @@ CLAIMS = (
     "each part that was made does something",
     "a network bends",
     "norms stand where they should",
+    "each number that was made can learn",
+    "weights sum to one over what is seen",
+    "scores are divided by the root of a key's width",
 )
-WHATEVER_ITS_PATH = ("each part that was made does something",)
+STEPS = CLAIMS[-3:]  # of what is computed
+WHATEVER_ITS_PATH = ("each part that was made does something", *STEPS)
 
 
 def faults(
-    block: nn.Module, flow: Flow, order: str | None
+    block: nn.Module,
+    flow: Flow,
+    order: str | None,
+    facts: Facts | None = None,
+    cut: bool = False,
 ) -> dict[str, list[str]]:
-    """The names of all that is wrong, by the claims that it breaks."""
+    """The names of all that is wrong, by the claims that it breaks.
+
+    Args:
+        block: what is asked.
+        flow: what it was seen to make.
+        order: where its norms stand, as for `properties.of_widths`.
+        facts: what is known of it.
+        cut: whether a number that moves it can learn nothing.
+    """
     found = stages(flow)
     idle = (*idle_parts.unused(block, flow), *idle_parts.repeated(flow))
     broken = (
@@ -79,6 +104,11 @@ def faults(
         idle,
         idle_parts.straight(flow, found) if found else (),
         path_faults.placed(found, order) if found else (),
+        [name_of(attention.detached)] if cut else (),
+        filter(None, flow.averaged),
+        cores.misscaled(
+            flow.output, flow.x.shape[-1], flow.lengths[-1], facts or {}
+        ),
     )
     named = dict(zip(CLAIMS, map(list, broken), strict=True))
     return {claim: named[claim] for claim in claims_of(order)}
@@ -105,7 +135,9 @@ def seen(
     key = repr(answer.facts), order, *widths
     if key not in known:
         flow = followed(block, answer, *widths)
-        known[key] = {} if flow is None else faults(block, flow, order)
+        cut = bool(taught.untaught(block, answer, *widths))
+        asked = order, answer.facts, cut
+        known[key] = {} if flow is None else faults(block, flow, *asked)
     found: dict[str, list[str]] = known[key]
     return found
 
