@@ -39,7 +39,8 @@ UNHEARD = (
 )
 
 
-# What is not asked of one in whose steps nothing is wrong.
+# What is not asked of one of which something was told, and in whose steps
+# nothing is wrong. Of one of which nothing was told that is too little.
 UNTOLD = {
     "which maps are for queries, keys and values": "its attention lies in its "
     "forward, and their names do not tell"
@@ -151,7 +152,7 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
         facts = kind.read(thing, said).facts
         if any(found.values()) or not lies_in_forward(facts):
             return report
-        if facts["in_passing"] != IN_STEPS:
+        if facts["in_passing"] != IN_STEPS or not said:
             return report.with_(question=UNHEARD)
         return report.with_(not_asked={**report.not_asked, **UNTOLD})
     known = any(found.values()) and not names_parts(kind, said)

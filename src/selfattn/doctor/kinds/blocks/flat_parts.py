@@ -115,12 +115,10 @@ def network(
         first, bend, last = told
         up, down = block.get_submodule(first), block.get_submodule(last)
         return Network(of_tokens(up), bent(block, bend), of_tokens(down))
-    maps = {m: w for m in block.children() if (w := widths_of(m))}
-    ups = [m for m, (taken, made) in maps.items() if made != width == taken]
-    downs = [m for m, (taken, made) in maps.items() if taken != width == made]
-    wide = {maps[one][1] for one in ups}
-    if len(ups) not in (1, 2) or [*wide] != [maps[one][0] for one in downs]:
+    up_and_down = maps_of(block, width)
+    if up_and_down is None:
         return None
+    ups, downs = up_and_down
     found = activations.seen(ups, downs[0], call, width, n)
     read = read_off(block) if found is None and len(ups) == 1 else None
     ups, [down] = [of_tokens(one) for one in ups], map(of_tokens, downs)
@@ -134,6 +132,18 @@ def network(
     order, bend = found
     beside = ups[order[1]] if len(order) > 1 else None
     return Network(ups[order[0]], bend, down, beside)
+
+
+def maps_of(
+    block: nn.Module, width: int
+) -> tuple[list[nn.Module], list[nn.Module]] | None:
+    """The maps of a block to another width, and the one back; None if none."""
+    maps = {m: w for m in block.children() if (w := widths_of(m))}
+    ups = [m for m, (taken, made) in maps.items() if made != width == taken]
+    downs = [m for m, (taken, made) in maps.items() if taken != width == made]
+    wide = {maps[one][1] for one in ups}
+    fit = len(ups) in (1, 2) and [*wide] == [maps[one][0] for one in downs]
+    return (ups, downs) if fit else None
 
 
 def widths_of(part: nn.Module) -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from selfattn.doctor.kinds.blocks import cores
+from selfattn.doctor.kinds.blocks.operations import said_by
 from selfattn.doctor.kinds.blocks.sums import (
     NOTHING,
     Said,
@@ -23,15 +24,6 @@ from selfattn.doctor.kinds.blocks.sums import (
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.probes import numbers
 
-# What takes numbers together, of several tokens or of several features.
-MAPS = {
-    *("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "convolution"),
-    *("_softmax", "_log_softmax", "_safe_softmax", "sum", "mean", "var"),
-    *("var_mean", "std", "std_mean", "logsumexp", "linalg_vector_norm"),
-    *("cumsum", "prod", "embedding", "_fft_r2c", "_fft_c2c", "_fft_c2r"),
-}
-FUSED = "_scaled_dot_product"
-NORMS = {"native_layer_norm", "_fused_rms_norm"}
 # The same numbers at other places, or in another type.
 SAME = {"clone", "_to_copy", "_unsafe_view", "expand", "lift_fresh", "copy"}
 # Numbers of which the input tells the shape alone.
@@ -162,17 +154,8 @@ class Followed(TorchDispatchMode):
             product = self.product(word, first, other)
             if product is not None:
                 return product
-        kind = "map" if word in MAPS or word.startswith(FUSED) else "other"
-        kind = "norm" if word in NORMS else kind
         reads = tuple(map(self.sum_of, given))
-        said = Said(
-            kind,
-            reads,
-            shape=tuple(made.shape),
-            word=word,
-            inner=cores.inner(word, given),
-            times=cores.times(word, kwargs, given),
-        )
+        said = said_by(word, kwargs, given, reads, made)
         return of(said) if any(r.terms or r.factors for r in reads) else Sum()
 
     def product(self, word: str, one: Any, other: Any) -> Sum | None:
