@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfattn.bound import Bound, parameters_of, unbound
+from selfattn.bound import Bound, is_of_the_book, parameters_of, unbound
 from selfattn.checks import (
     are_at_hand,
     check_floats,
@@ -199,6 +199,7 @@ def attended(
         TypeError: if it gives no tensor.
         ValueError: if it gives one of another shape or type.
     """
+    tables = dict(zip(tables, lent(attend, *tables.values()), strict=True))
     try:
         output = attend(q, k, v, **tables)
     except TypeError:
@@ -215,6 +216,15 @@ def attended(
         )
     check_type("attend", output, v)
     return output
+
+
+def lent(attend: Any, *given: Any) -> tuple[Any, ...]:
+    """What is the caller's, as a mechanism is to have it: in copies, if it is
+    somebody's own, which may write into what it is given.
+    """
+    if is_of_the_book(unbound(attend)[0]):
+        return given
+    return tuple(x.clone() if isinstance(x, Tensor) else x for x in given)
 
 
 def check_drops(attend: Any, dropout: float) -> None:

@@ -38,6 +38,7 @@ from selfattn.entering import (
     check_matrices,
     check_unbound,
     check_weights,
+    lent,
     made_alike,
 )
 from selfattn.signatures import Positive, checked
@@ -265,6 +266,8 @@ class MultiHeadAttention(Owner):
         if self.training and self.dropout:
             attend = partial(attend, dropout_p=self.dropout)
         q, k, v = self.heads(x, context)
+        if isinstance(context, KeysValues):
+            k, v = lent(attend, k, v)
         tables = {"mask": mask, "bias": bias, "causal": causal}
         output = attended(attend, q, k, v, **tables)
         return projected(self.W_o, merge_heads(output), self.d_model)
@@ -290,6 +293,7 @@ class MultiHeadAttention(Owner):
         check_unbound(self.attend, *AT_EACH_CALL)
         weigh = weights_of(self.attend)
         q, k, _ = self.heads(x, context)
+        k, mask, bias = lent(weigh, k, mask, bias)
         weights = weigh(q, k, mask=mask, bias=bias, causal=causal)
         check_weights(weights, q, k)
         return weights

@@ -7,10 +7,11 @@ for the answer, and while PyTorch traces or transforms there is none.
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_pre_hooks
 
 from selfattn.checks import check_floats
 from selfattn.signatures import shown
@@ -101,7 +102,17 @@ def projected(
     made = a_token_each(layer if of is None else of, made, x, width)
     if not (made.requires_grad and is_spoilt(made)):
         return made
-    return of_sound_tokens(partial(once_more, layer, drawn), x, made, made)
+    again = partial(once_more, layer, drawn)
+    if is_hooked(layer) and not hasattr(x, "placements"):
+        return of_sound_inputs(layer, again, x, made)
+    return of_sound_tokens(again, x, made, made)
+
+
+def is_hooked(layer: object) -> TypeGuard[nn.Module]:
+    """Whether hooks may put something else in place of what it is given."""
+    if not isinstance(layer, nn.Module):
+        return False
+    return bool(layer._forward_pre_hooks or _global_forward_pre_hooks)
 
 
 def spared(layer: object, x: Tensor) -> Tensor:
@@ -255,3 +266,30 @@ def of_sound_tokens(
     if here.all():
         return made
     return torch.where(here, layer(x.masked_fill(~sound, 0)), made.detach())
+
+
+def of_sound_inputs(
+    layer: nn.Module,
+    again: Callable[[Tensor], Tensor],
+    x: Tensor,
+    made: Tensor,
+) -> Tensor:
+    """The same where hooks change what a layer is given: a token is sound if
+    it is so behind the last of them.
+    """
+    sound: list[Tensor] = []
+    fits = made.isfinite().all(dim=-1, keepdim=True)
+
+    def spare(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        [entered, *others] = given
+        sound.append(fits & entered.isfinite().all(dim=-1, keepdim=True))
+        return (entered.masked_fill(~sound[-1], 0), *others)
+
+    # Before them, what they mend is left to them.
+    lost = ~(fits | x.isfinite().all(dim=-1, keepdim=True))
+    last = layer.register_forward_pre_hook(spare)
+    try:
+        known = again(x.masked_fill(lost, 0))
+    finally:
+        last.remove()
+    return torch.where(sound[-1], known, made.detach())
