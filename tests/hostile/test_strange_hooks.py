@@ -22,7 +22,7 @@ from selfattn.devices.ulysses import ulysses_attention
 from selfattn.devices.world import on_ranks
 from selfattn.dot_product import attention, attention_weights
 from selfattn.masks import block_mask, causal_mask
-from selfattn.models import Decoder, Embedding, Encoder
+from selfattn.models import Decoder, Embedding, Encoder, LabelHead
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import alibi_bias, sinusoidal
 from selfattn.single_heads import (
@@ -106,6 +106,20 @@ def test_what_somebodys_hook_spoils_is_not_felt():
     assert not any(hooks_of(layer))
 
 
+def test_what_somebodys_hook_mends_is_felt():
+    """As it was mended, though another token is spoilt."""
+    head, x = LabelHead(8, 3), torch.randn(2, 3, 8)
+    x[0, 0], x[1, 1] = 1.0, torch.inf
+    wanted = gradients(head, head(x)[0].sum())
+    x[0, 0] = torch.nan
+
+    def mend(_, given):
+        return given[0].nan_to_num(1.0, torch.inf)
+
+    head.labels.register_forward_pre_hook(mend)
+    assert_close(gradients(head, head(x)[0].sum()), wanted)
+
+
 # Heads that are looked at while something else is done
 
 
@@ -164,6 +178,24 @@ def test_layers_that_share_a_matrix_are_told_apart():
     with record_heads(model) as heads:
         one(x)
     assert [*heads] == ["1.1", "1.2"]
+
+
+class Twofold(nn.Module):
+    """A mechanism that has a layer of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = MultiHeadAttention(4, 2)
+
+    def forward(self, q, k, v, *, mask=None, bias=None, causal=False):
+        return self.inner(v.flatten(0, 1)).view_as(v)
+
+
+@pytest.mark.parametrize("layer", ["1", "2"])
+def test_a_layer_within_a_layer_has_heads_of_its_own(layer):
+    model = MultiHeadAttention(8, 2, attend=Twofold())
+    with change_heads(model, {f"{layer}.1": 0.0, f"{layer}.2": 0.0}):
+        assert not model(torch.randn(1, 3, 8)).any()
 
 
 def test_a_layer_that_raises_is_no_longer_at_work():
