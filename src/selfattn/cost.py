@@ -214,7 +214,8 @@ def most_held(changes: Iterable[tuple[int, int]]) -> int:
     >>> most_held([(1, 20), (3, -20), (2, 4), (4, 7)])
     24
     """
-    told = list(changes)
+    # A single number can be gone through, PyTorch says, until one does.
+    told = [changes] if isinstance(changes, Tensor) else list(changes)
     for change in told:
         pair = isinstance(change, tuple | list) and len(change) == 2
         if not (pair and all(map(is_whole, change))):

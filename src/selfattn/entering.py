@@ -21,7 +21,7 @@ from selfattn.checks import (
 )
 from selfattn.mismatches import weights_to_meet
 from selfattn.signatures import shown
-from selfattn.spoilt import a_token_each, unheard
+from selfattn.spoilt import a_token_each, spared, unheard
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
@@ -122,7 +122,7 @@ def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
     """
     check_at_layer(name, tokens, table.weight)
     try:
-        rows = table(tokens.long())
+        rows = table(spared(table, tokens.long()))
     except IndexError:
         told = "some are not, of several texts as torch.func has them"
         if are_at_hand(tokens):

@@ -17,6 +17,7 @@ from selfattn.checks import check_floats
 from selfattn.signatures import shown
 from selfattn.transforms import is_traced, is_transformed
 
+MODEST = nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Embedding
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
 
 
@@ -117,13 +118,13 @@ def is_hooked(layer: object) -> TypeGuard[nn.Module]:
 
 def spared(layer: object, x: Tensor) -> Tensor:
     """What a layer is given: x, or a copy of it for a module that may work in
-    place. PyTorch's linear maps and norms do not.
+    place. PyTorch's linear maps, norms and tables do not.
 
     >>> x = torch.tensor([-1.0])
     >>> torch.nn.ReLU(inplace=True)(spared(torch.nn.ReLU(), x)), x
     (tensor([0.]), tensor([-1.]))
     """
-    modest = type(layer) in (nn.Linear, nn.LayerNorm, nn.RMSNorm)
+    modest = type(layer) in MODEST
     known = modest or not isinstance(layer, nn.Module)
     return x if known else x.clone()
 

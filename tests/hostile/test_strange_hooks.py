@@ -16,13 +16,27 @@ from torch.nn.modules import module as of_all
 from torch.testing import assert_close
 
 from hostile.replicas import replica
-from selfattn.blocks import EncoderBlock
-from selfattn.cost import allocated_bytes, largest_bytes, peak_bytes
+from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.cost import (
+    allocated_bytes,
+    largest_bytes,
+    most_held,
+    peak_bytes,
+)
 from selfattn.devices.ulysses import ulysses_attention
 from selfattn.devices.world import on_ranks
 from selfattn.dot_product import attention, attention_weights
+from selfattn.looking_inside import spread
 from selfattn.masks import block_mask, causal_mask
-from selfattn.models import Decoder, Embedding, Encoder, LabelHead
+from selfattn.models import (
+    Decoder,
+    Embedding,
+    Encoder,
+    EncoderDecoder,
+    LabelHead,
+    beam_search,
+    complete,
+)
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import alibi_bias, sinusoidal
 from selfattn.single_heads import (
@@ -315,6 +329,66 @@ def test_a_cache_of_a_model_is_not_written_into():
     assert_close(*found, rtol=0, atol=0)
 
 
+STEPS = torch.randn(5, 5, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize(
+    "search", [complete, lambda *a, **o: beam_search(*a, n_beams=3, **o)[0]]
+)
+def test_a_step_may_write_over_the_text_so_far(search, cached):
+    """It was the text itself, or a view of it, but for the first time."""
+    prompt = torch.tensor([[1, 2], [0, 4]])
+
+    def step(tokens, cache):
+        return STEPS[tokens[:, -1]], None
+
+    def writes(tokens, cache):
+        answer = step(tokens, cache)
+        tokens.zero_()
+        return answer
+
+    found = search(writes, prompt, 4, cached=cached)
+    assert torch.equal(found, search(step, prompt, 4, cached=cached))
+
+
+class Zeroes(nn.Module):
+    """A table, or an embedding, that writes over its tokens."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+        self.weight = getattr(table, "weight", None)
+
+    def forward(self, tokens, **options):
+        made = self.table(tokens.clone(), **options)
+        tokens.zero_()
+        return made
+
+
+@pytest.mark.parametrize("part", ["embed", "tokens", "segments"])
+def test_an_embedding_may_write_over_its_tokens(part):
+    """Those of the caller were others then."""
+    embed = Embedding(11, 8, n_segments=11)
+    block = EncoderBlock(8, 2, 16, pre=True)
+    writer = DecoderBlock(8, 2, 16, pre=True)
+    tokens = torch.tensor([[3, 1, 4]])
+    decoder = Decoder(embed, [block])
+    both = EncoderDecoder(Encoder(embed, [block]), embed, [writer])
+    if part == "embed":
+        for model in (decoder, both, both.encoder):
+            model.embed = Zeroes(embed)
+    else:
+        setattr(embed, part, Zeroes(getattr(embed, part)))
+    decoder(tokens)
+    decoder.step(tokens)
+    memory = both.read(tokens)
+    both(tokens, tokens)
+    both.step(tokens, memory=memory)
+    embed(torch.tensor([[0, 1, 2]]), segments=tokens)
+    assert tokens.tolist() == [[3, 1, 4]]
+
+
 def ulysses_writes(rank, n_ranks):
     """Whether what is given is as it was."""
     q, k, v = torch.randn(3, 2, 4, 5)
@@ -420,3 +494,17 @@ def test_what_raises_is_heard_and_nothing_stays(count):
     with pytest.raises(KeyError, match="mine"):
         count(f)
     assert count(lambda: torch.zeros(10)) == 40
+
+
+@pytest.mark.parametrize("changes", [torch.tensor(1), torch.ones(2, 2)])
+def test_a_tensor_is_no_list_of_changes(changes):
+    """Of one number PyTorch said that it cannot be gone through."""
+    with pytest.raises(TypeError, match=r"^changes must be pairs"):
+        most_held(changes)
+
+
+@pytest.mark.parametrize("places", [("cpu", "meta"), ("meta", "cpu")])
+def test_a_spread_is_asked_of_one_device(places):
+    weights, mask = (torch.ones(2, 2, device=place) / 2 for place in places)
+    with pytest.raises(ValueError, match=r"^mask must be where weights is"):
+        spread(weights, mask > 0)
