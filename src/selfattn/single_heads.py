@@ -20,6 +20,7 @@ from torch.nn.modules.module import (
 from selfattn.checks import check_number, check_places, check_tensor
 from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked, shown
+from selfattn.spoilt import as_given, of_this_rank
 
 
 @checked
@@ -217,20 +218,6 @@ def check_hooks_run(model: nn.Module) -> None:
                 "model must not be compiled, for hooks that are hung in it "
                 "afterwards do not run: give and run what was compiled"
             )
-
-
-def of_this_rank(x: Any) -> Tensor:
-    """The features that are here, of what several ranks share out."""
-    return x.to_local() if hasattr(x, "to_local") else x
-
-
-def as_given(x: Tensor, given: Any) -> Tensor:
-    """Features of this rank's heads, as they were handed over."""
-    if not hasattr(given, "to_local"):
-        return x
-    from torch.distributed.tensor import DTensor
-
-    return DTensor.from_local(x, given.device_mesh, given.placements)
 
 
 def sign_of(module: nn.Module) -> int:

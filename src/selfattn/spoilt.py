@@ -282,9 +282,10 @@ def of_sound_inputs(
     fits = made.isfinite().all(dim=-1, keepdim=True)
 
     def spare(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        [entered, *others] = given
+        entered = of_this_rank(given[0])
         sound.append(fits & entered.isfinite().all(dim=-1, keepdim=True))
-        return (entered.masked_fill(~sound[-1], 0), *others)
+        entered = entered.masked_fill(~sound[-1], 0)
+        return (as_given(entered, given[0]), *given[1:])
 
     # Before them, what they mend is left to them.
     lost = ~(fits | x.isfinite().all(dim=-1, keepdim=True))
@@ -294,3 +295,17 @@ def of_sound_inputs(
     finally:
         last.remove()
     return torch.where(sound[-1], known, made.detach())
+
+
+def of_this_rank(x: Any) -> Tensor:
+    """The features that are here, of what several ranks share out."""
+    return x.to_local() if hasattr(x, "to_local") else x
+
+
+def as_given(x: Tensor, given: Any) -> Tensor:
+    """Features of this rank's heads, as they were handed over."""
+    if not hasattr(given, "to_local"):
+        return x
+    from torch.distributed.tensor import DTensor
+
+    return DTensor.from_local(x, given.device_mesh, given.placements)

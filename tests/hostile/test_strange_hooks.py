@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 import torch
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.modules import module as of_all
 from torch.testing import assert_close
 
@@ -23,6 +24,7 @@ from selfattn.cost import (
     most_held,
     peak_bytes,
 )
+from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.ulysses import ulysses_attention
 from selfattn.devices.world import on_ranks
 from selfattn.dot_product import attention, attention_weights
@@ -85,6 +87,31 @@ def test_the_patch_of_another_text_is_not_felt(bad, recorded):
         assert made[1].isfinite().any() == (patch is sound)
         found.append(gradients(layer, made[0].square().sum()))
     assert_close(*found)
+
+
+def of_patches(rank, n_ranks):
+    """How far gradients of heads that are dealt out, one of them patched, are
+    from those of the whole layer.
+    """
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(8, 2), torch.randn(2, 3, 8)
+    part = tensor_parallel(layer, init_device_mesh("cpu", (n_ranks,)))
+    patch = torch.randn(2, 3, 4)
+    patch[1] = torch.nan
+    found = []
+    for model, head in ((layer, "1.1"), (part, "1.1" if rank == 0 else None)):
+        instead = {} if head is None else {head: patch}
+        with change_heads(model, instead):
+            model(x)[0].square().sum().backward()
+        grads = (p.grad for p in model.parameters())
+        found.append([getattr(g, "full_tensor", g.clone)() for g in grads])
+    return [(a - b).abs().max().item() for a, b in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_patch_is_not_felt_by_heads_that_are_dealt_out(ranks):
+    for errors in on_ranks(of_patches, ranks):
+        assert all(error < 1e-5 for error in errors)
 
 
 def test_what_a_patch_mends_is_felt():
