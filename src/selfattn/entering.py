@@ -245,8 +245,15 @@ def check_type(name: str, made: Tensor, x: Tensor) -> None:
         )
 
 
-def check_weights(weights: Any, q: Tensor, k: Tensor) -> None:
-    """Raise unless these are weights of all queries for all keys."""
+def weighed(weigh: Any, q: Tensor, k: Tensor, **tables: Any) -> Tensor:
+    """What a mechanism says its weights are; what it is given is lent.
+
+    Raises:
+        TypeError: if they are no tensor.
+        ValueError: if they are not those of all queries for all keys.
+    """
+    k, *given = lent(weigh, k, *tables.values())
+    weights = weigh(q, k, **dict(zip(tables, given, strict=True)))
     check_floats("what attend.weights returns", weights)
     wanted = (*q.shape[:-1], k.shape[-2])
     if weights.shape != wanted:
@@ -254,6 +261,7 @@ def check_weights(weights: Any, q: Tensor, k: Tensor) -> None:
             f"attend.weights must return (..., n_q, n_k) = {wanted}, but it "
             f"returned {tuple(weights.shape)}"
         )
+    return weights
 
 
 def mixed(name: str, project: Callable[[Tensor], Any], x: Tensor) -> Tensor:

@@ -37,9 +37,9 @@ from selfattn.entering import (
     check_four_axes,
     check_matrices,
     check_unbound,
-    check_weights,
     lent,
     made_alike,
+    weighed,
 )
 from selfattn.signatures import Positive, checked
 from selfattn.spoilt import projected
@@ -293,10 +293,7 @@ class MultiHeadAttention(Owner):
         check_unbound(self.attend, *AT_EACH_CALL)
         weigh = weights_of(self.attend)
         q, k, _ = self.heads(x, context)
-        k, mask, bias = lent(weigh, k, mask, bias)
-        weights = weigh(q, k, mask=mask, bias=bias, causal=causal)
-        check_weights(weights, q, k)
-        return weights
+        return weighed(weigh, q, k, mask=mask, bias=bias, causal=causal)
 
     @classmethod
     @checked

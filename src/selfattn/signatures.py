@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.mismatches import telling
+from selfattn.places import DEVICE
 from selfattn.transforms import is_traced_size
 from selfattn.wrapped import P, R, stands_for
 
@@ -231,10 +232,9 @@ def rules_of(hint: Any) -> tuple[Rule, ...]:
     """What an annotation allows; nothing if that is anything."""
     union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     hints = typing.get_args(hint) if union else (hint,)
-    if float in hints:  # which a whole number may stand for
-        hints = tuple(one for one in hints if one is not int)
-    if torch.device in hints:  # for which its name may
-        hints = tuple(one for one in hints if one is not str)
+    # A whole number may stand for another, and a name for a device.
+    less = {{float: int, torch.device: str}.get(one) for one in hints}
+    hints = tuple(one for one in hints if one not in less)
     rules = [rule_of(one) for one in hints]
     return () if None in rules else tuple(r for r in rules if r is not None)
 
@@ -315,24 +315,6 @@ def is_number(x: Any) -> bool:
     return is_count(x) if is_whole(x) else other
 
 
-def is_device(x: Any) -> bool:
-    """A device on which this PyTorch makes numbers, or the name of one."""
-    if not is_device_or_text(x):
-        return False
-    if str(x) in ("cpu", "meta") or torch.compiler.is_compiling():
-        return True
-    try:
-        torch.empty(0, device=x)
-    except Exception:  # of many types: no such name, place or back end
-        return False
-    return True
-
-
-def is_device_or_text(x: Any) -> bool:
-    """What may be a device, or name one."""
-    return isinstance(x, torch.device | str)
-
-
 SIMPLE: dict[Any, Plain] = {
     int: Plain(is_count, "a whole number", is_whole),
     float: Plain(
@@ -344,11 +326,7 @@ SIMPLE: dict[Any, Plain] = {
     str: Plain(lambda x: isinstance(x, str), "a text"),
     type(None): Plain(lambda x: x is None, "None"),
     os.PathLike: Plain(lambda x: isinstance(x, os.PathLike), "a path"),
-    torch.device: Plain(
-        is_device,
-        "a device that PyTorch has here, or its name",
-        is_device_or_text,
-    ),
+    torch.device: Plain(*DEVICE),
     Tensor: Plain(lambda x: isinstance(x, Tensor), "a tensor"),
     nn.Module: Plain(lambda x: isinstance(x, nn.Module), "a module"),
 }

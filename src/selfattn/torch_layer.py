@@ -96,7 +96,6 @@ def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
             "layer.attend = attention first"
         )
     check_plain(ours)
-    check_no_hooks(ours)
     layer = nn.MultiheadAttention(
         *(ours.W_q.in_features, ours.n_heads),
         dropout=ours.dropout,
@@ -228,6 +227,7 @@ def check_plain(ours: Any) -> None:
                 f"W_q are {ours.W_q.weight.dtype} and those of {name} are "
                 f"{layer.weight.dtype}"
             )
+    check_no_hooks(ours)
 
 
 def check_no_hooks(layer: nn.Module) -> None:

@@ -40,6 +40,7 @@ from selfattn.models import (
     complete,
 )
 from selfattn.multihead import MultiHeadAttention
+from selfattn.origins import AdditiveAttention, Translator
 from selfattn.positions import alibi_bias, sinusoidal
 from selfattn.single_heads import (
     change_heads,
@@ -414,6 +415,32 @@ def test_an_embedding_may_write_over_its_tokens(part):
     both.step(tokens, memory=memory)
     embed(torch.tensor([[0, 1, 2]]), segments=tokens)
     assert tokens.tolist() == [[3, 1, 4]]
+
+
+@torch.no_grad()
+def test_a_source_that_was_read_is_not_written_into():
+    """A translator's attention wrote into the states of its memory."""
+    attend, source = AdditiveAttention(8, 8, 5), torch.tensor([[3, 1, 4]])
+    model = Translator(11, 11, 8, attend=attend)
+    memory = model.read(source)
+    wanted = model.step(source, memory=memory)[0]
+    look = model.alignment(source, source)
+
+    class Overwrites(nn.Module):
+        def forward(self, q, k, v, *, mask=None):
+            made = attend(q, k.clone(), v.clone(), mask=mask)
+            v.zero_()
+            return made
+
+        def weights(self, q, k, *, mask=None):
+            made = attend.weights(q, k.clone(), mask=mask)
+            k.zero_()
+            return made
+
+    model.attend = Overwrites()
+    for _ in range(2):
+        assert torch.equal(model.step(source, memory=memory)[0], wanted)
+    assert torch.equal(model.alignment(source, source), look)
 
 
 def ulysses_writes(rank, n_ranks):
