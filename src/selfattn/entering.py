@@ -222,7 +222,9 @@ def lent(attend: Any, *given: Any) -> tuple[Any, ...]:
     """What is the caller's, as a mechanism is to have it: in copies, if it is
     somebody's own, which may write into what it is given.
     """
-    if is_of_the_book(unbound(attend)[0]):
+    # While PyTorch compiles, nobody can ask whose it is.
+    traced = torch.compiler.is_compiling()
+    if not traced and is_of_the_book(unbound(attend)[0]):
         return given
     return tuple(x.clone() if isinstance(x, Tensor) else x for x in given)
 
