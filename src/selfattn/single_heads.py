@@ -5,16 +5,22 @@ lists its layers of attention.
 """
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
 
 from selfattn.checks import check_number, check_places, check_tensor
 from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked, shown
+from selfattn.spoilt import as_given, of_this_rank
 
 
 @checked
@@ -45,19 +51,23 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     weights: list[Tensor] = []
     drawn: list[Tensor] = []  # PyTorch's generator, before each layer runs
 
+    owners = names_of(model)
+
     def note(layer, args):
-        drawn.append(torch.get_rng_state())
+        if sign_of(layer) in owners:
+            drawn.append(torch.get_rng_state())
 
     def record(layer, args, kwargs, output):
+        if sign_of(layer) not in owners:
+            return
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.set_rng_state(drawn.pop())
             weights.append(layer.weights(*args, **kwargs))
 
-    layers = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
-    with meanwhile() as hang:
-        for layer in layers:
-            hang(layer.register_forward_pre_hook, note)
-            hang(layer.register_forward_hook, record, with_kwargs=True)
+    with (
+        register_module_forward_pre_hook(note),
+        register_module_forward_hook(record, with_kwargs=True),
+    ):
         yield weights
 
 
@@ -101,27 +111,19 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """
     brought: dict[str, Tensor] = {}
 
-    owners = heads_of(model)
+    def begins(names):
+        for name in names:
+            brought.pop(name, None)
 
-    def begins(layer, given):
-        for name, (other, _) in owners.items():
-            if other is layer:
-                brought.pop(name, None)
+    def record(names, given):
+        # A layer projects twice where a token is spoilt: the first is it.
+        if names.keys() <= brought.keys():
+            return
+        x = of_this_rank(given)
+        # Copies: what W_o was given is kept for the way back.
+        brought.update({n: x[..., s].clone() for n, s in names.items()})
 
-    def record(names):
-        def hook(_, given):
-            # A layer projects twice where a token is spoilt: the first is it.
-            if names.keys() <= brought.keys():
-                return
-            x = of_this_rank(given[0])
-            # Copies: what W_o was given is kept for the way back.
-            brought.update({n: x[..., s].clone() for n, s in names.items()})
-
-        return hook
-
-    with meanwhile() as hang, before_w_o(model, record):
-        for layer in {layer for layer, _ in owners.values()}:
-            hang(layer.register_forward_pre_hook, begins)
+    with before_w_o(model, record, begins):
         yield brought
 
 
@@ -154,15 +156,12 @@ def change_heads(
     for name, value in instead.items():
         check_head(name, value, [*heads_of(model)])
 
-    def change(names):
-        def hook(_, given):
-            x = of_this_rank(given[0]).clone()
-            for name in names.keys() & instead.keys():
-                check_instead(name, instead[name], x[..., names[name]])
-                x[..., names[name]] = as_float(instead[name])
-            return (as_given(x, given[0]),)
-
-        return hook
+    def change(names, given):
+        x = of_this_rank(given).clone()
+        for name in names.keys() & instead.keys():
+            check_instead(name, instead[name], x[..., names[name]])
+            x[..., names[name]] = as_float(instead[name])
+        return (as_given(x, given),)
 
     with before_w_o(model, change):
         yield
@@ -221,49 +220,59 @@ def check_hooks_run(model: nn.Module) -> None:
             )
 
 
-def of_this_rank(x: Any) -> Tensor:
-    """The features that are here, of what several ranks share out."""
-    return x.to_local() if hasattr(x, "to_local") else x
-
-
-def as_given(x: Tensor, given: Any) -> Tensor:
-    """Features of this rank's heads, as they were handed over."""
-    if not hasattr(given, "to_local"):
-        return x
-    from torch.distributed.tensor import DTensor
-
-    return DTensor.from_local(x, given.device_mesh, given.placements)
-
-
-@contextmanager
-def before_w_o(model: nn.Module, make) -> Iterator[None]:
-    """Hang a hook before each `W_o`, made of its heads' names and slices."""
-    check_hooks_run(model)
-    layers: dict[MultiHeadAttention, dict[str, slice]] = {}
-    for name, (layer, own) in heads_of(model).items():
-        layers.setdefault(layer, {})[name] = own
-    with meanwhile() as hang:
-        for layer, names in layers.items():
-            hang(layer.W_o.register_forward_pre_hook, make(names))
-        yield
-
-
-@contextmanager
-def meanwhile() -> Iterator[Callable[..., None]]:
-    """Hang hooks that are taken away at the end, and that do nothing after:
-    a copy of the model that is made meanwhile has them for good.
+def sign_of(module: nn.Module) -> int:
+    """What tells a module from all others, but for its replicas on other GPUs
+    and shallow copies: they share with it what hangs in it.
     """
-    handles: list[Any] = []
+    return id(module._forward_pre_hooks)
 
-    def hang(register, hook, **options):
-        def while_it_lasts(*given):
-            return hook(*given) if handles else None
 
-        handles.append(register(while_it_lasts, **options))
+def names_of(model: nn.Module) -> dict[int, dict[str, slice]]:
+    """The heads of each layer, by what tells it from others."""
+    owners: dict[int, dict[str, slice]] = {}
+    for name, (layer, own) in heads_of(model).items():
+        owners.setdefault(sign_of(layer), {})[name] = own
+    return owners
 
-    try:
-        yield hang
-    finally:
-        for handle in handles:
-            handle.remove()
-        handles.clear()
+
+class Running(threading.local):
+    """The layers that are at work in a thread, the innermost last."""
+
+    def __init__(self) -> None:
+        """None is, at first."""
+        self.layers: list[MultiHeadAttention] = []
+
+
+@contextmanager
+def before_w_o(
+    model: nn.Module,
+    act: Callable[[dict[str, slice], Any], tuple[Any, ...] | None],
+    begins: Callable[[dict[str, slice]], object] = len,
+) -> Iterator[None]:
+    """Act on what each layer hands its `W_o`, and say when a layer begins.
+
+    A `W_o` that several layers share acts for the one that is at work, and
+    none for nobody: with its names and slices, and what it is given.
+    """
+    check_hooks_run(model)
+    owners, running = names_of(model), Running()
+
+    def enters(module, given):
+        names = owners.get(sign_of(module))
+        if names is not None:
+            running.layers.append(module)
+            begins(names)
+        elif running.layers and module is running.layers[-1].W_o:
+            return act(owners[sign_of(running.layers[-1])], given[0])
+        return None
+
+    def leaves(module, given, output):
+        if running.layers and module is running.layers[-1]:
+            running.layers.pop()
+
+    # For all modules: none hangs in the model, of which copies may be made.
+    with (
+        register_module_forward_pre_hook(enters),
+        register_module_forward_hook(leaves, always_call=True),
+    ):
+        yield

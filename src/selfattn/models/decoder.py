@@ -22,7 +22,7 @@ from selfattn.models.encoder import (
 from selfattn.models.ties import Tied
 from selfattn.multihead import KeysValues
 from selfattn.signatures import checked, shown
-from selfattn.spoilt import projected
+from selfattn.spoilt import projected, spared
 
 Cache = list[KeysValues]  # one for each block
 Ids = Int[Tensor, "batch n"]
@@ -97,7 +97,7 @@ class Decoder(Writer):
         Returns:
             Logits, (batch, n, n_tokens).
         """
-        x = self.embed(tokens)
+        x = self.embed(spared(self.embed, tokens))
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
@@ -121,7 +121,7 @@ class Decoder(Writer):
         """
         check_new(tokens)
         n_past = length_of(cache, len(self.blocks))
-        x = self.embed(tokens, offset=n_past)
+        x = self.embed(spared(self.embed, tokens), offset=n_past)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []

@@ -29,6 +29,7 @@ from selfattn.models.encoder import (
     stacked,
 )
 from selfattn.signatures import checked
+from selfattn.spoilt import spared
 
 Mask = Bool[Tensor, "..."] | None
 Source = Int[Tensor, "batch n_k"]
@@ -145,7 +146,7 @@ class EncoderDecoder(Writer):
         """
         check_one_row(mask)
         memory = self.encoder(source, mask=mask)
-        x = self.embed(target)
+        x = self.embed(spared(self.embed, target))
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
@@ -190,7 +191,7 @@ class EncoderDecoder(Writer):
         check_list("memory.kept", memory.kept)
         length_of(memory.kept, len(self.blocks))
         memory = for_each(memory, len(tokens))
-        x = self.embed(tokens, offset=n_past)
+        x = self.embed(spared(self.embed, tokens), offset=n_past)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []

@@ -20,9 +20,10 @@ from selfattn.checks import (
 from selfattn.entering import (
     attended,
     check_meets,
-    check_weights,
     check_width,
+    lent,
     look_up,
+    weighed,
 )
 from selfattn.masks import padding_mask
 from selfattn.signatures import Positive, checked, shown
@@ -138,10 +139,8 @@ class Translator(nn.Module):
         check_state(state, memory)
         h, state = self.writer(look_up("target", target, self.target), state)
         if self.attend is not None:
-            states = memory.states
-            context = attended(
-                self.attend, h, states, states, mask=memory.mask
-            )
+            k, v = lent(self.attend, memory.states, memory.states)
+            context = attended(self.attend, h, k, v, mask=memory.mask)
             h = torch.cat((context, h), dim=-1)
         return self.head(self.join(h).tanh()), state
 
@@ -183,9 +182,8 @@ class Translator(nn.Module):
         check_target(target, memory)
         asked = look_up("target", target, self.target)
         h, _ = self.writer(asked, memory.summary)
-        weights = self.attend.weights(h, memory.states, mask=memory.mask)
-        check_weights(weights, h, memory.states)
-        return weights
+        weigh = self.attend.weights
+        return weighed(weigh, h, memory.states, mask=memory.mask)
 
 
 def check_at_hand(lengths: Lengths) -> None:

@@ -1,5 +1,6 @@
 """The races: whoever takes part is checked, and what is committed is whole."""
 
+import json
 from functools import partial
 
 import pytest
@@ -188,6 +189,26 @@ def test_a_record_of_another_processor_is_put_aside(tmp_path):
     assert aside.read_text() == text
 
 
+def test_a_second_run_is_written_beside_the_first(tmp_path, monkeypatch):
+    line = dict.fromkeys(("n", "ms", "speed", "low", "high", "memory"), 1)
+    words = ("race", "pass", "who", "error", "gradient_error")
+    line |= dict.fromkeys(words, "-")
+    races = [race(False)._replace(name="one")]
+    for name in ("STORE", "RESULTS"):
+        monkeypatch.setattr(bench, name, tmp_path)
+    monkeypatch.setitem(bench.BENCHES, "small", lambda: races)
+    for times, again in enumerate((False, True), start=1):
+        made = [line | {"ms": times}]
+        monkeypatch.setattr(bench, "measure", lambda *_, made=made: made)
+        bench.write("small", bench.SECONDS, bench.MANY, again)
+    first, second = (
+        json.loads((tmp_path / f"bench-small{more}.json").read_text("utf-8"))
+        for more in ("", "-again")
+    )
+    assert [x["runs"][0]["ms"] for x in (first, second)] == [1, 2]
+    assert second["command"] == f"{first['command']} --again"
+
+
 def test_a_run_that_was_broken_off_goes_on_where_it_was(tmp_path, monkeypatch):
     made = []
 
@@ -202,8 +223,8 @@ def test_a_run_that_was_broken_off_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "measure", counted)
     monkeypatch.setitem(bench.BENCHES, "small", lambda: races)
     with pytest.raises(KeyboardInterrupt):
-        list(bench.raced("small", 0, 1))
-    lines = list(bench.raced("small", 0, 1))
+        list(bench.raced("small", 0, 1, ""))
+    lines = list(bench.raced("small", 0, 1, ""))
     assert [line["race"] for line in lines] == ["one", "two"]
     assert made == ["one", "two", "two"]
     assert all("load" in line for line in lines)

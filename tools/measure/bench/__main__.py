@@ -2,11 +2,14 @@
 
     python -m tools.measure.bench            every bench
     python -m tools.measure.bench window     one of them
+    python -m tools.measure.bench --again    beside what this processor's say
     python -m tools.measure.bench memory     what new memory costs in them
 
 The result goes to ``book/measurements/bench-<name>.json``; what lies there of
-another processor is kept beside it, under that one's name. Never a test: a
-clock does not repeat. What is asserted about cost is counted, in the tests.
+another processor is kept beside it, under that one's name. A second run on
+the same one, ``bench-<name>-again.json``, tells what comes from the run alone.
+Never a test: a clock does not repeat. What is asserted about cost is counted,
+in the tests.
 
 How it is measured: float32, batch 1, 8 heads of 64 features, one thread. All
 candidates of a race run in one process and in turn, so that each meets the
@@ -124,12 +127,12 @@ def frequency() -> int | None:
     return round(min(map(float, found))) if found else None
 
 
-def raced(name: str, budget: float, many: int) -> Iterator[dict]:
+def raced(name: str, budget: float, many: int, more: str) -> Iterator[dict]:
     """The lines of a bench, each with load and clock; known ones at once."""
     where = here()
     made = f"{where['commit']}-{slug(str(where['processor']))}"
     key = f"{made}-{many}-{budget:g}"
-    path = STORE / f"{name}-{key}.jsonl"
+    path = STORE / f"{name}{more}-{key}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = path.read_text("utf-8") if path.exists() else ""
     known = [json.loads(line) for line in text.splitlines()]
@@ -144,10 +147,10 @@ def raced(name: str, budget: float, many: int) -> Iterator[dict]:
         yield from lines
 
 
-def write(name: str, budget: float, many: int) -> None:
+def write(name: str, budget: float, many: int, again: bool) -> None:
     """Run the races of a bench, print each line, and write them down."""
-    lines = []
-    for line in raced(name, budget, many):
+    lines, more = [], "-again" * again
+    for line in raced(name, budget, many, more):
         print(
             "{race:11} {n:6} {pass:9} {who:34} {ms:10.2f} ms  speed "
             "{speed:8.3f}  {low:.3f} to {high:.3f}  memory {memory:8.3f}  "
@@ -157,8 +160,9 @@ def write(name: str, budget: float, many: int) -> None:
         lines.append(line)
     options = "" if many == MANY else f" --rounds {many}"
     options += "" if budget == SECONDS else f" --seconds {budget:g}"
+    options += " --again" * again
     load = max(line["load"] for line in lines)
-    put_down(f"{name}{options}", ABOUT, lines, load)
+    put_down(f"{name}{options}", ABOUT, lines, load, more)
 
 
 def write_memory() -> None:
@@ -172,7 +176,9 @@ def write_memory() -> None:
     put_down("memory", memory.ABOUT, lines, round(os.getloadavg()[0], 1))
 
 
-def put_down(told: str, about: str, lines: list[dict], load: float) -> None:
+def put_down(
+    told: str, about: str, lines: list[dict], load: float, more: str = ""
+) -> None:
     """Write a ledger, of a bench and the options that it was told."""
     where = {**here(), "load": load, "libraries": versions()}
     result = {
@@ -181,7 +187,7 @@ def put_down(told: str, about: str, lines: list[dict], load: float) -> None:
         "provenance": where,
         "runs": lines,
     }
-    path = RESULTS / f"bench-{told.split()[0]}.json"
+    path = RESULTS / f"bench-{told.split()[0]}{more}.json"
     keep(path, str(where["processor"]))
     path.write_text(as_json(result), encoding="utf-8")
 
@@ -220,6 +226,11 @@ def main() -> None:
         default=MANY,
         help="least rounds of a race, unless fewer agree",
     )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="keep the first run of this processor, and write beside it",
+    )
     options = parser.parse_args()
     if unknown := set(options.names) - set(every):
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
@@ -228,7 +239,7 @@ def main() -> None:
         if name == "memory":
             write_memory()
         else:
-            write(name, options.seconds, options.rounds)
+            write(name, options.seconds, options.rounds, options.again)
 
 
 if __name__ == "__main__":
