@@ -8,6 +8,7 @@ from torch import nn
 
 from selfattn.doctor import examine
 from selfattn.doctor.kinds.efficient.exercise import KERNELS, of_claim
+from selfattn.doctor.kinds.layer.learnt.scores import afterwards
 from selfattn.doctor.kinds.positions.added import seen
 from selfattn.positions import sinusoidal
 
@@ -104,6 +105,9 @@ class Talking(nn.Module):
 
 def test_heads_that_talk_add_nothing_to_what_is_hidden():
     """The reference saw the padding by what the map adds to all weights."""
+    more = afterwards(lambda weights: weights + 1)
+    allowed = torch.tensor([True, False])
+    assert more(torch.zeros(2), allowed).tolist() == [1.0, 0.0]
     told = {"formula": "own", "padding": "block", "n_heads": 2}
     told |= {"packed": "by part", "causal": False, "layout": "BND"}
     sound = here(Talking(), kind="self-attention", **told)
