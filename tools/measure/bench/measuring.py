@@ -213,8 +213,7 @@ def measure(race: Race, budget: float, many: int = MANY) -> Iterator[dict]:
             "bytes": held[name],
             "memory": round(held[name] / held[first], 3),
             "faults": touched[name],
-            "error": None,
-            "gradient_error": None,
+            **dict.fromkeys(("error", "gradient_error")),  # where not known
             **errors(race, name, given),
             "rounds": len(took[name]),
             "share": round(share, 3),
