@@ -185,8 +185,7 @@ class Wide(OfConvolutions):
 
 def test_maps_that_cannot_be_called_so_are_no_trouble():
     report = here(Wide(), "encoder-block", order="post", **NAMED)
-    assert not report.trouble
-    assert "parts that I find do not fit" in str(report)
+    assert report.passed
 
 
 class Length(nn.Module):

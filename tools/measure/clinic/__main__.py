@@ -170,7 +170,7 @@ def write_down(chosen: argparse.Namespace, found: dict, visits: int) -> None:
     """Write the tables, with where they come from."""
     whole = {
         "about": "What the doctor says of code that it has never met: the "
-        "half of the styles that it was not tuned on.",
+        "styles that nobody who works on it has read.",
         "command": "make clinic",
         "provenance": provenance(),
         "seed": chosen.seed,

@@ -10,8 +10,6 @@ from selfattn.doctor.engine.matching import Seen, agrees_on, wrong_on
 from selfattn.doctor.engine.outcome import Outcome
 from selfattn.doctor.exercise import Exercise, Mistake
 
-HALF = ("float16", "bfloat16")
-
 
 def not_needing(needs: Mapping[str, str], seen: Sequence[Seen]) -> list[Seen]:
     """Those that need none of these."""
@@ -52,8 +50,6 @@ def refusals(
     """What an answer refuses: it raises wherever a probe needs it.
 
     What is ``required`` cannot be refused: to raise there is to be wrong.
-    Of half precision to raise once is enough, as where a mask's number is too
-    large for it: nobody who promised the type is silent about that.
     ``plainly``: it cannot even be called that way, as no mistake would say.
     """
     refused: dict[str, str] = {}
@@ -62,18 +58,12 @@ def refusals(
         raised = [why_not(outcome) for outcome in needing]
         if plainly and not all(outcome.unusable for outcome in needing):
             continue
-        once = need in HALF and any(map(raises, needing))
-        if needing and (once or all(raised)) and need not in required:
-            refused[need] = next(filter(None, raised))
+        if needing and all(raised) and need not in required:
+            refused[need] = raised[0]
     others = [s for s in seen if not refused.keys() & s.probe.needs]
     if all(one.outcome.error for one in others):
         return {}  # it raises whatever it is asked
     return refused
-
-
-def raises(outcome: Outcome) -> bool:
-    """Whether it was called, and raised, be it for a gradient."""
-    return bool(why_not(outcome)) and not outcome.unusable
 
 
 def why_not(outcome: Outcome) -> str:

@@ -74,7 +74,7 @@ CLAIMS = (
     "weights sum to one over what is seen",
     "scores are divided by the root of a key's width",
 )
-STEPS = CLAIMS[-3:]  # of what is computed
+PATHS, STEPS = CLAIMS[:-3], CLAIMS[-3:]  # of what is computed
 WHATEVER_ITS_PATH = ("each part that was made does something", *STEPS)
 
 
@@ -82,8 +82,6 @@ def faults(
     block: nn.Module,
     flow: Flow,
     order: str | None,
-    facts: Facts | None = None,
-    cut: bool = False,
 ) -> dict[str, list[str]]:
     """The names of all that is wrong, by the claims that it breaks.
 
@@ -91,8 +89,6 @@ def faults(
         block: what is asked.
         flow: what it was seen to make.
         order: where its norms stand, as for `properties.of_widths`.
-        facts: what is known of it.
-        cut: whether a number that moves it can learn nothing.
     """
     found = stages(flow)
     idle = (*idle_parts.unused(block, flow), *idle_parts.repeated(flow))
@@ -104,14 +100,28 @@ def faults(
         idle,
         idle_parts.straight(flow, found) if found else (),
         path_faults.placed(found, order) if found else (),
-        [name_of(attention.detached)] if cut else (),
-        filter(None, flow.averaged),
-        cores.misscaled(
-            flow.output, flow.x.shape[-1], flow.lengths[-1], facts or {}
-        ),
     )
-    named = dict(zip(CLAIMS, map(list, broken), strict=True))
-    return {claim: named[claim] for claim in claims_of(order)}
+    named = dict(zip(PATHS, map(list, broken), strict=True))
+    return {
+        claim: named[claim] for claim in claims_of(order) if claim in named
+    }
+
+
+def in_steps(flow: Flow, facts: Facts, cut: bool) -> dict[str, list[str]]:
+    """The names of what is wrong with the steps of attention in a block.
+
+    Args:
+        flow: what it was seen to make.
+        facts: what is known of it.
+        cut: whether a number that moves it can learn nothing.
+    """
+    width, n_keys = flow.x.shape[-1], flow.lengths[-1]
+    broken = (
+        [name_of(attention.detached)] if cut else [],
+        [*filter(None, flow.averaged)],
+        cores.misscaled(flow.output, width, n_keys, facts),
+    )
+    return dict(zip(STEPS, broken, strict=True))
 
 
 def claims_of(order: str | None) -> tuple[str, ...]:
@@ -135,9 +145,11 @@ def seen(
     key = repr(answer.facts), order, *widths
     if key not in known:
         flow = followed(block, answer, *widths)
-        cut = bool(taught.untaught(block, answer, *widths))
-        asked = order, answer.facts, cut
-        known[key] = {} if flow is None else faults(block, flow, *asked)
+        known[key] = {} if flow is None else faults(block, flow, order)
+        # Attention that is a part of the block is asked alone, by and by.
+        if flow is not None and answer.facts.get("in_passing"):
+            cut = bool(taught.untaught(block, answer, *widths))
+            known[key] |= in_steps(flow, answer.facts, cut)
     found: dict[str, list[str]] = known[key]
     return found
 
