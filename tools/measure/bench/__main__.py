@@ -207,8 +207,8 @@ def slug(processor: str) -> str:
     return re.sub(r"\W+", "-", processor.lower()).strip("-")
 
 
-def main() -> None:
-    """Which benches, and for how long each race."""
+def asked() -> argparse.Namespace:
+    """Which benches, for how long each race, and whether beside the first."""
     parser = argparse.ArgumentParser(
         description="Race the efficient mechanisms; write the results down."
     )
@@ -234,8 +234,15 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.names) - set(every):
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
+    options.names = options.names or every
+    return options
+
+
+def main() -> None:
+    """Run them, one after another."""
+    options = asked()
     torch.set_num_threads(1)
-    for name in options.names or every:
+    for name in options.names:
         if name == "memory":
             write_memory()
         else:

@@ -51,18 +51,18 @@ class GraphLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, nfeat, attn_bias=None, attn_mask=None):
-        skip = nfeat
+        passed_by = nfeat
         if self.norm_first:
             nfeat = self.attn_norm(nfeat)
         nfeat = self.attn(nfeat, attn_bias=attn_bias, attn_mask=attn_mask)
-        nfeat = skip + self.dropout(nfeat)
+        nfeat = passed_by + self.dropout(nfeat)
         if not self.norm_first:
             nfeat = self.attn_norm(nfeat)
 
-        skip = nfeat
+        passed_by = nfeat
         if self.norm_first:
             nfeat = self.ffn_norm(nfeat)
-        nfeat = skip + self.dropout(self.ffn(nfeat))
+        nfeat = passed_by + self.dropout(self.ffn(nfeat))
         if not self.norm_first:
             nfeat = self.ffn_norm(nfeat)
         return nfeat
