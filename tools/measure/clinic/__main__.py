@@ -171,7 +171,7 @@ def write_down(chosen: argparse.Namespace, found: dict, visits: int) -> None:
     whole = {
         "about": "What the doctor says of code that it has never met: the "
         "styles that nobody who works on it has read.",
-        "command": "make clinic",
+        "command": f"python -m tools.measure.clinic --visits {visits}",
         "provenance": provenance(),
         "seed": chosen.seed,
         "visits": visits,
