@@ -1,7 +1,8 @@
 """What single heads do: found, recorded, switched off, patched.
 
 A head's name is "layer.head", both from 1, in the order in which a model
-lists its layers of attention.
+lists its layers of attention. As long as one looks inside, what was compiled
+around a model runs as it is written.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import (
+    _global_forward_hooks_with_kwargs,
     register_module_forward_hook,
     register_module_forward_pre_hook,
 )
@@ -21,6 +23,7 @@ from selfattn.checks import check_number, check_places, check_tensor
 from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked, shown
 from selfattn.spoilt import as_given, of_this_rank
+from selfattn.transforms import uncompiled
 
 
 @checked
@@ -49,26 +52,45 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     """
     check_hooks_run(model)
     weights: list[Tensor] = []
-    drawn: list[Tensor] = []  # PyTorch's generator, before each layer runs
-
-    owners = names_of(model)
+    owners, running = names_of(model), Running()
 
     def note(layer, args):
         if sign_of(layer) in owners:
-            drawn.append(torch.get_rng_state())
+            running.layers.append((layer, torch.get_rng_state()))
 
     def record(layer, args, kwargs, output):
-        if sign_of(layer) not in owners:
+        begun = [
+            at for at, (of, _) in enumerate(running.layers) if of is layer
+        ]
+        if not begun:  # nor is what began before all this
             return
+        _, drawn = running.layers[begun[-1]]
+        del running.layers[begun[-1] :]  # and what failed within it
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(drawn.pop())
+            torch.set_rng_state(drawn)
             weights.append(layer.weights(*args, **kwargs))
 
     with (
+        uncompiled(),
         register_module_forward_pre_hook(note),
-        register_module_forward_hook(record, with_kwargs=True),
+        told_all(record),
     ):
         yield weights
+
+
+@contextmanager
+def told_all(hook: Callable[..., None]) -> Iterator[None]:
+    """Call this after every module, and hand it what that was given by name.
+
+    PyTorch keeps a note that a hook wants that; its handle leaves it there,
+    and whatever is compiled later is told of hooks at each call.
+    """
+    handle = register_module_forward_hook(hook, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+        _global_forward_hooks_with_kwargs.pop(handle.id, None)
 
 
 @checked
@@ -236,11 +258,13 @@ def names_of(model: nn.Module) -> dict[int, dict[str, slice]]:
 
 
 class Running(threading.local):
-    """The layers that are at work in a thread, the innermost last."""
+    """The layers that are at work in a thread, the innermost last; each with
+    what is to be known of it.
+    """
 
     def __init__(self) -> None:
         """None is, at first."""
-        self.layers: list[MultiHeadAttention] = []
+        self.layers: list[Any] = []
 
 
 @contextmanager
@@ -272,6 +296,7 @@ def before_w_o(
 
     # For all modules: none hangs in the model, of which copies may be made.
     with (
+        uncompiled(),
         register_module_forward_pre_hook(enters),
         register_module_forward_hook(leaves, always_call=True),
     ):
