@@ -796,3 +796,11 @@ def test_who_may_see_nothing_gets_zeros_though_all_scores_overflow(dtype):
     expected = attention(q, k, v, mask=mask, scale=1e38)
     assert torch.equal(output.isnan(), expected.isnan())
     assert output[1].isnan().all()
+
+
+@pytest.mark.parametrize("places", [("cpu", "meta"), ("meta", "cpu")])
+def test_softmax_says_that_a_mask_is_elsewhere(places):
+    """PyTorch said it, of no argument."""
+    scores, mask = (torch.ones(2, 3, device=place) for place in places)
+    with pytest.raises(ValueError, match="mask must be where scores is"):
+        masked_softmax(scores, mask.bool())

@@ -1,5 +1,6 @@
 """Heads recorded, switched off and patched, against the layer by hand."""
 
+import math
 import threading
 from functools import partial
 
@@ -291,3 +292,37 @@ def test_a_layer_is_recorded_though_one_within_it_failed():
         outer(x)
     assert len(weights) == 1
     assert torch.equal(weights[0], outer.weights(x))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (torch.float16, torch.tensor(1e30)),
+        (torch.float16, torch.full((2, 7, 5), 2**40)),
+        (torch.float32, torch.full((5,), -1e300, dtype=torch.float64)),
+    ],
+)
+def test_a_tensor_with_a_number_too_large_is_refused_as_a_number_is(
+    dtype, value
+):
+    """It became infinite, and what came after the head NaN."""
+    layer, x = layer_of().to(dtype), tokens().to(dtype)
+    with (
+        change_heads(layer, {"1.2": value}),
+        pytest.raises(ValueError, match=rf"\['1.2'\] must .* {dtype} has"),
+    ):
+        layer(x)
+    with change_heads(layer, {"1.2": torch.tensor([math.inf])}):
+        assert not layer(x).isfinite().all()
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+def test_a_quantised_tensor_is_no_head():
+    """PyTorch said that it copies none, when the model ran."""
+    layer, x = layer_of(), tokens()
+    few = torch.quantize_per_tensor(torch.zeros(5), 0.1, 0, torch.qint8)
+    with (
+        change_heads(layer, {"1.2": few}),
+        pytest.raises(ValueError, match=r"must be real .*qint8"),
+    ):
+        layer(x)

@@ -22,7 +22,7 @@ from torch.nn.modules.module import (
 from selfattn.checks import check_number, check_places, check_tensor
 from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked, shown
-from selfattn.spoilt import as_given, of_this_rank
+from selfattn.spoilt import as_given, can_look, of_this_rank
 from selfattn.transforms import uncompiled
 
 
@@ -166,7 +166,7 @@ def change_heads(
     Raises:
         TypeError: if what is put there is neither a number nor a tensor.
         ValueError: if the model has no such head, or if it does not fit, or
-            is a finite number too large for its type; or if the model is
+            holds a finite number too large for its type; or if the model is
             compiled.
 
     >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
@@ -203,21 +203,34 @@ def check_head(name: object, value: object, heads: list[str]) -> None:
 
 
 def check_instead(name: str, value: Tensor | float, x: Tensor) -> None:
-    """Raise unless this broadcasts to what a head brings back, and its type
-    has all the numbers in it.
+    """Raise unless this broadcasts to what a head brings back, whose type has
+    all the numbers in it.
     """
+    most = torch.finfo(x.dtype).max
     if not isinstance(value, Tensor):
-        most = torch.finfo(x.dtype).max
-        if most < abs(value) < math.inf:
-            raise ValueError(
-                f"instead[{name!r}] must be a number that {x.dtype} has, at "
-                f"most {most:.4g} from 0, but it is {shown(value)}"
-            )
-        return
+        far = most < abs(value) < math.inf
+    else:
+        check_fits_head(name, value, x)
+        far = can_look(value) and overflows_in(x.dtype, value)
+    if far:
+        raise ValueError(
+            f"instead[{name!r}] must be of numbers that {x.dtype} has, at "
+            f"most {most:.4g} from 0, but it is {shown(value)}"
+        )
+
+
+def overflows_in(dtype: torch.dtype, x: Tensor) -> bool:
+    """Whether a number of x becomes infinite in another type."""
+    return bool((x.to(dtype).isinf() & x.double().isfinite()).any())
+
+
+def check_fits_head(name: str, value: Tensor, x: Tensor) -> None:
+    """Raise unless these are numbers that can stand where a head's do."""
     check_places(**{"what the head brings back": x, "instead": value})
     sizes = zip(reversed(value.shape), reversed(x.shape), strict=False)
     fits = value.ndim <= x.ndim and all(a in (1, b) for a, b in sizes)
-    if not fits or value.is_complex() or value.dtype == torch.bool:
+    none = value.is_complex() or value.is_quantized
+    if not fits or none or value.dtype == torch.bool:
         raise ValueError(
             f"instead[{name!r}] must be real and broadcast to (batch, n, "
             f"d_head) = {tuple(x.shape)}, but it is {shown(value)}"
