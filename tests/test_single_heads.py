@@ -207,7 +207,6 @@ def test_what_is_compiled_around_a_model_is_looked_into(unchecked):
     assert_close(step(x), before)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of PyTorch's, on hooks
 def test_looking_into_works_within_what_is_compiled(unchecked):
     layer, x = layer_of(), tokens()
 
@@ -217,7 +216,8 @@ def test_looking_into_works_within_what_is_compiled(unchecked):
             layer(x)
         return heads
 
-    assert step(x).keys() == heads_of(layer).keys()
+    with torch.no_grad():
+        assert step(x).keys() == heads_of(layer).keys()
 
 
 def test_threads_that_look_into_one_model_leave_nothing_behind(unchecked):
@@ -316,11 +316,11 @@ def test_a_tensor_with_a_number_too_large_is_refused_as_a_number_is(
         assert not layer(x).isfinite().all()
 
 
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
 def test_a_quantised_tensor_is_no_head():
     """PyTorch said that it copies none, when the model ran."""
     layer, x = layer_of(), tokens()
-    few = torch.quantize_per_tensor(torch.zeros(5), 0.1, 0, torch.qint8)
+    with pytest.warns(UserWarning, match="quantize_per_tensor"):
+        few = torch.quantize_per_tensor(torch.zeros(5), 0.1, 0, torch.qint8)
     with (
         change_heads(layer, {"1.2": few}),
         pytest.raises(ValueError, match=r"must be real .*qint8"),

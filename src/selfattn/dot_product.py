@@ -290,9 +290,7 @@ def mask_and_bias(mask: Mask, bias: Bias, dtype: torch.dtype) -> Tensor | None:
             wide = torch.promote_types(dtype, torch.float32)
             bias = still_finite(bias, wide)
         table = bias if mask is None else bias.masked_fill(~mask, -math.inf)
-    if table is None or table.ndim > 1:
-        return table
-    return torch.atleast_2d(table)
+    return None if table is None else torch.atleast_2d(table)
 
 
 def widen(q: Tensor, *others: Tensor | None) -> list[Any]:
