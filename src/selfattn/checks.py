@@ -154,6 +154,7 @@ def check_scores(scores: Tensor, mask: Tensor | None) -> None:
     check_tables(mask, None)
     if mask is not None:
         check_broadcasts("mask", mask, tuple(scores.shape))
+        check_places(scores=scores, mask=mask)
 
 
 def check_broadcasts(

@@ -1,7 +1,8 @@
 """What single heads do: found, recorded, switched off, patched.
 
 A head's name is "layer.head", both from 1, in the order in which a model
-lists its layers of attention.
+lists its layers of attention. As long as one looks inside, what was compiled
+around a model runs as it is written.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import (
+    _global_forward_hooks_with_kwargs,
     register_module_forward_hook,
     register_module_forward_pre_hook,
 )
@@ -20,7 +22,8 @@ from torch.nn.modules.module import (
 from selfattn.checks import check_number, check_places, check_tensor
 from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked, shown
-from selfattn.spoilt import as_given, of_this_rank
+from selfattn.spoilt import as_given, can_look, of_this_rank
+from selfattn.transforms import uncompiled
 
 
 @checked
@@ -49,26 +52,45 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     """
     check_hooks_run(model)
     weights: list[Tensor] = []
-    drawn: list[Tensor] = []  # PyTorch's generator, before each layer runs
-
-    owners = names_of(model)
+    owners, running = names_of(model), Running()
 
     def note(layer, args):
         if sign_of(layer) in owners:
-            drawn.append(torch.get_rng_state())
+            running.layers.append((layer, torch.get_rng_state()))
 
     def record(layer, args, kwargs, output):
-        if sign_of(layer) not in owners:
+        begun = [
+            at for at, (of, _) in enumerate(running.layers) if of is layer
+        ]
+        if not begun:  # nor is what began before all this
             return
+        _, drawn = running.layers[begun[-1]]
+        del running.layers[begun[-1] :]  # and what failed within it
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(drawn.pop())
+            torch.set_rng_state(drawn)
             weights.append(layer.weights(*args, **kwargs))
 
     with (
+        uncompiled(),
         register_module_forward_pre_hook(note),
-        register_module_forward_hook(record, with_kwargs=True),
+        told_all(record),
     ):
         yield weights
+
+
+@contextmanager
+def told_all(hook: Callable[..., None]) -> Iterator[None]:
+    """Call this after every module, and hand it what that was given by name.
+
+    PyTorch keeps a note that a hook wants that; its handle leaves it there,
+    and whatever is compiled later is told of hooks at each call.
+    """
+    handle = register_module_forward_hook(hook, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+        _global_forward_hooks_with_kwargs.pop(handle.id, None)
 
 
 @checked
@@ -144,7 +166,7 @@ def change_heads(
     Raises:
         TypeError: if what is put there is neither a number nor a tensor.
         ValueError: if the model has no such head, or if it does not fit, or
-            is a finite number too large for its type; or if the model is
+            holds a finite number too large for its type; or if the model is
             compiled.
 
     >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
@@ -181,21 +203,34 @@ def check_head(name: object, value: object, heads: list[str]) -> None:
 
 
 def check_instead(name: str, value: Tensor | float, x: Tensor) -> None:
-    """Raise unless this broadcasts to what a head brings back, and its type
-    has all the numbers in it.
+    """Raise unless this broadcasts to what a head brings back, whose type has
+    all the numbers in it.
     """
+    most = torch.finfo(x.dtype).max
     if not isinstance(value, Tensor):
-        most = torch.finfo(x.dtype).max
-        if most < abs(value) < math.inf:
-            raise ValueError(
-                f"instead[{name!r}] must be a number that {x.dtype} has, at "
-                f"most {most:.4g} from 0, but it is {shown(value)}"
-            )
-        return
+        far = most < abs(value) < math.inf
+    else:
+        check_fits_head(name, value, x)
+        far = can_look(value) and overflows_in(x.dtype, value)
+    if far:
+        raise ValueError(
+            f"instead[{name!r}] must be of numbers that {x.dtype} has, at "
+            f"most {most:.4g} from 0, but it is {shown(value)}"
+        )
+
+
+def overflows_in(dtype: torch.dtype, x: Tensor) -> bool:
+    """Whether a number of x becomes infinite in another type."""
+    return bool((x.to(dtype).isinf() & x.double().isfinite()).any())
+
+
+def check_fits_head(name: str, value: Tensor, x: Tensor) -> None:
+    """Raise unless these are numbers that can stand where a head's do."""
     check_places(**{"what the head brings back": x, "instead": value})
     sizes = zip(reversed(value.shape), reversed(x.shape), strict=False)
     fits = value.ndim <= x.ndim and all(a in (1, b) for a, b in sizes)
-    if not fits or value.is_complex() or value.dtype == torch.bool:
+    none = value.is_complex() or value.is_quantized
+    if not fits or none or value.dtype == torch.bool:
         raise ValueError(
             f"instead[{name!r}] must be real and broadcast to (batch, n, "
             f"d_head) = {tuple(x.shape)}, but it is {shown(value)}"
@@ -236,11 +271,13 @@ def names_of(model: nn.Module) -> dict[int, dict[str, slice]]:
 
 
 class Running(threading.local):
-    """The layers that are at work in a thread, the innermost last."""
+    """The layers that are at work in a thread, the innermost last; each with
+    what is to be known of it.
+    """
 
     def __init__(self) -> None:
         """None is, at first."""
-        self.layers: list[MultiHeadAttention] = []
+        self.layers: list[Any] = []
 
 
 @contextmanager
@@ -272,6 +309,7 @@ def before_w_o(
 
     # For all modules: none hangs in the model, of which copies may be made.
     with (
+        uncompiled(),
         register_module_forward_pre_hook(enters),
         register_module_forward_hook(leaves, always_call=True),
     ):

@@ -195,8 +195,20 @@ def of_each_token(norm: nn.Module) -> Callable[[Tensor], Any]:
     """
     theirs = isinstance(norm, nn.LayerNorm | nn.RMSNorm)
     if theirs and len(norm.normalized_shape) == 1:
-        return partial(projected, norm, draws=False)
+        return partial(normed, norm)
     return norm
+
+
+def normed(norm: nn.Module, x: Tensor) -> Any:
+    """The same of tokens, one of which may be so large that its squares have
+    no sum: PyTorch's makes zeros of it, and NaN on the way back of all.
+    """
+    made = projected(norm, x, draws=False)
+    if not (made.requires_grad and overflows(x)):
+        return made
+    wide = x.detach().to(torch.promote_types(x.dtype, torch.float32))
+    squares = wide.square().sum(dim=-1, keepdim=True)
+    return of_sound_tokens(norm, x, made, squares)
 
 
 def felt_where_it_reaches(
@@ -260,13 +272,15 @@ def of_sound_tokens(
     if hasattr(x, "placements"):  # the same on all ranks, that must go alike
         if not all(place.is_replicate() for place in x.placements):
             return made
-        here = sound.to_local()
+        here, given = sound.to_local(), x.masked_fill(~sound, 0)
     else:
-        fits = told.isfinite().all(dim=-1, keepdim=True)
-        here = sound = sound & fits
+        here = sound & told.isfinite().all(dim=-1, keepdim=True)
+        # Not all alike: a norm of no eps would make NaN of those.
+        other = torch.arange(1, 1 + x.shape[-1], device=x.device)
+        given = torch.where(here, x, other.to(x.dtype))
     if here.all():
         return made
-    return torch.where(here, layer(x.masked_fill(~sound, 0)), made.detach())
+    return torch.where(here, layer(given), made.detach())
 
 
 def of_sound_inputs(
