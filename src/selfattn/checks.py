@@ -161,7 +161,9 @@ def check_broadcasts(
 ) -> None:
     """Raise unless a table broadcasts to (..., n_q, n_k), and not past it."""
     from_the_right = zip(reversed(extra.shape), reversed(target), strict=False)
-    fits = all(size in (1, wanted) for size, wanted in from_the_right)
+    # No `in`: to `torch.compile` a length that it knows is in no pair of such
+    # that vary, though they be equal.
+    fits = all(n == 1 or n == wanted for n, wanted in from_the_right)
     if extra.ndim > len(target) or not fits:
         raise ValueError(
             f"{name} must broadcast to (..., n_q, n_k) = {target}, "

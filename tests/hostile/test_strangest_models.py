@@ -1,0 +1,54 @@
+"""Stranger still: of models that are compiled, loaded, or called amiss.
+
+As in `test_strangers`, each is a single story.
+"""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from selfattn import attention
+from selfattn.multihead import MultiHeadAttention
+
+D = 8
+
+
+@pytest.fixture(autouse=True)
+def by_strangers(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+def padded(n):
+    """A mask that hides the last token of each of two texts."""
+    mask = torch.ones(2, 1, 1, n, dtype=torch.bool)
+    mask[..., -1] = False
+    return mask
+
+
+# Compiled
+
+
+def test_the_first_mask_may_come_when_lengths_vary_already():
+    """A length that was known and one that was a symbol were compared by
+    ``in``, which `torch.compile` answers with no: the mask was refused.
+    """
+    torch._dynamo.reset()
+    layer = MultiHeadAttention(D, 2)
+    compiled = torch.compile(layer, backend="eager", fullgraph=True)
+    compiled(torch.randn(2, 4, D))
+    x = torch.randn(2, 5, D)
+    found = compiled(x, mask=padded(5))
+    assert_close(found, layer(x, mask=padded(5)))
+
+
+@pytest.mark.parametrize("table", ["mask", "bias"])
+def test_so_may_a_table_of_the_mechanism_itself(table):
+    """There it stood: in what is asked of each table."""
+    torch._dynamo.reset()
+    compiled = torch.compile(attention, backend="eager", fullgraph=True)
+    few, more = torch.randn(2, 4, D), torch.randn(2, 5, D)
+    compiled(few, few, few)
+    mask = padded(5)[:, 0]
+    tables = {table: mask if table == "mask" else mask.float()}
+    found = compiled(more, more, more, **tables)
+    assert_close(found, attention(more, more, more, **tables))
