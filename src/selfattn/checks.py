@@ -42,6 +42,13 @@ def check_shapes(
             f"least 1, but q is {tuple(q.shape)} and k is {tuple(k.shape)}"
         )
     check_one_value(k, v)
+    check_batches(q, k, v)
+    check_fits("mask", mask, q, k)
+    check_fits("bias", bias, q, k)
+
+
+def check_batches(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Raise unless the axes of the batch fit each other."""
     try:
         batch_shape(q, k, v)
     except ValueError:
@@ -50,8 +57,6 @@ def check_shapes(
             f"{tuple(q.shape)}, k is {tuple(k.shape)} and v is "
             f"{tuple(v.shape)}"
         ) from None
-    check_fits("mask", mask, q, k)
-    check_fits("bias", bias, q, k)
 
 
 def check_types(

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from selfattn import attention
 from selfattn.multihead import MultiHeadAttention
+from selfattn.origins import AdditiveAttention
 
 D = 8
 
@@ -52,3 +53,16 @@ def test_so_may_a_table_of_the_mechanism_itself(table):
     tables = {table: mask if table == "mask" else mask.float()}
     found = compiled(more, more, more, **tables)
     assert_close(found, attention(more, more, more, **tables))
+
+
+# Called amiss
+
+
+def test_values_of_another_batch_are_told_as_such():
+    """The weights of the layer were blamed, which had nothing to do with it:
+    they fit each other.
+    """
+    layer = AdditiveAttention(3, 5, 4)
+    q, k, v = torch.randn(2, 3, 3), torch.randn(2, 4, 5), torch.randn(3, 4, 7)
+    with pytest.raises(ValueError, match=r"together.*and v is \(3, 4, 7\)"):
+        layer(q, k, v)
