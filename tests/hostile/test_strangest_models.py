@@ -5,9 +5,12 @@ As in `test_strangers`, each is a single story.
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
 from selfattn import attention
+from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.models import Decoder, Embedding, Encoder, EncoderDecoder
 from selfattn.multihead import MultiHeadAttention
 from selfattn.origins import AdditiveAttention
 
@@ -66,3 +69,41 @@ def test_values_of_another_batch_are_told_as_such():
     q, k, v = torch.randn(2, 3, 3), torch.randn(2, 4, 5), torch.randn(3, 4, 7)
     with pytest.raises(ValueError, match=r"together.*and v is \(3, 4, 7\)"):
         layer(q, k, v)
+
+
+# Loaded
+
+
+def reader_and_writer():
+    """An `EncoderDecoder` both of whose stacks read by one embedding."""
+    embed = Embedding(11, D)
+    encoder = Encoder(embed, [EncoderBlock(D, 2, 16, pre=True)])
+    return EncoderDecoder(encoder, embed, [DecoderBlock(D, 2, 16, pre=True)])
+
+
+def test_a_shared_table_may_come_by_its_first_name_alone():
+    """As `named_parameters` tells each once: assigned, it was the embedding's
+    and not the scores', which were made with the numbers from before.
+    """
+    trained, model = reader_and_writer(), reader_and_writer()
+    numbers = {n: x.detach().clone() for n, x in trained.named_parameters()}
+    assert "embed.tokens.weight" not in numbers
+    model.load_state_dict(numbers, strict=False, assign=True)
+    assert model.head.weight is model.embed.tokens.weight
+    texts = torch.randint(11, (2, 2, 5))
+    assert_close(model(*texts), trained(*texts))
+
+
+def test_two_tables_do_not_fit_into_one():
+    """The scores' were copied over the embedding's, and nothing was said."""
+    blocks = [EncoderBlock(D, 2, 16, pre=True)]
+    numbers = Decoder(Embedding(11, D), blocks, tied=False).state_dict()
+    model = nn.Sequential(Decoder(Embedding(11, D), blocks))
+    numbers = {f"0.{name}": x for name, x in numbers.items()}
+    words = r"0\.head\.weight and 0\.embed\.tokens\.weight must be alike"
+    with pytest.raises(RuntimeError, match=words):
+        model.load_state_dict(numbers)
+    model.load_state_dict(numbers, assign=True)  # which makes them two
+    assert_close(
+        model[0].embed.tokens.weight, numbers["0.embed.tokens.weight"]
+    )

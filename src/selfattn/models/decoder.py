@@ -31,7 +31,8 @@ Ids = Int[Tensor, "batch n"]
 class Writer(Tied):
     """What scores tokens with a ``head``, which may be the table of ``embed``.
 
-    Such a head stays the table, wherever the model goes and whatever it loads.
+    Such a head stays the table, wherever the model goes and whatever it loads;
+    two that differ are refused, unless they are assigned (``assign=True``).
     """
 
     AT_SCORES, AT_TABLE = "head", "embed.tokens"
