@@ -12,7 +12,7 @@ from selfattn import attention
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.models import Decoder, Embedding, Encoder, EncoderDecoder
 from selfattn.multihead import MultiHeadAttention
-from selfattn.origins import AdditiveAttention
+from selfattn.origins import AdditiveAttention, Translator
 
 D = 8
 
@@ -107,3 +107,41 @@ def test_two_tables_do_not_fit_into_one():
     assert_close(
         model[0].embed.tokens.weight, numbers["0.embed.tokens.weight"]
     )
+
+
+# Two recurrent networks
+
+
+def translator():
+    """With a source and a target for it."""
+    model = Translator(11, 7, D, attend=AdditiveAttention(D, D, 4))
+    return model, torch.randint(11, (2, 5)), torch.randint(7, (2, 3))
+
+
+def test_a_translator_says_what_cannot_be_mapped():
+    """`Recurrent` did; here PyTorch spoke of a batching rule for aten::gru."""
+    model, source, target = translator()
+    memory = model.read(source[:1])
+
+    def read(text):
+        return model.read(text[None]).states
+
+    def write(text):
+        return model.write(text[None], memory)[0]
+
+    for function, texts in ((read, source), (write, target)):
+        with pytest.raises(
+            ValueError, match=r"cannot map .* recurrent layers"
+        ):
+            torch.func.vmap(function)(texts)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
+def test_lengths_may_be_compiled():
+    """They were refused as not at hand, in words for meta and for exports."""
+    torch._dynamo.reset()
+    model, source, target = translator()
+    lengths = torch.tensor([2, 5])
+    compiled = torch.compile(model, backend="eager")
+    found = compiled(source, target, lengths)
+    assert_close(found, model(source, target, lengths))
