@@ -145,3 +145,48 @@ def test_lengths_may_be_compiled():
     compiled = torch.compile(model, backend="eager")
     found = compiled(source, target, lengths)
     assert_close(found, model(source, target, lengths))
+
+
+# By its own name
+
+
+def refusals():
+    """Calls that are refused, each by the name of what is wrong."""
+    model, block = reader_and_writer(), DecoderBlock(D, 2, 16, pre=True)
+    text, x = torch.zeros(2, 5, dtype=torch.long), torch.randn(2, 5, D)
+    memory = model.read(text)
+    _, cache = model.step(text, memory=memory)
+    other = memory._replace(mask=padded(7))
+    writer = Decoder(Embedding(11, D), [EncoderBlock(D, 2, 16, pre=True)])
+    _, own = writer.step(text)
+    one = text[:1]
+    return {
+        r"^memory_mask must bro": (block, (x, x), {"memory_mask": padded(7)}),
+        r"^memory_mask must.*write memory_mask\[:": (
+            block,
+            (x, x),
+            {"memory_mask": padded(5)[:, 0]},
+        ),
+        r"^mask must": (block, (x, x), {"mask": padded(7)}),
+        r"^target_mask must": (
+            model,
+            (text, text),
+            {"target_mask": padded(7)},
+        ),
+        r"^source must": (model, (text + 11, text), {}),
+        r"^target must": (model, (text, text + 11), {}),
+        r"^cache\[0\] must": (model.step, (one, cache), {"memory": memory}),
+        r"^memory\.mask must": (model.step, (text,), {"memory": other}),
+        r"^memory\.kept\[0\] must": (model.step, (one,), {"memory": memory}),
+        r"^cache\[0\] must hold": (writer.step, (one, own), {}),
+    }
+
+
+@pytest.mark.parametrize("words", refusals())
+def test_what_is_refused_further_in_has_the_name_it_was_given_by(words):
+    """A mask of the memory was refused as the mask, of which there is one
+    besides; a target as tokens, and a cache as the past.
+    """
+    call, given, more = refusals()[words]
+    with pytest.raises(ValueError, match=words):
+        call(*given, **more)
