@@ -6,10 +6,13 @@ As in `test_strangers`, each is a single story.
 import pytest
 import torch
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.testing import assert_close
 
 from selfattn import attention
 from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.devices.heads import tensor_parallel
+from selfattn.devices.world import on_ranks
 from selfattn.models import Decoder, Embedding, Encoder, EncoderDecoder
 from selfattn.multihead import MultiHeadAttention
 from selfattn.origins import AdditiveAttention, Translator
@@ -190,3 +193,26 @@ def test_what_is_refused_further_in_has_the_name_it_was_given_by(words):
     call, given, more = refusals()[words]
     with pytest.raises(ValueError, match=words):
         call(*given, **more)
+
+
+# On several ranks
+
+
+def dealt(rank, n_ranks):
+    """What a layer whose heads are dealt out says of tokens that are none."""
+    mesh = init_device_mesh("cpu", (n_ranks,))
+    layer = tensor_parallel(MultiHeadAttention(D, 2), mesh)
+    said = []
+    for x in (torch.randn(2, 5, D).to_sparse(), torch.ones(2, 5, D).long()):
+        refused = pytest.raises((TypeError, ValueError), match="x must be a t")
+        with refused:
+            layer(x)
+        said.append(True)
+    return said
+
+
+def test_what_cannot_be_dealt_out_is_refused_in_words():
+    """Of a sparse tensor PyTorch said that it has no such operation, before
+    the layer itself was asked.
+    """
+    assert on_ranks(dealt, 2) == [[True, True]] * 2
