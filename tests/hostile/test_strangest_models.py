@@ -163,6 +163,8 @@ def refusals():
     writer = Decoder(Embedding(11, D), [EncoderBlock(D, 2, 16, pre=True)])
     _, own = writer.step(text)
     one = text[:1]
+    old, source, told = translator()
+    said = old.read(source)._replace(mask=padded(7)[:, 0])
     return {
         r"^memory_mask must bro": (block, (x, x), {"memory_mask": padded(7)}),
         r"^memory_mask must.*write memory_mask\[:": (
@@ -182,6 +184,7 @@ def refusals():
         r"^memory\.mask must": (model.step, (text,), {"memory": other}),
         r"^memory\.kept\[0\] must": (model.step, (one,), {"memory": memory}),
         r"^cache\[0\] must hold": (writer.step, (one, own), {}),
+        r"^memory\.mask must bro": (old.step, (told,), {"memory": said}),
     }
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from selfattn.called import known_as
 from selfattn.checks import (
     are_at_hand,
     check_divides,
@@ -32,6 +33,7 @@ from selfattn.signatures import Positive, checked, shown
 Source = Int[Tensor, "batch n_k"]
 Target = Int[Tensor, "batch n_q"]
 Lengths = Int[Tensor, " batch"] | None
+TABLES = {"mask": "memory.mask"}
 
 
 class Memory(NamedTuple):
@@ -138,11 +140,12 @@ class Translator(nn.Module):
         check_fits(memory, self.writer)
         state = memory.summary if state is None else state
         check_state(state, memory)
-        asked = look_up("target", target, self.target)
-        h, state = unmapped(self.writer, asked, state)
+        words = look_up("target", target, self.target)
+        h, state = unmapped(self.writer, words, state)
         if self.attend is not None:
             k, v = lent(self.attend, memory.states, memory.states)
-            context = attended(self.attend, h, k, v, mask=memory.mask)
+            asked = self.attend, h, k, v
+            context = known_as(TABLES, attended, *asked, mask=memory.mask)
             h = torch.cat((context, h), dim=-1)
         return self.head(self.join(h).tanh()), state
 
