@@ -139,7 +139,7 @@ def test_a_translator_says_what_cannot_be_mapped():
             torch.func.vmap(function)(texts)
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
+@torch.no_grad()  # else PyTorch warns of what its own graph asks
 def test_lengths_may_be_compiled():
     """They were refused as not at hand, in words for meta and for exports."""
     torch._dynamo.reset()
