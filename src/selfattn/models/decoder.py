@@ -10,6 +10,7 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.called import known_as
 from selfattn.entering import check_four_axes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
@@ -31,7 +32,8 @@ Ids = Int[Tensor, "batch n"]
 class Writer(Tied):
     """What scores tokens with a ``head``, which may be the table of ``embed``.
 
-    Such a head stays the table, wherever the model goes and whatever it loads.
+    Such a head stays the table, wherever the model goes and whatever it loads;
+    two that differ are refused, unless they are assigned (``assign=True``).
     """
 
     AT_SCORES, AT_TABLE = "head", "embed.tokens"
@@ -126,7 +128,7 @@ class Decoder(Writer):
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []
         for i, block in enumerate(self.blocks):
-            kept = remembered(block, x, None if cache is None else cache[i])
+            kept = remembered(block, x, cache, i)
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
         return self.scores(last_normed(self.norm, x[:, -1])), longer
@@ -141,8 +143,10 @@ def check_new(tokens: Tensor) -> None:
         )
 
 
-def remembered(block: Any, x: Tensor, past: KeysValues | None) -> KeysValues:
-    """What a block keeps of x, and of the tokens before it.
+def remembered(
+    block: Any, x: Tensor, cache: Cache | None, i: int
+) -> KeysValues:
+    """What a block, the i-th, keeps of x, and of the tokens before it.
 
     Raises:
         ValueError: if it keeps nothing.
@@ -152,7 +156,8 @@ def remembered(block: Any, x: Tensor, past: KeysValues | None) -> KeysValues:
             "a block must have remember, as `EncoderBlock` has, to go on "
             f"where it stopped, but it is {shown(block)}"
         )
-    return block.remember(x, past)
+    past = None if cache is None else cache[i]
+    return known_as({"past": f"cache[{i}]"}, block.remember, x, past)
 
 
 def check_list(name: str, cache: object) -> None:

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from selfattn.called import known_as
 from selfattn.checks import (
     are_at_hand,
     check_divides,
@@ -26,11 +27,13 @@ from selfattn.entering import (
     weighed,
 )
 from selfattn.masks import padding_mask
+from selfattn.origins.networks import unmapped
 from selfattn.signatures import Positive, checked, shown
 
 Source = Int[Tensor, "batch n_k"]
 Target = Int[Tensor, "batch n_q"]
 Lengths = Int[Tensor, " batch"] | None
+TABLES = {"mask": "memory.mask"}
 
 
 class Memory(NamedTuple):
@@ -114,14 +117,14 @@ class Translator(nn.Module):
                 f"{tuple(source.shape)} and lengths={lengths}"
             )
         if lengths is None:
-            states, last = self.reader(x)
+            states, last = unmapped(self.reader, x)
             mask = None
         else:
             mask = padding_mask(lengths.to(source.device), n)[:, 0]
             packed = pack_padded_sequence(
                 x, lengths.cpu(), batch_first=True, enforce_sorted=False
             )
-            packed_states, last = self.reader(packed)
+            packed_states, last = unmapped(self.reader, packed)
             states, _ = pad_packed_sequence(
                 packed_states, batch_first=True, total_length=n
             )
@@ -137,10 +140,12 @@ class Translator(nn.Module):
         check_fits(memory, self.writer)
         state = memory.summary if state is None else state
         check_state(state, memory)
-        h, state = self.writer(look_up("target", target, self.target), state)
+        words = look_up("target", target, self.target)
+        h, state = unmapped(self.writer, words, state)
         if self.attend is not None:
             k, v = lent(self.attend, memory.states, memory.states)
-            context = attended(self.attend, h, k, v, mask=memory.mask)
+            asked = self.attend, h, k, v
+            context = known_as(TABLES, attended, *asked, mask=memory.mask)
             h = torch.cat((context, h), dim=-1)
         return self.head(self.join(h).tanh()), state
 
@@ -181,13 +186,18 @@ class Translator(nn.Module):
         memory = self.read(source, lengths)
         check_target(target, memory)
         asked = look_up("target", target, self.target)
-        h, _ = self.writer(asked, memory.summary)
+        h, _ = unmapped(self.writer, asked, memory.summary)
         weigh = self.attend.weights
         return weighed(weigh, h, memory.states, mask=memory.mask)
 
 
 def check_at_hand(lengths: Lengths) -> None:
-    """Raise if there are lengths without numbers: the reader counts steps."""
+    """Raise if there are lengths without numbers: the reader counts steps.
+    Where a model is compiled, its graph breaks there.
+    """
+    compiled = torch.compiler.is_dynamo_compiling()
+    if compiled and not torch.compiler.is_exporting():
+        return
     if lengths is not None and not are_at_hand(lengths):
         raise ValueError(
             "lengths must be numbers that are at hand, which on meta, within "
