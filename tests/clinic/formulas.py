@@ -92,9 +92,6 @@ def attention(facts, inputs, given):
             seen = seen & past(*seen.shape[2:], facts.get("alignment"))
         elif sort == "bias":
             scores = scores + x
-        elif sort == "lengths":
-            keys = torch.arange(seen.shape[3])
-            seen = seen & (keys < x[:, None, None, None])
         else:
             seen = seen & allowed(x, inputs[name])
     if facts.get("causal") is True:
@@ -106,8 +103,7 @@ def attention(facts, inputs, given):
         far = (far - torch.arange(seen.shape[3])).abs()
         seen = seen & (far < facts["window"])
     if "kernel" in facts:
-        of_keys = facts.get("key_kernel", facts["kernel"])
-        shares = facts["kernel"](q) @ of_keys(k).mT * seen
+        shares = facts["kernel"](q) @ facts["kernel"](k).mT * seen
         out = shares / shares.sum(dim=-1, keepdim=True) @ v
     else:
         out = weights(scores, seen, facts.get("empty_row")) @ v
@@ -131,9 +127,9 @@ def pairs(facts, q, k):
 
 def rotated(facts, x, start):
     """Pairs of features turned by their positions."""
-    if facts.get("layout") in ("BNHD", "NHD"):
+    if facts.get("layout") == "BNHD":
         inner = {**facts, "layout": "BHND"}
-        return rotated(inner, x.transpose(-3, -2), start).transpose(-3, -2)
+        return rotated(inner, x.transpose(1, 2), start).transpose(1, 2)
     width = int(x.shape[-1] * facts.get("part", 1))
     turned, kept = x[..., :width].clone(), x[..., width:]
     for i in range(width // 2):

@@ -5,16 +5,12 @@ with, the place of a query, and which keys this query sees.
 """
 
 import torch
-from clinic import across, measured_across, measured_within, within
+from clinic.across import ACROSS
+from clinic.within import WITHIN
 
 from tools.measure.clinic.inputs import SORTS
 
-OWN = (
-    across.ACROSS
-    | within.WITHIN
-    | measured_across.ACROSS
-    | measured_within.WITHIN
-)
+OWN = ACROSS | WITHIN
 
 
 def of_text(described, given, text):
