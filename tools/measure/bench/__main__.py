@@ -234,7 +234,9 @@ def asked() -> argparse.Namespace:
     options = parser.parse_args()
     if unknown := set(options.names) - set(every):
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
-    options.names = options.names or every
+    if options.again and "memory" in options.names:
+        parser.error("of memory there is one ledger, and no second beside it")
+    options.names = options.names or (BENCHES if options.again else every)
     return options
 
 
