@@ -796,3 +796,30 @@ def test_who_may_see_nothing_gets_zeros_though_all_scores_overflow(dtype):
     expected = attention(q, k, v, mask=mask, scale=1e38)
     assert torch.equal(output.isnan(), expected.isnan())
     assert output[1].isnan().all()
+
+
+@pytest.mark.parametrize("places", [("cpu", "meta"), ("meta", "cpu")])
+def test_softmax_says_that_a_mask_is_elsewhere(places):
+    """PyTorch said it, of no argument."""
+    scores, mask = (torch.ones(2, 3, device=place) for place in places)
+    with pytest.raises(ValueError, match="mask must be where scores is"):
+        masked_softmax(scores, mask.bool())
+
+
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_largest_value_is_hidden_among_large_ones(attend, dtype):
+    """Who saw a value of 1e30 felt the largest number there is, hidden: its
+    product overflowed on the way back, and 0 · ∞ is NaN.
+    """
+    most = torch.finfo(dtype).max
+    q, k, v = torch.randn(3, 2, 7, 5).to(dtype)
+    v, mask = v * most**0.8, torch.arange(7) != 3
+    given = [x.requires_grad_() for x in (q, k, v)]
+    up = 4 * torch.ones(2, 7, 5, dtype=dtype)
+    wanted = torch.autograd.grad(attend(*given, mask=mask), given, up)
+    with torch.no_grad():
+        v[:, 3] = most
+    found = torch.autograd.grad(attend(*given, mask=mask), given, up)
+    assert all(x.isfinite().all() for x in wanted)
+    assert_close(found, wanted)

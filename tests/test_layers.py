@@ -361,3 +361,54 @@ def test_a_layer_whose_weight_is_a_method_is_asked_for_its_width():
         assert torch.equal(made(x), wanted)
         with pytest.raises(ValueError, match="must have 8 features"):
             made(x[..., :7])
+
+
+@pytest.mark.parametrize("kind", [LayerNorm, RMSNorm])
+@pytest.mark.parametrize(
+    ("eps", "dtype", "size"),
+    [
+        (0.0, torch.float32, 1),
+        (1e-5, torch.float32, 1e25),
+        (1e-5, torch.float64, 1),
+    ],
+)
+def test_what_a_subclass_does_is_done_once(kind, eps, dtype, size):
+    """Where the norm was made in float64, or anew without what is spoilt, it
+    called its own method by name, and that was the subclass's: twice.
+    """
+
+    class Twice(kind):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    x = (size * torch.randn(3, 7)).to(dtype).requires_grad_()
+    if dtype == torch.float64:
+        x.data[1] = math.nan
+    twice, once = Twice(7, eps=eps).to(dtype), kind(7, eps=eps).to(dtype)
+    assert_close(twice(x), 2 * once(x), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "kind", [LayerNorm, RMSNorm, nn.LayerNorm, nn.RMSNorm]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("eps", [0.0, 1e-5])
+@pytest.mark.parametrize("size", [math.nan, math.inf, 1.0])
+def test_a_spoilt_token_is_no_norms_business(kind, dtype, eps, size):
+    """Zeros stood in its place, of which a norm without eps has no number;
+    and of the largest numbers PyTorch's own makes zeros, and NaN backwards.
+    """
+    path = AddNorm(7, pre=True, norm=partial(kind, eps=eps)).to(dtype)
+    x = torch.randn(3, 7).to(dtype)
+    sound = x.clone().requires_grad_()
+    x[1] = size * torch.linspace(-1, 1, 7) * torch.finfo(dtype).max
+    x.requires_grad_()
+    up, kept = torch.randn(2, 7).to(dtype), [0, 2]
+    found, wanted = (
+        torch.autograd.grad(
+            path(y, lambda z: z)[kept], [y, *path.parameters()], up
+        )
+        for y in (x, sound)
+    )
+    assert_close(found[0][kept], wanted[0][kept])
+    assert_close(found[1:], wanted[1:])

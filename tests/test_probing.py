@@ -62,3 +62,21 @@ def test_a_probe_that_cannot_be_solved_says_so():
     for bad, penalty in ((x * 1e200, 1e-3), (x.expand(3, 2), 1e-300)):
         with pytest.raises(ValueError, match="x must be numbers whose squ"):
             Probe(bad, labels, penalty=penalty)
+
+
+@pytest.mark.parametrize(
+    ("size", "penalty"), [(3e8, 1e-3), (3e6, 1e-9), (1e12, 1e-3)]
+)
+def test_a_penalty_too_small_to_choose_between_alike_features_is_named(
+    size, penalty
+):
+    """One was the sum of two others, and rounding chose: what was read was off
+    by as much as classes are apart.
+    """
+    x = size * torch.randn(30, 8).double()
+    x[:, 2] = x[:, 0] + x[:, 1]
+    labels = torch.arange(30) % 3
+    with pytest.raises(ValueError, match="penalty large enough to be seen"):
+        Probe(x, labels, penalty=penalty)
+    other = Probe(x[:, 1:], labels, penalty=penalty)  # of none that are alike
+    assert other.right(x[:, 1:], labels) > 1 / 3

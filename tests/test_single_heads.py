@@ -1,8 +1,13 @@
 """Heads recorded, switched off and patched, against the layer by hand."""
 
+import math
+import threading
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
+from torch.nn.modules import module
 from torch.testing import assert_close
 
 from selfattn.dot_product import (
@@ -19,6 +24,12 @@ from selfattn.single_heads import (
 
 def layer_of(**options):
     return MultiHeadAttention(15, 3, **options).double()
+
+
+def nothing_hangs(layer):
+    """In a layer, or for all modules there are."""
+    own = layer._forward_hooks, layer._forward_pre_hooks
+    return not any((*own, module._has_any_global_hook()))
 
 
 def tokens(n=7):
@@ -85,14 +96,14 @@ def test_recording_ends_with_the_block():
         pass
     layer(x)
     assert weights == []
-    assert not layer._forward_hooks
+    assert nothing_hangs(layer)
 
 
 def test_recording_ends_with_an_error_too():
     layer = layer_of()
     with pytest.raises(ZeroDivisionError), record_weights(layer):
         raise ZeroDivisionError
-    assert not layer._forward_hooks
+    assert nothing_hangs(layer)
 
 
 def test_recordings_nest():
@@ -115,7 +126,7 @@ def test_what_has_no_weights_is_not_made_up():
         record_weights(layer),
     ):
         layer(tokens())
-    assert not layer._forward_hooks
+    assert nothing_hangs(layer)
 
 
 def two_layers():
@@ -177,3 +188,141 @@ def test_changing_ends_with_the_block_and_touches_nothing():
     assert torch.equal(layer(x), before)
     with pytest.raises(ValueError, match="heads of this model are 1"):
         change_heads(layer, {"2.1": 0.0}).__enter__()
+
+
+def test_what_is_compiled_around_a_model_is_looked_into(unchecked):
+    """A head that was switched off in a training step, compiled, changed
+    nothing, and none was recorded: compiled code runs no hook of later.
+    """
+    layer, x = layer_of(), tokens()
+    step = torch.compile(lambda x: 2 * layer(x), backend="eager")
+    before = step(x)
+    off = dict.fromkeys(heads_of(layer), 0.0)
+    with record_heads(layer) as heads, record_weights(layer) as weights:
+        step(x)
+        with change_heads(layer, off):
+            assert not step(x).any()
+    assert heads.keys() == off.keys()
+    assert len(weights) == 2
+    assert_close(step(x), before)
+
+
+def test_looking_into_works_within_what_is_compiled(unchecked):
+    layer, x = layer_of(), tokens()
+
+    @partial(torch.compile, backend="eager")
+    def step(x):
+        with record_heads(layer) as heads:
+            layer(x)
+        return heads
+
+    with torch.no_grad():
+        assert step(x).keys() == heads_of(layer).keys()
+
+
+def test_threads_that_look_into_one_model_leave_nothing_behind(unchecked):
+    """PyTorch's stance is of all threads: the second to leave gave back the
+    first one's, and nothing was compiled any more.
+    """
+    layer, x, calls = layer_of(), tokens(), []
+
+    def noting(graph, example):
+        calls.append(graph)
+        return graph
+
+    entered, left = threading.Event(), threading.Event()
+
+    def first():
+        with record_heads(layer):
+            entered.set()
+            left.wait(60)
+
+    torch.compile(lambda x: x, backend="eager")(x)
+    thread = threading.Thread(target=first)
+    thread.start()
+    entered.wait(60)
+    with record_heads(layer):
+        left.set()
+        thread.join()
+    torch.compile(lambda x: 2 * x, backend=noting)(x)
+    assert len(calls) == 1
+
+
+def test_a_layer_that_began_before_is_not_recorded():
+    """Of a thread that was within it, the first in raised an IndexError."""
+    layer, x = layer_of(), tokens()
+    begun, inside = threading.Event(), threading.Event()
+
+    def waiting(module, given, output):
+        begun.set()
+        inside.wait(60)
+
+    layer.W_q.register_forward_hook(waiting)
+    layer.register_forward_hook(lambda *_: None)  # else none is asked
+    failed = []
+
+    def running():
+        try:
+            layer(x)
+        except IndexError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=running)
+    thread.start()
+    begun.wait(60)
+    with record_weights(layer) as weights:
+        inside.set()
+        thread.join()
+    assert not failed
+    assert not weights
+
+
+def test_a_layer_is_recorded_though_one_within_it_failed():
+    """What draws again begins where the layer did, not where that one did."""
+
+    class Tries(MultiHeadAttention):
+        def forward(self, x):
+            with pytest.raises(ValueError, match="15 features"):
+                self.other(x[..., :4])
+            return super().forward(x)
+
+    outer, x = Tries(15, 3).double(), tokens()
+    outer.other = layer_of()
+    with record_weights(outer) as weights:
+        outer(x)
+    assert len(weights) == 1
+    assert torch.equal(weights[0], outer.weights(x))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (torch.float16, torch.tensor(1e30)),
+        (torch.float16, torch.full((2, 7, 5), 2**40)),
+        (torch.float32, torch.full((5,), -1e300, dtype=torch.float64)),
+    ],
+)
+def test_a_tensor_with_a_number_too_large_is_refused_as_a_number_is(
+    dtype, value
+):
+    """It became infinite, and what came after the head NaN."""
+    layer, x = layer_of().to(dtype), tokens().to(dtype)
+    with (
+        change_heads(layer, {"1.2": value}),
+        pytest.raises(ValueError, match=rf"\['1.2'\] must .* {dtype} has"),
+    ):
+        layer(x)
+    with change_heads(layer, {"1.2": torch.tensor([math.inf])}):
+        assert not layer(x).isfinite().all()
+
+
+def test_a_quantised_tensor_is_no_head():
+    """PyTorch said that it copies none, when the model ran."""
+    layer, x = layer_of(), tokens()
+    with pytest.warns(UserWarning, match="quantize_per_tensor"):
+        few = torch.quantize_per_tensor(torch.zeros(5), 0.1, 0, torch.qint8)
+    with (
+        change_heads(layer, {"1.2": few}),
+        pytest.raises(ValueError, match=r"must be real .*qint8"),
+    ):
+        layer(x)

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from selfattn.bound import takes
+from selfattn.called import known_as
 from selfattn.entering import made_alike, made_by
 from selfattn.layers import AddNorm, FeedForward, LayerNorm
 from selfattn.multihead import KeysValues, MultiHeadAttention
@@ -219,7 +220,10 @@ class DecoderBlock(nn.Module):
         look = partial(
             self.attention, context=kept, mask=mask, bias=bias, causal=causal
         )
-        look_across = partial(self.cross, context=memory, mask=memory_mask)
+        names = {"mask": "memory_mask", "context": "memory"}
+        look_across = partial(
+            known_as, names, self.cross, context=memory, mask=memory_mask
+        )
         x = self.add_norm_1(x, look)
         x = self.add_norm_2(x, look_across)
         return self.add_norm_3(x, self.feed_forward)

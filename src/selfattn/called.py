@@ -5,10 +5,14 @@ function that lacks an argument looks like any other until then.
 """
 
 import inspect
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from selfattn.entering import check_function
 from selfattn.signatures import shown
+
+R = TypeVar("R")
 
 
 def check_called(
@@ -32,3 +36,26 @@ def check_called(
             f"{name} must be a function of ({told}), but that cannot be said "
             f"of {shown(f)}: {error}"
         ) from None
+
+
+def known_as(
+    names: Mapping[str, str], f: Callable[..., R], *given: Any, **more: Any
+) -> R:
+    """What a function makes; where it refuses an argument, by the name under
+    which that came to whoever calls it.
+
+    >>> def halved(n):
+    ...     raise ValueError(f"n must be even, but n={n}")
+    >>> known_as({"n": "length"}, halved, 3)
+    Traceback (most recent call last):
+    ValueError: length must be even, but length=3
+    """
+    try:
+        return f(*given, **more)
+    except (ValueError, TypeError) as error:
+        told = str(error)
+        first = re.match(r"(\w+)\S* must ", told)
+        if first and first[1] in names:
+            word, name = rf"\b{first[1]}(?= must |[.=\[])", names[first[1]]
+            error.args = (re.sub(word, lambda _: name, told),)
+        raise

@@ -42,6 +42,13 @@ def check_shapes(
             f"least 1, but q is {tuple(q.shape)} and k is {tuple(k.shape)}"
         )
     check_one_value(k, v)
+    check_batches(q, k, v)
+    check_fits("mask", mask, q, k)
+    check_fits("bias", bias, q, k)
+
+
+def check_batches(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Raise unless the axes of the batch fit each other."""
     try:
         batch_shape(q, k, v)
     except ValueError:
@@ -50,8 +57,6 @@ def check_shapes(
             f"{tuple(q.shape)}, k is {tuple(k.shape)} and v is "
             f"{tuple(v.shape)}"
         ) from None
-    check_fits("mask", mask, q, k)
-    check_fits("bias", bias, q, k)
 
 
 def check_types(
@@ -154,6 +159,7 @@ def check_scores(scores: Tensor, mask: Tensor | None) -> None:
     check_tables(mask, None)
     if mask is not None:
         check_broadcasts("mask", mask, tuple(scores.shape))
+        check_places(scores=scores, mask=mask)
 
 
 def check_broadcasts(
@@ -161,7 +167,9 @@ def check_broadcasts(
 ) -> None:
     """Raise unless a table broadcasts to (..., n_q, n_k), and not past it."""
     from_the_right = zip(reversed(extra.shape), reversed(target), strict=False)
-    fits = all(size in (1, wanted) for size, wanted in from_the_right)
+    # No `in`: to `torch.compile` a length that it knows is in no pair of such
+    # that vary, though they be equal.
+    fits = all(n == 1 or n == wanted for n, wanted in from_the_right)
     if extra.ndim > len(target) or not fits:
         raise ValueError(
             f"{name} must broadcast to (..., n_q, n_k) = {target}, "

@@ -4,6 +4,7 @@ Bytes and FLOPs are counted: they are the same on every machine, so they can
 be asserted. Seconds are measured, and belong beside the machine's name.
 """
 
+import gc
 import itertools
 import math
 import threading
@@ -14,6 +15,7 @@ from typing import Annotated
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -67,6 +69,7 @@ class LiveBytes(TorchDispatchMode):
             with self:
                 return func.decompose(*args, **kwargs)
         given = {address(x) for x in tensors_in((args, kwargs))}
+        given |= {x._cdata for x in storages_in(args) if is_held(x)}
         if func is torch.ops.aten.lift_fresh.default:  # of `torch.tensor`
             given = set()
         result = func(*args, **kwargs)
@@ -123,6 +126,29 @@ def parts_of(x: Tensor) -> list[Tensor]:
 def address(x: Tensor) -> int:
     """Where the memory of a tensor is described: the same for its views."""
     return x.untyped_storage()._cdata
+
+
+def storages_in(args: Iterable[object]) -> list[torch.UntypedStorage]:
+    """The storages that an operation is given, as one that makes a tensor of
+    one is.
+    """
+    return [x for x in args if isinstance(x, torch.UntypedStorage)]
+
+
+def is_held(storage: torch.UntypedStorage) -> bool:
+    """Whether a tensor has a storage that an operation is given, one of any
+    that there are; if none has, whoever copies a tensor has just made it.
+    """
+    tensors = (x for x in gc.get_objects() if type(x) in (Tensor, Parameter))
+    return any(is_kept_in(x, storage) for x in tensors)
+
+
+def is_kept_in(x: Tensor, storage: torch.UntypedStorage) -> bool:
+    """Whether the numbers of a tensor are in a storage."""
+    try:
+        return address(x) == storage._cdata
+    except (NotImplementedError, RuntimeError):  # sparse, or of a transform
+        return False
 
 
 @checked
@@ -188,7 +214,8 @@ def most_held(changes: Iterable[tuple[int, int]]) -> int:
     >>> most_held([(1, 20), (3, -20), (2, 4), (4, 7)])
     24
     """
-    told = list(changes)
+    # A single number can be gone through, PyTorch says, until one does.
+    told = [changes] if isinstance(changes, Tensor) else list(changes)
     for change in told:
         pair = isinstance(change, tuple | list) and len(change) == 2
         if not (pair and all(map(is_whole, change))):

@@ -30,7 +30,7 @@ from selfattn.hidden import all_seen, average, match, unfelt
 from selfattn.infinite import level
 from selfattn.kernels import by_pytorch
 from selfattn.masks import causal_mask
-from selfattn.spoilt import is_spoilt
+from selfattn.spoilt import can_look, is_spoilt
 
 FLOAT32 = torch.finfo(torch.float32)
 TINY, LARGEST = FLOAT32.tiny, FLOAT32.max
@@ -290,9 +290,7 @@ def mask_and_bias(mask: Mask, bias: Bias, dtype: torch.dtype) -> Tensor | None:
             wide = torch.promote_types(dtype, torch.float32)
             bias = still_finite(bias, wide)
         table = bias if mask is None else bias.masked_fill(~mask, -math.inf)
-    if table is None or table.ndim > 1:
-        return table
-    return torch.atleast_2d(table)
+    return None if table is None else torch.atleast_2d(table)
 
 
 def widen(q: Tensor, *others: Tensor | None) -> list[Any]:
@@ -351,7 +349,8 @@ def masked_softmax(scores: Table, mask: Mask = None) -> Table:
     weights = weights.masked_fill(empty, 0.0)
     # A row with a score of NaN or infinity is all NaN, and would be so on the
     # way back of others, too, times zero.
-    if not (weights.requires_grad and is_spoilt(weights[..., :1])):
+    looked_at = weights.requires_grad and can_look(weights)
+    if not (looked_at and is_spoilt(weights[..., :1])):
         return weights
     lost = weights[..., :1].isnan()
     known = scores.masked_fill(empty | lost, 0.0).softmax(dim=-1)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfattn.bound import Bound, parameters_of, unbound
+from selfattn.bound import Bound, is_of_the_book, parameters_of, unbound
 from selfattn.checks import (
     are_at_hand,
     check_floats,
@@ -21,7 +21,7 @@ from selfattn.checks import (
 )
 from selfattn.mismatches import weights_to_meet
 from selfattn.signatures import shown
-from selfattn.spoilt import a_token_each, unheard
+from selfattn.spoilt import a_token_each, spared, unheard
 
 
 def check_width(name: str, x: Tensor, width: int) -> None:
@@ -122,7 +122,7 @@ def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
     """
     check_at_layer(name, tokens, table.weight)
     try:
-        rows = table(tokens.long())
+        rows = table(spared(table, tokens.long()))
     except IndexError:
         told = "some are not, of several texts as torch.func has them"
         if are_at_hand(tokens):
@@ -199,6 +199,7 @@ def attended(
         TypeError: if it gives no tensor.
         ValueError: if it gives one of another shape or type.
     """
+    tables = dict(zip(tables, lent(attend, *tables.values()), strict=True))
     try:
         output = attend(q, k, v, **tables)
     except TypeError:
@@ -215,6 +216,17 @@ def attended(
         )
     check_type("attend", output, v)
     return output
+
+
+def lent(attend: Any, *given: Any) -> tuple[Any, ...]:
+    """What is the caller's, as a mechanism is to have it: in copies, if it is
+    somebody's own, which may write into what it is given.
+    """
+    # While PyTorch compiles, nobody can ask whose it is.
+    traced = torch.compiler.is_compiling()
+    if not traced and is_of_the_book(unbound(attend)[0]):
+        return given
+    return tuple(x.clone() if isinstance(x, Tensor) else x for x in given)
 
 
 def check_drops(attend: Any, dropout: float) -> None:
@@ -235,8 +247,15 @@ def check_type(name: str, made: Tensor, x: Tensor) -> None:
         )
 
 
-def check_weights(weights: Any, q: Tensor, k: Tensor) -> None:
-    """Raise unless these are weights of all queries for all keys."""
+def weighed(weigh: Any, q: Tensor, k: Tensor, **tables: Any) -> Tensor:
+    """What a mechanism says its weights are; what it is given is lent.
+
+    Raises:
+        TypeError: if they are no tensor.
+        ValueError: if they are not those of all queries for all keys.
+    """
+    k, *given = lent(weigh, k, *tables.values())
+    weights = weigh(q, k, **dict(zip(tables, given, strict=True)))
     check_floats("what attend.weights returns", weights)
     wanted = (*q.shape[:-1], k.shape[-2])
     if weights.shape != wanted:
@@ -244,6 +263,7 @@ def check_weights(weights: Any, q: Tensor, k: Tensor) -> None:
             f"attend.weights must return (..., n_q, n_k) = {wanted}, but it "
             f"returned {tuple(weights.shape)}"
         )
+    return weights
 
 
 def mixed(name: str, project: Callable[[Tensor], Any], x: Tensor) -> Tensor:

@@ -27,6 +27,9 @@ from selfattn.spoilt import can_look, is_spoilt, largest
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
 Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
+# To which power of the largest number what is called large is larger: who
+# sees a large value shall not feel one that is larger, and hidden.
+LARGE = 0.9, 0.7, 0.5
 
 
 @shown_by_a_value
@@ -275,11 +278,15 @@ def unless_large(
     result = weigh(v)
     if not (first(result).requires_grad and can_look(v) and v.numel()):
         return result
-    most = torch.finfo(v.dtype).max ** 0.5
-    if not most < largest(v) < math.inf:
+    most = torch.finfo(v.dtype).max
+    if not most**0.5 < largest(v) < math.inf:
         return result
-    large = (v.abs() > most).any(dim=-1, keepdim=True)
-    return joined(seen(large), result, weigh(v.masked_fill(large, 0)))
+    for power in LARGE:
+        large = (v.abs() > most**power).any(dim=-1, keepdim=True)
+        if large.any():
+            without = weigh(v.masked_fill(large, 0))
+            result = joined(seen(large), result, without)
+    return result
 
 
 def without_spoilt(

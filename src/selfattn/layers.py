@@ -78,7 +78,8 @@ class LayerNorm(nn.Module):
         Raises:
             ValueError: if x has another number of features.
         """
-        gain = self.gain
+        # Not what a subclass may have in its place, which does more.
+        gain, again = self.gain, partial(LayerNorm.forward, self)
         check_width("x", x, gain.numel())
         check_at_layer("x", x, gain)
         [wide] = widen(x)
@@ -87,12 +88,12 @@ class LayerNorm(nn.Module):
         centred -= centred.detach().mean(dim=-1, keepdim=True)
         variance = centred.square().mean(dim=-1, keepdim=True)
         if lacks_range(variance, self.eps):
-            return self.forward(x.double()).to(x.dtype)
+            return again(x.double()).to(x.dtype)
         normal = centred / (variance + self.eps).sqrt()
         # Gain and shift at once: two steps would take longer.
         made = torch.addcmul(self.shift, normal, gain).to(x.dtype)
         if made.requires_grad and is_double(wide) and is_spoilt(variance):
-            return of_sound_tokens(self.forward, x, made, variance)
+            return of_sound_tokens(again, x, made, variance)
         return made
 
 
@@ -127,16 +128,17 @@ class RMSNorm(nn.Module):
         Raises:
             ValueError: if x has another number of features.
         """
-        gain = self.gain
+        # Not what a subclass may have in its place, which does more.
+        gain, again = self.gain, partial(RMSNorm.forward, self)
         check_width("x", x, gain.numel())
         check_at_layer("x", x, gain)
         [wide] = widen(x)
         square = wide.square().mean(dim=-1, keepdim=True)
         if lacks_range(square, self.eps):
-            return self.forward(x.double()).to(x.dtype)
+            return again(x.double()).to(x.dtype)
         made = (wide / (square + self.eps).sqrt() * gain).to(x.dtype)
         if made.requires_grad and is_double(wide) and is_spoilt(square):
-            return of_sound_tokens(self.forward, x, made, square)
+            return of_sound_tokens(again, x, made, square)
         return made
 
 

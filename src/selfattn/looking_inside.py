@@ -15,6 +15,7 @@ from torch import Tensor
 from selfattn.checks import (
     are_at_hand,
     check_broadcasts,
+    check_places,
     check_tables,
     check_tensor,
 )
@@ -166,6 +167,7 @@ def spread(weights: Weights, mask: Tensor | None = None) -> PerQuery:
         mask = torch.ones_like(weights, dtype=torch.bool)
     check_tables(mask, None)
     check_broadcasts("mask", mask, tuple(weights.shape))
+    check_places(weights=weights, mask=mask)
     check_shares(weights, mask)
     visible = mask.expand(weights.shape).sum(dim=-1)
     # Counted in whole numbers, as float16 counts to 65,504; their logarithm

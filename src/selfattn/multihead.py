@@ -37,8 +37,9 @@ from selfattn.entering import (
     check_four_axes,
     check_matrices,
     check_unbound,
-    check_weights,
+    lent,
     made_alike,
+    weighed,
 )
 from selfattn.signatures import Positive, checked
 from selfattn.spoilt import projected
@@ -265,6 +266,8 @@ class MultiHeadAttention(Owner):
         if self.training and self.dropout:
             attend = partial(attend, dropout_p=self.dropout)
         q, k, v = self.heads(x, context)
+        if isinstance(context, KeysValues):
+            k, v = lent(attend, k, v)
         tables = {"mask": mask, "bias": bias, "causal": causal}
         output = attended(attend, q, k, v, **tables)
         return projected(self.W_o, merge_heads(output), self.d_model)
@@ -290,9 +293,7 @@ class MultiHeadAttention(Owner):
         check_unbound(self.attend, *AT_EACH_CALL)
         weigh = weights_of(self.attend)
         q, k, _ = self.heads(x, context)
-        weights = weigh(q, k, mask=mask, bias=bias, causal=causal)
-        check_weights(weights, q, k)
-        return weights
+        return weighed(weigh, q, k, mask=mask, bias=bias, causal=causal)
 
     @classmethod
     @checked

@@ -80,14 +80,26 @@ def solved(square: Tensor, told: Tensor, penalty: float) -> Tensor:
         ValueError: if their squares are no numbers, or the penalty is too
             small to choose between equals.
     """
-    weight, failed = torch.linalg.solve_ex(square, told)
-    if int(failed) or not (square.isfinite().all() and told.isfinite().all()):
+    if not (told.isfinite().all() and has_one_answer(square)):
         raise ValueError(
             "x must be numbers whose squares can be added, and penalty large "
             "enough to be seen beside them, but the largest square is "
             f"{float(square.diagonal().max()):.4g} and penalty={penalty}"
         )
-    return weight
+    return torch.linalg.solve(square, told)
+
+
+def has_one_answer(square: Tensor) -> bool:
+    """Whether equations have one answer, and it more than their rounding.
+
+    >>> has_one_answer(torch.eye(2)), has_one_answer(torch.ones(2, 2))
+    (True, False)
+    """
+    if not (square.numel() and square.isfinite().all()):
+        return not square.numel()
+    sizes = torch.linalg.eigvalsh(square)
+    room = 4 * len(sizes) * torch.finfo(sizes.dtype).eps
+    return bool(sizes[0] > room * sizes[-1])
 
 
 def check_finite(x: Tensor) -> None:

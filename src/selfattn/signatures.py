@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.mismatches import telling
+from selfattn.places import DEVICE
 from selfattn.transforms import is_traced_size
 from selfattn.wrapped import P, R, stands_for
 
@@ -231,8 +232,9 @@ def rules_of(hint: Any) -> tuple[Rule, ...]:
     """What an annotation allows; nothing if that is anything."""
     union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     hints = typing.get_args(hint) if union else (hint,)
-    if float in hints:  # which a whole number may stand for
-        hints = tuple(one for one in hints if one is not int)
+    # A whole number may stand for another, and a name for a device.
+    less = {{float: int, torch.device: str}.get(one) for one in hints}
+    hints = tuple(one for one in hints if one not in less)
     rules = [rule_of(one) for one in hints]
     return () if None in rules else tuple(r for r in rules if r is not None)
 
@@ -324,6 +326,7 @@ SIMPLE: dict[Any, Plain] = {
     str: Plain(lambda x: isinstance(x, str), "a text"),
     type(None): Plain(lambda x: x is None, "None"),
     os.PathLike: Plain(lambda x: isinstance(x, os.PathLike), "a path"),
+    torch.device: Plain(*DEVICE),
     Tensor: Plain(lambda x: isinstance(x, Tensor), "a tensor"),
     nn.Module: Plain(lambda x: isinstance(x, nn.Module), "a module"),
 }

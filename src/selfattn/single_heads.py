@@ -1,20 +1,29 @@
 """What single heads do: found, recorded, switched off, patched.
 
 A head's name is "layer.head", both from 1, in the order in which a model
-lists its layers of attention.
+lists its layers of attention. As long as one looks inside, what was compiled
+around a model runs as it is written.
 """
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    _global_forward_hooks_with_kwargs,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
 
 from selfattn.checks import check_number, check_places, check_tensor
 from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked, shown
+from selfattn.spoilt import as_given, can_look, of_this_rank
+from selfattn.transforms import uncompiled
 
 
 @checked
@@ -43,22 +52,45 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     """
     check_hooks_run(model)
     weights: list[Tensor] = []
-    drawn: list[Tensor] = []  # PyTorch's generator, before each layer runs
+    owners, running = names_of(model), Running()
 
     def note(layer, args):
-        drawn.append(torch.get_rng_state())
+        if sign_of(layer) in owners:
+            running.layers.append((layer, torch.get_rng_state()))
 
     def record(layer, args, kwargs, output):
+        begun = [
+            at for at, (of, _) in enumerate(running.layers) if of is layer
+        ]
+        if not begun:  # nor is what began before all this
+            return
+        _, drawn = running.layers[begun[-1]]
+        del running.layers[begun[-1] :]  # and what failed within it
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(drawn.pop())
+            torch.set_rng_state(drawn)
             weights.append(layer.weights(*args, **kwargs))
 
-    layers = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
-    with meanwhile() as hang:
-        for layer in layers:
-            hang(layer.register_forward_pre_hook, note)
-            hang(layer.register_forward_hook, record, with_kwargs=True)
+    with (
+        uncompiled(),
+        register_module_forward_pre_hook(note),
+        told_all(record),
+    ):
         yield weights
+
+
+@contextmanager
+def told_all(hook: Callable[..., None]) -> Iterator[None]:
+    """Call this after every module, and hand it what that was given by name.
+
+    PyTorch keeps a note that a hook wants that; its handle leaves it there,
+    and whatever is compiled later is told of hooks at each call.
+    """
+    handle = register_module_forward_hook(hook, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+        _global_forward_hooks_with_kwargs.pop(handle.id, None)
 
 
 @checked
@@ -101,27 +133,19 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """
     brought: dict[str, Tensor] = {}
 
-    owners = heads_of(model)
+    def begins(names):
+        for name in names:
+            brought.pop(name, None)
 
-    def begins(layer, given):
-        for name, (other, _) in owners.items():
-            if other is layer:
-                brought.pop(name, None)
+    def record(names, given):
+        # A layer projects twice where a token is spoilt: the first is it.
+        if names.keys() <= brought.keys():
+            return
+        x = of_this_rank(given)
+        # Copies: what W_o was given is kept for the way back.
+        brought.update({n: x[..., s].clone() for n, s in names.items()})
 
-    def record(names):
-        def hook(_, given):
-            # A layer projects twice where a token is spoilt: the first is it.
-            if names.keys() <= brought.keys():
-                return
-            x = of_this_rank(given[0])
-            # Copies: what W_o was given is kept for the way back.
-            brought.update({n: x[..., s].clone() for n, s in names.items()})
-
-        return hook
-
-    with meanwhile() as hang, before_w_o(model, record):
-        for layer in {layer for layer, _ in owners.values()}:
-            hang(layer.register_forward_pre_hook, begins)
+    with before_w_o(model, record, begins):
         yield brought
 
 
@@ -142,7 +166,7 @@ def change_heads(
     Raises:
         TypeError: if what is put there is neither a number nor a tensor.
         ValueError: if the model has no such head, or if it does not fit, or
-            is a finite number too large for its type; or if the model is
+            holds a finite number too large for its type; or if the model is
             compiled.
 
     >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
@@ -154,15 +178,12 @@ def change_heads(
     for name, value in instead.items():
         check_head(name, value, [*heads_of(model)])
 
-    def change(names):
-        def hook(_, given):
-            x = of_this_rank(given[0]).clone()
-            for name in names.keys() & instead.keys():
-                check_instead(name, instead[name], x[..., names[name]])
-                x[..., names[name]] = as_float(instead[name])
-            return (as_given(x, given[0]),)
-
-        return hook
+    def change(names, given):
+        x = of_this_rank(given).clone()
+        for name in names.keys() & instead.keys():
+            check_instead(name, instead[name], x[..., names[name]])
+            x[..., names[name]] = as_float(instead[name])
+        return (as_given(x, given),)
 
     with before_w_o(model, change):
         yield
@@ -182,21 +203,34 @@ def check_head(name: object, value: object, heads: list[str]) -> None:
 
 
 def check_instead(name: str, value: Tensor | float, x: Tensor) -> None:
-    """Raise unless this broadcasts to what a head brings back, and its type
-    has all the numbers in it.
+    """Raise unless this broadcasts to what a head brings back, whose type has
+    all the numbers in it.
     """
+    most = torch.finfo(x.dtype).max
     if not isinstance(value, Tensor):
-        most = torch.finfo(x.dtype).max
-        if most < abs(value) < math.inf:
-            raise ValueError(
-                f"instead[{name!r}] must be a number that {x.dtype} has, at "
-                f"most {most:.4g} from 0, but it is {shown(value)}"
-            )
-        return
+        far = most < abs(value) < math.inf
+    else:
+        check_fits_head(name, value, x)
+        far = can_look(value) and overflows_in(x.dtype, value)
+    if far:
+        raise ValueError(
+            f"instead[{name!r}] must be of numbers that {x.dtype} has, at "
+            f"most {most:.4g} from 0, but it is {shown(value)}"
+        )
+
+
+def overflows_in(dtype: torch.dtype, x: Tensor) -> bool:
+    """Whether a number of x becomes infinite in another type."""
+    return bool((x.to(dtype).isinf() & x.double().isfinite()).any())
+
+
+def check_fits_head(name: str, value: Tensor, x: Tensor) -> None:
+    """Raise unless these are numbers that can stand where a head's do."""
     check_places(**{"what the head brings back": x, "instead": value})
     sizes = zip(reversed(value.shape), reversed(x.shape), strict=False)
     fits = value.ndim <= x.ndim and all(a in (1, b) for a, b in sizes)
-    if not fits or value.is_complex() or value.dtype == torch.bool:
+    none = value.is_complex() or value.is_quantized
+    if not fits or none or value.dtype == torch.bool:
         raise ValueError(
             f"instead[{name!r}] must be real and broadcast to (batch, n, "
             f"d_head) = {tuple(x.shape)}, but it is {shown(value)}"
@@ -221,49 +255,62 @@ def check_hooks_run(model: nn.Module) -> None:
             )
 
 
-def of_this_rank(x: Any) -> Tensor:
-    """The features that are here, of what several ranks share out."""
-    return x.to_local() if hasattr(x, "to_local") else x
-
-
-def as_given(x: Tensor, given: Any) -> Tensor:
-    """Features of this rank's heads, as they were handed over."""
-    if not hasattr(given, "to_local"):
-        return x
-    from torch.distributed.tensor import DTensor
-
-    return DTensor.from_local(x, given.device_mesh, given.placements)
-
-
-@contextmanager
-def before_w_o(model: nn.Module, make) -> Iterator[None]:
-    """Hang a hook before each `W_o`, made of its heads' names and slices."""
-    check_hooks_run(model)
-    layers: dict[MultiHeadAttention, dict[str, slice]] = {}
-    for name, (layer, own) in heads_of(model).items():
-        layers.setdefault(layer, {})[name] = own
-    with meanwhile() as hang:
-        for layer, names in layers.items():
-            hang(layer.W_o.register_forward_pre_hook, make(names))
-        yield
-
-
-@contextmanager
-def meanwhile() -> Iterator[Callable[..., None]]:
-    """Hang hooks that are taken away at the end, and that do nothing after:
-    a copy of the model that is made meanwhile has them for good.
+def sign_of(module: nn.Module) -> int:
+    """What tells a module from all others, but for its replicas on other GPUs
+    and shallow copies: they share with it what hangs in it.
     """
-    handles: list[Any] = []
+    return id(module._forward_pre_hooks)
 
-    def hang(register, hook, **options):
-        def while_it_lasts(*given):
-            return hook(*given) if handles else None
 
-        handles.append(register(while_it_lasts, **options))
+def names_of(model: nn.Module) -> dict[int, dict[str, slice]]:
+    """The heads of each layer, by what tells it from others."""
+    owners: dict[int, dict[str, slice]] = {}
+    for name, (layer, own) in heads_of(model).items():
+        owners.setdefault(sign_of(layer), {})[name] = own
+    return owners
 
-    try:
-        yield hang
-    finally:
-        for handle in handles:
-            handle.remove()
-        handles.clear()
+
+class Running(threading.local):
+    """The layers that are at work in a thread, the innermost last; each with
+    what is to be known of it.
+    """
+
+    def __init__(self) -> None:
+        """None is, at first."""
+        self.layers: list[Any] = []
+
+
+@contextmanager
+def before_w_o(
+    model: nn.Module,
+    act: Callable[[dict[str, slice], Any], tuple[Any, ...] | None],
+    begins: Callable[[dict[str, slice]], object] = len,
+) -> Iterator[None]:
+    """Act on what each layer hands its `W_o`, and say when a layer begins.
+
+    A `W_o` that several layers share acts for the one that is at work, and
+    none for nobody: with its names and slices, and what it is given.
+    """
+    check_hooks_run(model)
+    owners, running = names_of(model), Running()
+
+    def enters(module, given):
+        names = owners.get(sign_of(module))
+        if names is not None:
+            running.layers.append(module)
+            begins(names)
+        elif running.layers and module is running.layers[-1].W_o:
+            return act(owners[sign_of(running.layers[-1])], given[0])
+        return None
+
+    def leaves(module, given, output):
+        if running.layers and module is running.layers[-1]:
+            running.layers.pop()
+
+    # For all modules: none hangs in the model, of which copies may be made.
+    with (
+        uncompiled(),
+        register_module_forward_pre_hook(enters),
+        register_module_forward_hook(leaves, always_call=True),
+    ):
+        yield

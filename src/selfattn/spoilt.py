@@ -7,15 +7,17 @@ for the answer, and while PyTorch traces or transforms there is none.
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_pre_hooks
 
 from selfattn.checks import check_floats
 from selfattn.signatures import shown
 from selfattn.transforms import is_traced, is_transformed
 
+MODEST = nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Embedding
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
 
 
@@ -101,18 +103,28 @@ def projected(
     made = a_token_each(layer if of is None else of, made, x, width)
     if not (made.requires_grad and is_spoilt(made)):
         return made
-    return of_sound_tokens(partial(once_more, layer, drawn), x, made, made)
+    again = partial(once_more, layer, drawn)
+    if is_hooked(layer) and not hasattr(x, "placements"):
+        return of_sound_inputs(layer, again, x, made)
+    return of_sound_tokens(again, x, made, made)
+
+
+def is_hooked(layer: object) -> TypeGuard[nn.Module]:
+    """Whether hooks may put something else in place of what it is given."""
+    if not isinstance(layer, nn.Module):
+        return False
+    return bool(layer._forward_pre_hooks or _global_forward_pre_hooks)
 
 
 def spared(layer: object, x: Tensor) -> Tensor:
     """What a layer is given: x, or a copy of it for a module that may work in
-    place. PyTorch's linear maps and norms do not.
+    place. PyTorch's linear maps, norms and tables do not.
 
     >>> x = torch.tensor([-1.0])
     >>> torch.nn.ReLU(inplace=True)(spared(torch.nn.ReLU(), x)), x
     (tensor([0.]), tensor([-1.]))
     """
-    modest = type(layer) in (nn.Linear, nn.LayerNorm, nn.RMSNorm)
+    modest = type(layer) in MODEST
     known = modest or not isinstance(layer, nn.Module)
     return x if known else x.clone()
 
@@ -183,8 +195,20 @@ def of_each_token(norm: nn.Module) -> Callable[[Tensor], Any]:
     """
     theirs = isinstance(norm, nn.LayerNorm | nn.RMSNorm)
     if theirs and len(norm.normalized_shape) == 1:
-        return partial(projected, norm, draws=False)
+        return partial(normed, norm)
     return norm
+
+
+def normed(norm: nn.Module, x: Tensor) -> Any:
+    """The same of tokens, one of which may be so large that its squares have
+    no sum: PyTorch's makes zeros of it, and NaN on the way back of all.
+    """
+    made = projected(norm, x, draws=False)
+    if not (made.requires_grad and overflows(x)):
+        return made
+    wide = x.detach().to(torch.promote_types(x.dtype, torch.float32))
+    squares = wide.square().sum(dim=-1, keepdim=True)
+    return of_sound_tokens(norm, x, made, squares)
 
 
 def felt_where_it_reaches(
@@ -248,10 +272,54 @@ def of_sound_tokens(
     if hasattr(x, "placements"):  # the same on all ranks, that must go alike
         if not all(place.is_replicate() for place in x.placements):
             return made
-        here = sound.to_local()
+        here, given = sound.to_local(), x.masked_fill(~sound, 0)
     else:
-        fits = told.isfinite().all(dim=-1, keepdim=True)
-        here = sound = sound & fits
+        here = sound & told.isfinite().all(dim=-1, keepdim=True)
+        # Not all alike: a norm of no eps would make NaN of those.
+        other = torch.arange(1, 1 + x.shape[-1], device=x.device)
+        given = torch.where(here, x, other.to(x.dtype))
     if here.all():
         return made
-    return torch.where(here, layer(x.masked_fill(~sound, 0)), made.detach())
+    return torch.where(here, layer(given), made.detach())
+
+
+def of_sound_inputs(
+    layer: nn.Module,
+    again: Callable[[Tensor], Tensor],
+    x: Tensor,
+    made: Tensor,
+) -> Tensor:
+    """The same where hooks change what a layer is given: a token is sound if
+    it is so behind the last of them.
+    """
+    sound: list[Tensor] = []
+    fits = made.isfinite().all(dim=-1, keepdim=True)
+
+    def spare(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        entered = of_this_rank(given[0])
+        sound.append(fits & entered.isfinite().all(dim=-1, keepdim=True))
+        entered = entered.masked_fill(~sound[-1], 0)
+        return (as_given(entered, given[0]), *given[1:])
+
+    # Before them, what they mend is left to them.
+    lost = ~(fits | x.isfinite().all(dim=-1, keepdim=True))
+    last = layer.register_forward_pre_hook(spare)
+    try:
+        known = again(x.masked_fill(lost, 0))
+    finally:
+        last.remove()
+    return torch.where(sound[-1], known, made.detach())
+
+
+def of_this_rank(x: Any) -> Tensor:
+    """The features that are here, of what several ranks share out."""
+    return x.to_local() if hasattr(x, "to_local") else x
+
+
+def as_given(x: Tensor, given: Any) -> Tensor:
+    """Features of this rank's heads, as they were handed over."""
+    if not hasattr(given, "to_local"):
+        return x
+    from torch.distributed.tensor import DTensor
+
+    return DTensor.from_local(x, given.device_mesh, given.placements)

@@ -23,8 +23,8 @@ def options_of(layer: nn.MultiheadAttention) -> dict[str, Any]:
     Raises:
         ValueError: if PyTorch's has what ours does not: a key or value made
             up (``add_bias_kv``, ``add_zero_attn``), keys and values of
-            different widths, a way of its own to compute, or weights of
-            different types.
+            different widths, a way of its own to compute, hooks, or weights
+            of different types.
     """
     check_theirs(layer)
     if layer.bias_k is not None or layer.add_zero_attn:
@@ -76,7 +76,8 @@ def torch_layer_like(ours: Any) -> nn.MultiheadAttention:
         ValueError: if key heads are shared, if queries and keys are rotated,
             if the mechanism is not `attention` itself or `fused_attention`,
             or if a projection does more than multiply by its weight, or has
-            a type of its own; PyTorch's layer can do none of it.
+            a type of its own; PyTorch's layer can do none of it. And if hooks
+            hang in it, which would be lost.
     """
     if ours.rotate is not None:
         raise ValueError(
@@ -180,6 +181,7 @@ def check_theirs(layer: nn.MultiheadAttention) -> None:
             f"{type(layer).__name__} of {type(layer).__module__}"
             f"{', pruned or normed' if anew else ''}"
         )
+    check_no_hooks(layer)
     for name, weight in layer.named_parameters():
         check_not_dealt(name, weight)
     types = {x.dtype for x in layer.parameters()}
@@ -225,6 +227,27 @@ def check_plain(ours: Any) -> None:
                 f"W_q are {ours.W_q.weight.dtype} and those of {name} are "
                 f"{layer.weight.dtype}"
             )
+    check_no_hooks(ours)
+
+
+def check_no_hooks(layer: nn.Module) -> None:
+    """Raise if hooks hang in a layer: a copy would be without them, and its
+    caller not know.
+    """
+    for name, part in (*layer.named_modules(), *layer.named_parameters()):
+        hooks = [kind for kind in dir(part) if hangs_in(part, kind)]
+        if hooks:
+            raise ValueError(
+                "hooks are not copied with the weights; take them away first, "
+                f"and hang them in the copy, but {', '.join(hooks)} of "
+                f"{name or type(layer).__name__} has some"
+            )
+
+
+def hangs_in(part: nn.Module | Tensor, kind: str) -> bool:
+    """Whether a part has a hook of a kind, by the name of what keeps those."""
+    kept = getattr(part, kind) if kind.endswith("_hooks") else None
+    return isinstance(kept, dict) and bool(kept)
 
 
 def check_not_dealt(name: str, weight: Tensor) -> None:

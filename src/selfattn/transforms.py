@@ -1,5 +1,7 @@
 """Transforms: whether PyTorch asks for more than a result and its gradient."""
 
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -58,6 +60,44 @@ def untraced() -> Iterator[None]:
         yield
     finally:
         torch._C._set_tracing_state(state)
+
+
+STANCES: list[Any] = []  # the one of all who are in `uncompiled`, for each
+TAKEN = threading.Lock()
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """What was compiled runs as it is written, as long as one is in here:
+    compiled, it runs none of the hooks that were hung later.
+
+    PyTorch has one stance for all threads. Who enters first takes it, and who
+    leaves last gives it back: others would give back what is not theirs.
+    """
+    if "torch._dynamo" not in sys.modules:  # nothing was: it takes seconds
+        yield
+        return
+    with TAKEN:
+        STANCES.append(STANCES[0] if STANCES else eagerly())
+    try:
+        yield
+    finally:
+        with TAKEN:
+            stance = STANCES.pop()
+            if not STANCES and stance is not None:
+                stance.__exit__(None, None, None)
+
+
+def eagerly() -> Any:
+    """PyTorch's stance in which nothing is compiled, taken; None within what
+    is compiled, where it cannot be.
+    """
+    if torch.compiler.is_compiling():
+        return None
+    try:
+        return torch.compiler.set_stance("force_eager")
+    except RuntimeError:
+        return None
 
 
 def is_beyond_fused_kernels() -> bool:

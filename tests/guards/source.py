@@ -17,7 +17,7 @@ HEADER = ("Computes:", "Time:", "Supports:", "Reference:")
 # Those in ALONE import nothing of ours but their own, and `signatures`.
 ORDER = [
     {"wrapped"},
-    {"mismatches", "transforms"},
+    {"mismatches", "places", "transforms"},
     {"signatures", "bound"},
     {"checks"},
     {"spoilt"},

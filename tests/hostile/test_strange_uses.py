@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from torch import nn
+from torch.nn.modules.module import _global_forward_pre_hooks
 from torch.testing import assert_close
 
 from selfattn.blocks import EncoderBlock
@@ -216,7 +217,7 @@ def test_what_cannot_stand_for_a_head_is_named(instead):
         change_heads(layer, {"1.1": instead}),
     ):
         layer(x)
-    assert not layer.W_o._forward_pre_hooks
+    assert not _global_forward_pre_hooks
 
 
 @pytest.mark.parametrize("name", [1.1, 0, None, "1.3"])

@@ -12,7 +12,7 @@ from selfattn.checks import check_divides, check_tables
 from selfattn.dot_product import widen
 from selfattn.entering import check_axes
 from selfattn.multihead import MultiHeadAttention
-from selfattn.signatures import checked
+from selfattn.signatures import checked, is_plain_tensor
 
 
 @checked
@@ -134,11 +134,12 @@ def sum_whole(layer: MultiHeadAttention, mesh: DeviceMesh) -> None:
 
 def same(x: Any, mesh: DeviceMesh) -> Any:
     """Tokens that are known to be the same on all ranks: else each of three
-    projections would add up on its own what it passes back to them.
+    projections would add up on its own what it passes back to them. What is
+    no such tensor the layer itself refuses.
     """
     from torch.distributed.tensor import DTensor, Replicate
 
-    if not isinstance(x, Tensor):
+    if not is_plain_tensor(x):
         return x
     return DTensor.from_local(x, mesh, [Replicate()], run_check=False)
 

@@ -90,7 +90,7 @@ def beam_search(
         tokens = torch.cat((tokens[rows, parents], chosen[..., None]), -1)
         cache = following(cache, at, len(new)) if cached else None
         flat = tokens.flatten(0, 1)
-        new = flat[:, -1:] if cached else flat
+        new = (flat[:, -1:] if cached else flat).clone()
     return Beams(tokens, scores)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from selfattn.called import known_as
 from selfattn.entering import check_four_axes
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
@@ -22,7 +23,7 @@ from selfattn.models.encoder import (
 from selfattn.models.ties import Tied
 from selfattn.multihead import KeysValues
 from selfattn.signatures import checked, shown
-from selfattn.spoilt import projected
+from selfattn.spoilt import projected, spared
 
 Cache = list[KeysValues]  # one for each block
 Ids = Int[Tensor, "batch n"]
@@ -31,7 +32,8 @@ Ids = Int[Tensor, "batch n"]
 class Writer(Tied):
     """What scores tokens with a ``head``, which may be the table of ``embed``.
 
-    Such a head stays the table, wherever the model goes and whatever it loads.
+    Such a head stays the table, wherever the model goes and whatever it loads;
+    two that differ are refused, unless they are assigned (``assign=True``).
     """
 
     AT_SCORES, AT_TABLE = "head", "embed.tokens"
@@ -97,7 +99,7 @@ class Decoder(Writer):
         Returns:
             Logits, (batch, n, n_tokens).
         """
-        x = self.embed(tokens)
+        x = self.embed(spared(self.embed, tokens))
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
@@ -121,12 +123,12 @@ class Decoder(Writer):
         """
         check_new(tokens)
         n_past = length_of(cache, len(self.blocks))
-        x = self.embed(tokens, offset=n_past)
+        x = self.embed(spared(self.embed, tokens), offset=n_past)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []
         for i, block in enumerate(self.blocks):
-            kept = remembered(block, x, None if cache is None else cache[i])
+            kept = remembered(block, x, cache, i)
             x = block(x, kept=kept, bias=bias, causal=True)
             longer.append(kept)
         return self.scores(last_normed(self.norm, x[:, -1])), longer
@@ -141,8 +143,10 @@ def check_new(tokens: Tensor) -> None:
         )
 
 
-def remembered(block: Any, x: Tensor, past: KeysValues | None) -> KeysValues:
-    """What a block keeps of x, and of the tokens before it.
+def remembered(
+    block: Any, x: Tensor, cache: Cache | None, i: int
+) -> KeysValues:
+    """What a block, the i-th, keeps of x, and of the tokens before it.
 
     Raises:
         ValueError: if it keeps nothing.
@@ -152,7 +156,8 @@ def remembered(block: Any, x: Tensor, past: KeysValues | None) -> KeysValues:
             "a block must have remember, as `EncoderBlock` has, to go on "
             f"where it stopped, but it is {shown(block)}"
         )
-    return block.remember(x, past)
+    past = None if cache is None else cache[i]
+    return known_as({"past": f"cache[{i}]"}, block.remember, x, past)
 
 
 def check_list(name: str, cache: object) -> None:

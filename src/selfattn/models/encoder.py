@@ -5,7 +5,7 @@ list of blocks, a last norm. What makes it BERT, a vision transformer or the
 first half of T5 is which parts they are.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from jaxtyping import Bool, Float, Int
@@ -129,6 +129,14 @@ def stacked(
     """The blocks of a model, in the order in which they work; each can be
     called with x, and with what is given besides.
     """
+    # Each can be gone through, and be none; a set has no order.
+    if isinstance(
+        blocks, Tensor | str | bytes | Mapping | Set | nn.ModuleDict
+    ):
+        raise TypeError(
+            "blocks must be modules, one after another, as in a list, but "
+            f"they are {shown(blocks)}"
+        )
     listed = list(blocks)
     for block in listed:
         if not isinstance(block, nn.Module):

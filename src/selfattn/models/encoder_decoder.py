@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from selfattn.blocks import check_keeps
+from selfattn.called import known_as
 from selfattn.models.decoder import (
     Cache,
     Writer,
@@ -29,10 +30,13 @@ from selfattn.models.encoder import (
     stacked,
 )
 from selfattn.signatures import checked
+from selfattn.spoilt import spared
 
 Mask = Bool[Tensor, "..."] | None
 Source = Int[Tensor, "batch n_k"]
 Target = Int[Tensor, "batch n_q"]
+SOURCE, TARGET = ({"tokens": name} for name in ("source", "target"))
+TABLES = {"mask": "target_mask", "memory_mask": "mask"}
 
 
 class Memory(NamedTuple):
@@ -144,12 +148,13 @@ class EncoderDecoder(Writer):
             Logits, (batch, n_q, n_tokens).
         """
         check_one_row(mask)
-        memory = self.encoder(source, mask=mask)
-        x = self.embed(target)
+        memory = known_as(SOURCE, self.encoder, source, mask=mask)
+        x = known_as(TARGET, self.embed, spared(self.embed, target))
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
-            x = block(x, memory, mask=target_mask, memory_mask=mask, bias=bias)
+            tables = {"mask": target_mask, "memory_mask": mask, "bias": bias}
+            x = known_as(TABLES, block, x, memory, **tables)
         return self.scores(last_normed(self.norm, x))
 
     @checked
@@ -161,7 +166,7 @@ class EncoderDecoder(Writer):
             mask: its padding, as `padding_mask` makes it.
         """
         check_one_row(mask)
-        memory = self.encoder(source, mask=mask)
+        memory = known_as(SOURCE, self.encoder, source, mask=mask)
         kept = []
         for block in self.blocks:
             cross: Any = getattr(block, "cross", block)
@@ -190,18 +195,18 @@ class EncoderDecoder(Writer):
         check_list("memory.kept", memory.kept)
         length_of(memory.kept, len(self.blocks))
         memory = for_each(memory, len(tokens))
-        x = self.embed(tokens, offset=n_past)
+        x = self.embed(spared(self.embed, tokens), offset=n_past)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []
         for i, block in enumerate(self.blocks):
-            kept = remembered(block, x, None if cache is None else cache[i])
-            x = block(
-                x,
-                memory.kept[i],
-                kept=kept,
-                memory_mask=memory.mask,
-                bias=bias,
-            )
+            kept = remembered(block, x, cache, i)
+            names = {
+                "memory_mask": "memory.mask",
+                "memory": f"memory.kept[{i}]",
+            }
+            tables = {"memory_mask": memory.mask, "bias": bias}
+            asked = memory.kept[i]
+            x = known_as(names, block, x, asked, kept=kept, **tables)
             longer.append(kept)
         return self.scores(last_normed(self.norm, x[:, -1])), longer

@@ -236,5 +236,5 @@ def complete(
         tokens = torch.cat((tokens, chosen[:, None]), dim=-1)
         if stop is not None and are_at_hand(ended) and ended.all():
             break
-        new = chosen[:, None] if cached else tokens
+        new = chosen[:, None] if cached else tokens.clone()
     return tokens

@@ -43,12 +43,24 @@ class Tied(Owner):
 
     def _load_from_state_dict(self, numbers: Any, prefix: str, *more: Any):
         """Note, before any part is loaded, whether two of them are one."""
-        paths = f"{self.AT_SCORES}.weight", f"{self.AT_TABLE}.weight"
-        scores, table = (prefix + path in numbers for path in paths)
-        self.given = scores, table
-        *_, missing, _, _ = more  # a list that all parts are handed
+        paths = [self.AT_SCORES, *self.names_of_table()]
+        given = [f"{prefix}{path}.weight" for path in paths]
+        scores, *tables = (name in numbers for name in given)
+        self.given = scores, any(tables)
+        *_, missing, _, errors = more  # lists that all parts are handed
         note(self, missing)
+        if self.is_one() and not more[0].get("assign_to_params_buffers"):
+            errors += unlike({n: numbers[n] for n in given if n in numbers})
         super()._load_from_state_dict(numbers, prefix, *more)
+
+    def names_of_table(self) -> list[str]:
+        """By which the embedding's table is found: a part may have several,
+        of which those who write each parameter once write the first.
+        """
+        table = part_at(self, self.AT_TABLE)
+        parts = self.named_modules(remove_duplicate=False)
+        others = [name for name, part in parts if part is table]
+        return [*dict.fromkeys([self.AT_TABLE, *others])]
 
 
 class Note:
@@ -103,6 +115,21 @@ def tie(model: Tied) -> None:
     """Have a model score with the table of its embedding."""
     table = part_at(model, model.AT_TABLE)
     part_at(model, model.AT_SCORES).weight = table.weight
+
+
+def unlike(given: dict[str, Any]) -> list[str]:
+    """What is wrong with numbers that are to be copied into one table, as
+    PyTorch says it: of those that differ, the last would be all that is left.
+    """
+    numbers = {name: x for name, x in given.items() if isinstance(x, Tensor)}
+    first = next(iter(numbers), "")
+    return [
+        f"{first} and {name} must be alike, for they are one table here, but "
+        "they differ; with assign=True they become two, as tied=False makes "
+        "them"
+        for name, x in numbers.items()
+        if x.shape == numbers[first].shape and not agree(numbers[first], x)
+    ]
 
 
 def agree(one: Tensor, other: Tensor) -> bool:

@@ -6,6 +6,7 @@ PyTorch's own layers.
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -63,11 +64,6 @@ class Recurrent(nn.Module):
                 partial(states, self.layer), x, partial(after, self.layer)
             )
         except RuntimeError as error:
-            if is_transformed():
-                raise ValueError(
-                    "torch.func.vmap cannot map x over PyTorch's recurrent "
-                    "layers: it has no rule for them"
-                ) from None
             if "primitive descriptor" not in str(error):
                 raise
             return in_own_type(self.layer, x)
@@ -75,8 +71,25 @@ class Recurrent(nn.Module):
 
 def states(layer: nn.Module, x: Tensor) -> Tensor:
     """The layer's own, without the last ones of all its layers."""
-    made: Tensor = layer(x)[0]
+    made: Tensor = unmapped(layer, x)[0]
     return made
+
+
+def unmapped(layer: nn.Module, *given: Any) -> Any:
+    """What a recurrent layer makes.
+
+    Raises:
+        ValueError: if `torch.func.vmap` is to map it.
+    """
+    try:
+        return layer(*given)
+    except RuntimeError as error:
+        if not is_transformed() or "Batching rule" not in str(error):
+            raise
+        raise ValueError(
+            "torch.func.vmap cannot map x over PyTorch's recurrent layers: "
+            "it has no rule for them"
+        ) from None
 
 
 def after(layer: nn.RNNBase, lost: Tensor, made: Tensor) -> Tensor:

@@ -9,7 +9,12 @@ from functools import partial
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.checks import check_one_value, check_shapes, is_autocast
+from selfattn.checks import (
+    check_batches,
+    check_one_value,
+    check_shapes,
+    is_autocast,
+)
 from selfattn.dot_product import (
     attention,
     attention_weights,
@@ -99,6 +104,7 @@ class AdditiveAttention(nn.Module):
     ) -> Output:
         """Attend, (..., n_q, d_v); arguments as for `attention`."""
         check_one_value(k, v)
+        check_batches(q, k, v)
         check_meets("v", v, self.W_k)
         weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
         return average(weights.to(v.dtype), v)

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from selfattn.called import known_as
 from selfattn.checks import (
     are_at_hand,
     check_divides,
@@ -20,16 +21,19 @@ from selfattn.checks import (
 from selfattn.entering import (
     attended,
     check_meets,
-    check_weights,
     check_width,
+    lent,
     look_up,
+    weighed,
 )
 from selfattn.masks import padding_mask
+from selfattn.origins.networks import unmapped
 from selfattn.signatures import Positive, checked, shown
 
 Source = Int[Tensor, "batch n_k"]
 Target = Int[Tensor, "batch n_q"]
 Lengths = Int[Tensor, " batch"] | None
+TABLES = {"mask": "memory.mask"}
 
 
 class Memory(NamedTuple):
@@ -113,14 +117,14 @@ class Translator(nn.Module):
                 f"{tuple(source.shape)} and lengths={lengths}"
             )
         if lengths is None:
-            states, last = self.reader(x)
+            states, last = unmapped(self.reader, x)
             mask = None
         else:
             mask = padding_mask(lengths.to(source.device), n)[:, 0]
             packed = pack_padded_sequence(
                 x, lengths.cpu(), batch_first=True, enforce_sorted=False
             )
-            packed_states, last = self.reader(packed)
+            packed_states, last = unmapped(self.reader, packed)
             states, _ = pad_packed_sequence(
                 packed_states, batch_first=True, total_length=n
             )
@@ -136,12 +140,12 @@ class Translator(nn.Module):
         check_fits(memory, self.writer)
         state = memory.summary if state is None else state
         check_state(state, memory)
-        h, state = self.writer(look_up("target", target, self.target), state)
+        words = look_up("target", target, self.target)
+        h, state = unmapped(self.writer, words, state)
         if self.attend is not None:
-            states = memory.states
-            context = attended(
-                self.attend, h, states, states, mask=memory.mask
-            )
+            k, v = lent(self.attend, memory.states, memory.states)
+            asked = self.attend, h, k, v
+            context = known_as(TABLES, attended, *asked, mask=memory.mask)
             h = torch.cat((context, h), dim=-1)
         return self.head(self.join(h).tanh()), state
 
@@ -182,14 +186,18 @@ class Translator(nn.Module):
         memory = self.read(source, lengths)
         check_target(target, memory)
         asked = look_up("target", target, self.target)
-        h, _ = self.writer(asked, memory.summary)
-        weights = self.attend.weights(h, memory.states, mask=memory.mask)
-        check_weights(weights, h, memory.states)
-        return weights
+        h, _ = unmapped(self.writer, asked, memory.summary)
+        weigh = self.attend.weights
+        return weighed(weigh, h, memory.states, mask=memory.mask)
 
 
 def check_at_hand(lengths: Lengths) -> None:
-    """Raise if there are lengths without numbers: the reader counts steps."""
+    """Raise if there are lengths without numbers: the reader counts steps.
+    Where a model is compiled, its graph breaks there.
+    """
+    compiled = torch.compiler.is_dynamo_compiling()
+    if compiled and not torch.compiler.is_exporting():
+        return
     if lengths is not None and not are_at_hand(lengths):
         raise ValueError(
             "lengths must be numbers that are at hand, which on meta, within "

@@ -1,0 +1,221 @@
+"""Stranger still: of models that are compiled, loaded, or called amiss.
+
+As in `test_strangers`, each is a single story.
+"""
+
+import pytest
+import torch
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.testing import assert_close
+
+from selfattn import attention
+from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.devices.heads import tensor_parallel
+from selfattn.devices.world import on_ranks
+from selfattn.models import Decoder, Embedding, Encoder, EncoderDecoder
+from selfattn.multihead import MultiHeadAttention
+from selfattn.origins import AdditiveAttention, Translator
+
+D = 8
+
+
+@pytest.fixture(autouse=True)
+def by_strangers(unchecked):
+    """Without jaxtyping, which checks every call in the tests, and first."""
+
+
+def padded(n):
+    """A mask that hides the last token of each of two texts."""
+    mask = torch.ones(2, 1, 1, n, dtype=torch.bool)
+    mask[..., -1] = False
+    return mask
+
+
+# Compiled
+
+
+def test_the_first_mask_may_come_when_lengths_vary_already():
+    """A length that was known and one that was a symbol were compared by
+    ``in``, which `torch.compile` answers with no: the mask was refused.
+    """
+    torch._dynamo.reset()
+    layer = MultiHeadAttention(D, 2)
+    compiled = torch.compile(layer, backend="eager", fullgraph=True)
+    compiled(torch.randn(2, 4, D))
+    x = torch.randn(2, 5, D)
+    found = compiled(x, mask=padded(5))
+    assert_close(found, layer(x, mask=padded(5)))
+
+
+@pytest.mark.parametrize("table", ["mask", "bias"])
+def test_so_may_a_table_of_the_mechanism_itself(table):
+    """There it stood: in what is asked of each table."""
+    torch._dynamo.reset()
+    compiled = torch.compile(attention, backend="eager", fullgraph=True)
+    few, more = torch.randn(2, 4, D), torch.randn(2, 5, D)
+    compiled(few, few, few)
+    mask = padded(5)[:, 0]
+    tables = {table: mask if table == "mask" else mask.float()}
+    found = compiled(more, more, more, **tables)
+    assert_close(found, attention(more, more, more, **tables))
+
+
+# Called amiss
+
+
+def test_values_of_another_batch_are_told_as_such():
+    """The weights of the layer were blamed, which had nothing to do with it:
+    they fit each other.
+    """
+    layer = AdditiveAttention(3, 5, 4)
+    q, k, v = torch.randn(2, 3, 3), torch.randn(2, 4, 5), torch.randn(3, 4, 7)
+    with pytest.raises(ValueError, match=r"together.*and v is \(3, 4, 7\)"):
+        layer(q, k, v)
+
+
+# Loaded
+
+
+def reader_and_writer():
+    """An `EncoderDecoder` both of whose stacks read by one embedding."""
+    embed = Embedding(11, D)
+    encoder = Encoder(embed, [EncoderBlock(D, 2, 16, pre=True)])
+    return EncoderDecoder(encoder, embed, [DecoderBlock(D, 2, 16, pre=True)])
+
+
+def test_a_shared_table_may_come_by_its_first_name_alone():
+    """As `named_parameters` tells each once: assigned, it was the embedding's
+    and not the scores', which were made with the numbers from before.
+    """
+    trained, model = reader_and_writer(), reader_and_writer()
+    numbers = {n: x.detach().clone() for n, x in trained.named_parameters()}
+    assert "embed.tokens.weight" not in numbers
+    model.load_state_dict(numbers, strict=False, assign=True)
+    assert model.head.weight is model.embed.tokens.weight
+    texts = torch.randint(11, (2, 2, 5))
+    assert_close(model(*texts), trained(*texts))
+
+
+def test_two_tables_do_not_fit_into_one():
+    """The scores' were copied over the embedding's, and nothing was said."""
+    blocks = [EncoderBlock(D, 2, 16, pre=True)]
+    numbers = Decoder(Embedding(11, D), blocks, tied=False).state_dict()
+    model = nn.Sequential(Decoder(Embedding(11, D), blocks))
+    numbers = {f"0.{name}": x for name, x in numbers.items()}
+    words = r"0\.head\.weight and 0\.embed\.tokens\.weight must be alike"
+    with pytest.raises(RuntimeError, match=words):
+        model.load_state_dict(numbers)
+    model.load_state_dict(numbers, assign=True)  # which makes them two
+    assert_close(
+        model[0].embed.tokens.weight, numbers["0.embed.tokens.weight"]
+    )
+
+
+# Two recurrent networks
+
+
+def translator():
+    """With a source and a target for it."""
+    model = Translator(11, 7, D, attend=AdditiveAttention(D, D, 4))
+    return model, torch.randint(11, (2, 5)), torch.randint(7, (2, 3))
+
+
+def test_a_translator_says_what_cannot_be_mapped():
+    """`Recurrent` did; here PyTorch spoke of a batching rule for aten::gru."""
+    model, source, target = translator()
+    memory = model.read(source[:1])
+
+    def read(text):
+        return model.read(text[None]).states
+
+    def write(text):
+        return model.write(text[None], memory)[0]
+
+    for function, texts in ((read, source), (write, target)):
+        with pytest.raises(
+            ValueError, match=r"cannot map .* recurrent layers"
+        ):
+            torch.func.vmap(function)(texts)
+
+
+@torch.no_grad()  # else PyTorch warns of what its own graph asks
+def test_lengths_may_be_compiled():
+    """They were refused as not at hand, in words for meta and for exports."""
+    torch._dynamo.reset()
+    model, source, target = translator()
+    lengths = torch.tensor([2, 5])
+    compiled = torch.compile(model, backend="eager")
+    found = compiled(source, target, lengths)
+    assert_close(found, model(source, target, lengths))
+
+
+# By its own name
+
+
+def refusals():
+    """Calls that are refused, each by the name of what is wrong."""
+    model, block = reader_and_writer(), DecoderBlock(D, 2, 16, pre=True)
+    text, x = torch.zeros(2, 5, dtype=torch.long), torch.randn(2, 5, D)
+    memory = model.read(text)
+    _, cache = model.step(text, memory=memory)
+    other = memory._replace(mask=padded(7))
+    writer = Decoder(Embedding(11, D), [EncoderBlock(D, 2, 16, pre=True)])
+    _, own = writer.step(text)
+    one = text[:1]
+    old, source, told = translator()
+    said = old.read(source)._replace(mask=padded(7)[:, 0])
+    return {
+        r"^memory_mask must bro": (block, (x, x), {"memory_mask": padded(7)}),
+        r"^memory_mask must.*write memory_mask\[:": (
+            block,
+            (x, x),
+            {"memory_mask": padded(5)[:, 0]},
+        ),
+        r"^mask must": (block, (x, x), {"mask": padded(7)}),
+        r"^target_mask must": (
+            model,
+            (text, text),
+            {"target_mask": padded(7)},
+        ),
+        r"^source must": (model, (text + 11, text), {}),
+        r"^target must": (model, (text, text + 11), {}),
+        r"^cache\[0\] must": (model.step, (one, cache), {"memory": memory}),
+        r"^memory\.mask must": (model.step, (text,), {"memory": other}),
+        r"^memory\.kept\[0\] must": (model.step, (one,), {"memory": memory}),
+        r"^cache\[0\] must hold": (writer.step, (one, own), {}),
+        r"^memory\.mask must bro": (old.step, (told,), {"memory": said}),
+    }
+
+
+@pytest.mark.parametrize("words", refusals())
+def test_what_is_refused_further_in_has_the_name_it_was_given_by(words):
+    """A mask of the memory was refused as the mask, of which there is one
+    besides; a target as tokens, and a cache as the past.
+    """
+    call, given, more = refusals()[words]
+    with pytest.raises(ValueError, match=words):
+        call(*given, **more)
+
+
+# On several ranks
+
+
+def dealt(rank, n_ranks):
+    """What a layer whose heads are dealt out says of tokens that are none."""
+    mesh = init_device_mesh("cpu", (n_ranks,))
+    layer = tensor_parallel(MultiHeadAttention(D, 2), mesh)
+    said = []
+    for x in (torch.randn(2, 5, D).to_sparse(), torch.ones(2, 5, D).long()):
+        refused = pytest.raises((TypeError, ValueError), match="x must be a t")
+        with refused:
+            layer(x)
+        said.append(True)
+    return said
+
+
+def test_what_cannot_be_dealt_out_is_refused_in_words():
+    """Of a sparse tensor PyTorch said that it has no such operation, before
+    the layer itself was asked.
+    """
+    assert on_ranks(dealt, 2) == [[True, True]] * 2
