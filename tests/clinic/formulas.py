@@ -92,6 +92,9 @@ def attention(facts, inputs, given):
             seen = seen & past(*seen.shape[2:], facts.get("alignment"))
         elif sort == "bias":
             scores = scores + x
+        elif sort == "lengths":
+            keys = torch.arange(seen.shape[3])
+            seen = seen & (keys < x[:, None, None, None])
         else:
             seen = seen & allowed(x, inputs[name])
     if facts.get("causal") is True:
@@ -103,7 +106,8 @@ def attention(facts, inputs, given):
         far = (far - torch.arange(seen.shape[3])).abs()
         seen = seen & (far < facts["window"])
     if "kernel" in facts:
-        shares = facts["kernel"](q) @ facts["kernel"](k).mT * seen
+        of_keys = facts.get("key_kernel", facts["kernel"])
+        shares = facts["kernel"](q) @ of_keys(k).mT * seen
         out = shares / shares.sum(dim=-1, keepdim=True) @ v
     else:
         out = weights(scores, seen, facts.get("empty_row")) @ v
@@ -127,9 +131,9 @@ def pairs(facts, q, k):
 
 def rotated(facts, x, start):
     """Pairs of features turned by their positions."""
-    if facts.get("layout") == "BNHD":
+    if facts.get("layout") in ("BNHD", "NHD"):
         inner = {**facts, "layout": "BHND"}
-        return rotated(inner, x.transpose(1, 2), start).transpose(1, 2)
+        return rotated(inner, x.transpose(-3, -2), start).transpose(-3, -2)
     width = int(x.shape[-1] * facts.get("part", 1))
     turned, kept = x[..., :width].clone(), x[..., width:]
     for i in range(width // 2):

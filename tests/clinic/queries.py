@@ -5,12 +5,16 @@ with, the place of a query, and which keys this query sees.
 """
 
 import torch
-from clinic.across import ACROSS
-from clinic.within import WITHIN
+from clinic import across, measured_across, measured_within, within
 
 from tools.measure.clinic.inputs import SORTS
 
-OWN = ACROSS | WITHIN
+OWN = (
+    across.ACROSS
+    | within.WITHIN
+    | measured_across.ACROSS
+    | measured_within.WITHIN
+)
 
 
 def of_text(described, given, text):

@@ -83,8 +83,9 @@ def test_rotations_turn_pair_by_pair(style):
     for given, by in trials(made, style.kind, torch.float64, 6):
         x, start = given.values()
         start = start if isinstance(start, int) else int(start[0])
+        exact = "float64" in made.facts.get("dtypes", ["float64"])
         said = answer(made.thing, given, style.kind, by).tensors[0]
-        close(said, formulas.rotated(made.facts, x, start))
+        close(said, formulas.rotated(made.facts, x, start), exact)
 
 
 @of_kind("sinusoidal")
@@ -122,7 +123,7 @@ def test_norms_are_pytorchs(style):
         x, *rest = given.values()
         d, eps = x.shape[-1:], made.facts["eps"]
         exact = "float64" in made.facts.get("dtypes", ["float64"])
-        learnt = rest or [p.detach() for p in thing.parameters()]
+        learnt = rest or [p.detach().to(x) for p in thing.parameters()]
         if made.facts.get("gain") == "one plus":
             learnt[0] = 1 + learnt[0]
         kind = torch.nn.functional
@@ -173,15 +174,19 @@ def test_softmaxes_are_pytorchs(style):
     for given, by in trials(made, style.kind, torch.float64, 12):
         said = answer(made.thing, given, style.kind, by).tensors[0]
         scores, *rest = given.values()
+        exact = "float64" in made.facts.get("dtypes", ["float64"])
         seen = torch.ones_like(scores).bool()
         if rest and isinstance(rest[0], torch.Tensor):
             seen = rest[0]
             if seen.dtype != torch.bool:
                 keys = torch.arange(scores.shape[-1])
                 seen = (keys < seen[:, None, None]).expand_as(scores)
+            if made.facts["mask"] == "block":
+                seen = ~seen
         close(
             said,
             formulas.weights(scores, seen, made.facts["empty_row"]),
+            exact,
         )
 
 

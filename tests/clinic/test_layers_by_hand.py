@@ -1,7 +1,8 @@
 """The sound layers say what their matrices make, head by head, in loops.
 
-How each style holds its matrices is written in `matrices`, by hand; those
-that compute something of their own with them are written out in `queries`.
+How each style holds its matrices is written in `matrices`, by hand, and in
+`measured_matrices` of those that are measured on; those that compute something
+of their own with them are written out in `queries`.
 """
 
 import math
@@ -9,13 +10,13 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from clinic import formulas
-from clinic.matrices import HELD
+from clinic import formulas, matrices, measured_matrices
 from clinic.queries import OWN, by_query
 
 from tools.measure.clinic.oracle import trials
 from tools.measure.clinic.patients import patient, stirred, styles
 
+HELD = matrices.HELD | measured_matrices.HELD
 KINDS = ("self-attention", "cross-attention")
 MASKS = ("keep", "block", "add", "real", "padding", "future", "lengths")
 STYLES = {f"{s.kind}/{s.name}": s for s in styles() if s.kind in KINDS}

@@ -1,8 +1,11 @@
 """Operators find their places in code of any style, and plant one mistake."""
 
 import ast
+import inspect
 
 import pytest
+import torch.nn.modules.activation
+import torch.nn.modules.transformer
 
 from tools.measure.clinic.examining import NAMES
 from tools.measure.clinic.operators import (
@@ -40,6 +43,26 @@ def test_each_operator_finds_a_place(operator):
     assert planted_somewhere(operator)
 
 
+STRANGE = """
+def f(x, *, memory=None):
+    \"\"\"Its einsum is bqd,bkd->bqk -> and then bqk->bkq.\"\"\"
+    self.cross_attn(x=x, memory=memory)
+    unsqueeze(unsqueeze(x, 0), 1)
+    return
+"""
+WRITTEN = (torch.nn.modules.activation, torch.nn.modules.transformer)
+STRANGERS = [STRANGE, *(inspect.getsource(module) for module in WRITTEN)]
+STRANGE_NODES = [node for s in STRANGERS for node in ast.walk(ast.parse(s))]
+
+
+@pytest.mark.parametrize("operator", every(), ids=lambda one: one.name)
+def test_no_operator_falls_over_code_that_nobody_wrote_for_it(operator):
+    """Four did: of a bare return, a docstring, named arguments alone."""
+    for node in STRANGE_NODES:
+        for made in operator.find(node):
+            assert isinstance(made, str)
+
+
 @pytest.mark.parametrize("operator", every(), ids=lambda one: one.name)
 def test_each_operator_has_names_that_are_right(operator):
     assert operator.name in NAMES
@@ -74,6 +97,28 @@ def test_what_is_cut_in_three_has_no_every_nth_feature():
     cut = "x = y.unflatten(-1, (heads, 3, -1))"
     assert "split every nth" not in made_of(cut)
     assert "split every nth" in made_of("x = y.unflatten(-1, (heads, -1))")
+
+
+@pytest.mark.parametrize(
+    "told", ["g, dim=1", "dim=1, repeats=g", "repeats=g, dim=1", "g, 1"]
+)
+def test_what_is_repeated_may_be_told_by_name_or_by_place(told):
+    """One that told both by name ended the whole clinic."""
+    made = made_of(f"k = torch.repeat_interleave(k, {told})")
+    assert made["repeated in the other order"] == [
+        "k = torch.cat([k] * g, dim=1)"
+    ]
+
+
+def test_what_is_split_may_be_told_by_name():
+    """So would this one have, had there been one."""
+    made = made_of("x = x.unflatten(dim=-1, sizes=(h, -1))")
+    assert made["split every nth"] == ["x = x.unflatten(-1, (-1, h)).mT"]
+
+
+def test_a_tile_may_be_filled_by_names():
+    text = "s = s.masked_fill(mask=outside, value=-inf)"
+    assert made_of(text, "efficient")["edges not hidden"] == ["s = s"]
 
 
 def test_a_statement_may_move():

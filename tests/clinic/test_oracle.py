@@ -108,3 +108,20 @@ def test_modules_are_asked_in_training_too(was, becomes, why):
 def test_one_of_other_parameters_is_another():
     found = verdict(MODULE, "nn.Linear(6, 6)", "nn.Linear(6, 6, bias=False)")
     assert found.is_ == "another"
+
+
+def test_what_a_module_noted_of_a_call_may_have_a_gradient():
+    """Weights kept to be drawn ended the whole clinic: none copies them."""
+    keeps = MODULE.replace("return self.drop(w)", "self.w = w; return w")
+    assert verdict(keeps, "dim=-1)", "dim=-1)").is_ == "equivalent"
+    assert verdict(keeps, "dim=-1)", "dim=-2)").is_ == "ill"
+
+
+def test_what_is_never_learnt_keeps_its_numbers():
+    """A frozen table was stirred, and mistakes in it could not be seen."""
+    frozen = MODULE.replace(
+        "        self.drop = nn.Dropout(0.2)",
+        "        self.map.requires_grad_(False).weight.fill_(2)\n"
+        "        self.drop = nn.Dropout(0.2)",
+    )
+    assert verdict(frozen, "fill_(2)", "fill_(3)").is_ == "ill"

@@ -42,6 +42,7 @@ TYPES = ("float64", "float32", "bfloat16", "float16")
 IMPLIED = {"rows": "mask", "texts": "mask"}
 IMPLIED_BY_ALL = ("batches", "strides")
 UNFOUND = "parts"  # what was looked for in a thing: nobody says it takes that
+IN_STEPS = "in steps"  # how parts lie in a forward of which all is seen
 COMMON = {"takes": TAKES, "dtypes": DTYPES}  # facts of every kind
 
 

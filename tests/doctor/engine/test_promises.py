@@ -168,8 +168,8 @@ def test_a_name_that_is_found_comes_before_an_excuse():
     assert "However I call it" in weighed(nameless, KIND, told).different
 
 
-def capped(q, k, v, mask=None):
-    scores = 5 * (q @ k.mT / q.shape[-1] ** 0.5 / 5).tanh()
+def bent(q, k, v, mask=None):
+    scores = 3 * (q @ k.mT / q.shape[-1] ** 0.5).sin()
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
     return scores.softmax(dim=-1) @ v
@@ -177,7 +177,7 @@ def capped(q, k, v, mask=None):
 
 def test_a_formula_of_its_own_may_have_its_own_empty_rows():
     """NaN in an empty row is a convention, whatever the other numbers are."""
-    report = here(capped)
+    report = here(bent)
     assert "numbers are those of no formula" in report.different, report
 
 

@@ -170,8 +170,8 @@ def write_down(chosen: argparse.Namespace, found: dict, visits: int) -> None:
     """Write the tables, with where they come from."""
     whole = {
         "about": "What the doctor says of code that it has never met: the "
-        "half of the styles that it was not tuned on.",
-        "command": "make clinic",
+        "styles that nobody who works on it has read.",
+        "command": f"python -m tools.measure.clinic --visits {visits}",
         "provenance": provenance(),
         "seed": chosen.seed,
         "visits": visits,

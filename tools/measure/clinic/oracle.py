@@ -39,7 +39,7 @@ class Answer(NamedTuple):
 
 def judged(healthy: Patient, mutant: Patient, kind: str) -> Verdict:
     """Whether a mutant differs from the healthy one where it may not."""
-    one, other = (stirred(copy.deepcopy(p.thing)) for p in (healthy, mutant))
+    one, other = (stirred(twin(p.thing)) for p in (healthy, mutant))
     if parameters(one) != parameters(other):
         return Verdict("another", "it has other parameters")
     facts = healthy.facts
@@ -215,7 +215,21 @@ def of_type(thing: Any, dtype: torch.dtype) -> Any:
     """A copy of a module in another type; a function is what it was."""
     if not isinstance(thing, nn.Module):
         return thing
-    return copy.deepcopy(thing).to(dtype)
+    return twin(thing).to(dtype)
+
+
+def twin(thing: Any) -> Any:
+    """A copy. What was noted of a call may hang on a gradient, which PyTorch
+    does not copy; it comes without.
+    """
+    parts = thing.modules() if isinstance(thing, nn.Module) else ()
+    noted = [x for part in parts for x in vars(part).values()]
+    cut = {
+        id(x): x.detach()
+        for x in noted
+        if isinstance(x, Tensor) and not x.is_leaf
+    }
+    return copy.deepcopy(thing, cut)
 
 
 def by_gradient(healthy: Patient, one: Any, other: Any, kind: str) -> str:
@@ -263,7 +277,7 @@ def in_training(healthy: Patient, one: Any, other: Any, kind: str) -> str:
 
 def varies(thing: Any, given: dict[str, Any], kind: str, by: Chance) -> bool:
     """Whether, in training, ten calls say different things."""
-    training = copy.deepcopy(thing).train()
+    training = twin(thing).train()
     first, *rest = (
         answer(
             training,

@@ -1,7 +1,7 @@
 """The patients: texts of sound implementations, and what is said of each.
 
-A patient is a file ``tests/clinic/healthy/<kind>/<style>.py``: code as people
-write it, and below it
+A patient is a file ``<half>/<kind>/<style>.py`` in ``tests/clinic/healthy``:
+code as people write it, and below it
 
     PATIENT       the function or module to examine
     FACTS         what its author would tell; not all are words of the doctor
@@ -10,11 +10,12 @@ write it, and below it
     SIZES         ranges of sizes, where they are not the usual ones
     LOUDEST       by how much inputs may be multiplied, if not by thirty
 
-Half of the styles, told apart by a hash of their names, are there to tune the
-doctor on. What is measured is measured on the others.
+The styles in ``tune`` are there to tune the doctor on. What is measured is
+measured on those in ``measure``, written by others, which nobody who works on
+the doctor reads. Once they were read they belong to ``tune``, and new ones
+are written to measure on.
 """
 
-import hashlib
 import linecache
 import sys
 from collections.abc import Iterator
@@ -31,20 +32,12 @@ SAID = {"PATIENT", "FACTS", "INPUTS", "OTHER_INPUTS", "SIZES", "LOUDEST"}
 
 
 class Style(NamedTuple):
-    """A sound implementation: its kind, its name and its text."""
+    """A sound implementation: its kind, its name, its text and its half."""
 
     kind: str
     name: str
     text: str
-
-    @property
-    def half(self) -> str:
-        """Which half it belongs to: "tune" or "measure".
-
-        The number makes both halves have styles of every kind.
-        """
-        digest = hashlib.sha256(f"166 {self.kind}/{self.name}".encode())
-        return "measure" if digest.digest()[0] % 2 else "tune"
+    half: str = "tune"  # or "measure"
 
 
 class Patient(NamedTuple):
@@ -58,10 +51,11 @@ class Patient(NamedTuple):
 
 
 def styles() -> Iterator[Style]:
-    """All that are sound, by kind and name."""
-    for path in sorted(HEALTHY.glob("*/*.py")):
-        kind = path.parent.name.replace("_", "-")
-        yield Style(kind, path.stem, path.read_text("utf-8"))
+    """All that are sound, by half, kind and name."""
+    for path in sorted(HEALTHY.glob("*/*/*.py")):
+        half, kind = path.parts[-3:-1]
+        text = path.read_text("utf-8")
+        yield Style(kind.replace("_", "-"), path.stem, text, half)
 
 
 def patient(text: str, name: str = "patient") -> Patient:
@@ -95,12 +89,14 @@ def stirred(thing: Any) -> Any:
 
     As modules are made, shifts are zero and gains one; then many a mistake
     changes nothing. Two things with the same parameters get the same numbers.
+    What is never learnt stays as it was made.
     """
     if not isinstance(thing, nn.Module):
         return thing
     thing.double().eval()
     with torch.no_grad():
-        for seed, parameter in enumerate(thing.parameters()):
+        learnt = (p for p in thing.parameters() if p.requires_grad)
+        for seed, parameter in enumerate(learnt):
             chance = torch.Generator().manual_seed(seed)
             shape = parameter.shape
             new = torch.randn(shape, generator=chance, dtype=torch.float64)

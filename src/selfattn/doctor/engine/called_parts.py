@@ -16,7 +16,7 @@ from selfattn.doctor.engine.readings import named_at_last
 from selfattn.doctor.engine.visits import NUMBERS, Visit, looked_at, read
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
-from selfattn.doctor.kind import UNFOUND, Inner, Kind, Reading
+from selfattn.doctor.kind import IN_STEPS, UNFOUND, Inner, Kind, Reading
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.kinds.layer.mistakes import masks
 from selfattn.doctor.patient import Facts, unseen
@@ -37,6 +37,14 @@ UNHEARD = (
     "into a module of its own; or say inside=False, and I only look at how "
     "its parts are joined."
 )
+
+
+# What is not asked of one of which something was told, and in whose steps
+# nothing is wrong. Of one of which nothing was told that is too little.
+UNTOLD = {
+    "which maps are for queries, keys and values": "its attention lies in its "
+    "forward, and their names do not tell"
+}
 
 
 class Alone(NamedTuple):
@@ -141,9 +149,12 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
         facts = {**kind.read(thing, said).facts, **report.facts, **said}
         return report_on(report, held_to(ill, kind, said, facts))
     if UNFOUND not in report.lacking:
-        lying = lies_in_forward(kind.read(thing, said).facts)
-        unheard = lying and not any(found.values())
-        return report.with_(question=UNHEARD) if unheard else report
+        facts = kind.read(thing, said).facts
+        if any(found.values()) or not lies_in_forward(facts):
+            return report
+        if facts["in_passing"] != IN_STEPS or not said:
+            return report.with_(question=UNHEARD)
+        return report.with_(not_asked={**report.not_asked, **UNTOLD})
     known = any(found.values()) and not names_parts(kind, said)
     return report if known else asked_for(report)
 

@@ -105,7 +105,9 @@ def mask_handed_on_upside_down(node: ast.AST) -> Iterator[str]:
 @operator(BLOCKS)
 def cross_attention_to_itself(node: ast.AST) -> Iterator[str]:
     """The memory is not looked at."""
-    if isinstance(node, ast.Call) and re.fullmatch(CROSS, text(node.func)):
+    if not (isinstance(node, ast.Call) and node.args):
+        return
+    if re.fullmatch(CROSS, text(node.func)):
         first, *rest = map(text, node.args)
         words = [first, *(first if r in MEMORY else r for r in rest)]
         words += [f"{k.arg}={text(k.value)}" for k in node.keywords]

@@ -9,6 +9,7 @@ from tools.measure.clinic.operators import ATTENDING, operator
 from tools.measure.clinic.operators.syntax import (
     binary,
     call,
+    is_method,
     keyword,
     number,
     operand,
@@ -181,7 +182,7 @@ def window_to_both_sides(node: ast.AST) -> Iterator[str]:
 @operator(MAKERS, convention=True)
 def table_upside_down(node: ast.AST) -> Iterator[str]:
     """True stands where False should."""
-    if isinstance(node, ast.Return):
+    if isinstance(node, ast.Return) and node.value:
         value = text(node.value)
         if says(value, "==|!=|<|bool"):
             yield f"return ~({value})"
@@ -215,12 +216,14 @@ def one_text_for_all(node: ast.AST) -> Iterator[str]:
 @operator(MAKERS)
 def axes_of_the_mask(node: ast.AST) -> Iterator[str]:
     """The mask broadcasts over queries, or has an axis too few."""
-    if call(node, "unsqueeze") and call(node.func.value, "unsqueeze"):
+    twice = call(node, "unsqueeze") and is_method(node)
+    if twice and call(node.func.value, "unsqueeze"):
         inner = operand(node.func.value)
         yield f"({inner}).unsqueeze(1)"
         yield f"({inner}).unsqueeze(1).unsqueeze(3)"
-    if isinstance(node, ast.Return) and says(node.value, r"< lengths\["):
-        yield f"return ({text(node.value)}).mT"
+    made = node.value if isinstance(node, ast.Return) else None
+    if made and says(made, r"< lengths\["):
+        yield f"return ({text(made)}).mT"
     if call(node, "zeros") and len(node.args) > 2:
         batch, *_, last = map(text, node.args)
         yield f"torch.zeros({batch}, {last})"

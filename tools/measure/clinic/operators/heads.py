@@ -9,9 +9,9 @@ from tools.measure.clinic.operators.syntax import (
     binary,
     call,
     is_method,
-    keyword,
     number,
     operand,
+    option,
     options,
     string,
     text,
@@ -63,7 +63,7 @@ def split_every_nth(node: ast.AST) -> Iterator[str]:
         x = operand(split)
         yield f"({x}).reshape({b}, {n}, {d}, {h}).permute(0, 3, 1, 2)"
     if call(node, "unflatten") and "transpose" not in text(node):
-        axis, sizes = options(node)
+        axis, sizes = option(node, 0, "dim"), option(node, 1, "sizes")
         if isinstance(sizes, ast.Tuple) and len(sizes.elts) == 2:
             h, _ = map(text, sizes.elts)
             x = operand(node)
@@ -132,7 +132,7 @@ def transpose_left_out(node: ast.AST) -> Iterator[str]:
 def letters_exchanged(node: ast.AST) -> Iterator[str]:
     """Two letters of an einsum's output have changed places."""
     words = string(node)
-    if words is None or "->" not in words:
+    if words is None or not re.fullmatch(r"[\w., ]+->[\w. ]*", words):
         return
     inputs, output = words.split("->")
     letters = output.replace("...", "")
@@ -146,10 +146,10 @@ def letters_exchanged(node: ast.AST) -> Iterator[str]:
 def repeated_in_the_other_order(node: ast.AST) -> Iterator[str]:
     """Key heads in a row, 0 1 0 1, where each should stay for its group."""
     if call(node, "repeat_interleave"):
-        times = text(options(node)[0])
-        x, axis = operand(node), keyword(node, "dim")
-        if axis is not None:
-            yield f"torch.cat([{x}] * ({times}), dim={text(axis.value)})"
+        times, axis = option(node, 0, "repeats"), option(node, 1, "dim")
+        if times is not None and axis is not None:
+            x = f"[{operand(node)}] * ({text(times)})"
+            yield f"torch.cat({x}, dim={text(axis)})"
     if call(node, "expand") and len(options(node)) == 5:
         b, h, times, n, d = map(text, options(node))
         turned = f"({operand(node)}).transpose(1, 2)"

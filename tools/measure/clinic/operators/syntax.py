@@ -55,6 +55,15 @@ def keyword(node: ast.Call, *names: str) -> ast.keyword | None:
     return found[0] if found else None
 
 
+def option(node: ast.Call, place: int, name: str) -> ast.expr | None:
+    """The argument at this place behind the tensor, or of this name."""
+    told = keyword(node, name)
+    if told is not None:
+        return told.value
+    by_place = options(node)
+    return by_place[place] if place < len(by_place) else None
+
+
 def with_option(node: ast.Call, place: int, name: str, value: str) -> str:
     """A call with another argument at this place, or of this name."""
     made = ast.parse(text(node), mode="eval").body

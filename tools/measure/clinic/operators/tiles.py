@@ -9,7 +9,7 @@ from tools.measure.clinic.operators.syntax import (
     binary,
     call,
     number,
-    options,
+    option,
     text,
 )
 
@@ -109,8 +109,10 @@ def future_tiles_not_left_out(node: ast.AST) -> Iterator[str]:
 @operator(KERNELS)
 def edges_not_hidden(node: ast.AST) -> Iterator[str]:
     """What was padded is seen."""
-    if call(node, "masked_fill") and text(options(node)[0]) == "outside":
-        yield text(node.func.value)
+    if call(node, "masked_fill"):
+        mask = option(node, 0, "mask")
+        if mask is not None and text(mask) == "outside":
+            yield text(node.func.value)
     if binary(node, ast.BitOr):
         yield text(node.left)
         yield text(node.right)

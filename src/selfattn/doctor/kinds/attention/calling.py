@@ -23,6 +23,7 @@ from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.doctor.probes import numbers
 
+USUAL_AXES = ("BHND", "BND", "BNHD")
 WORDS = {  # what others call the arguments, the most common first
     "mask": ("mask", "attn_mask", "attention_mask", "key_mask", "att_mask"),
     "causal": ("causal", "is_causal"),
@@ -180,7 +181,8 @@ def features_first(thing: Any, names: Facts, told: Facts) -> list[str]:
     """The layouts with tokens behind the features, if it is in one of them.
 
     Seen by texts of other lengths and values of another width: who takes
-    these in such a layout, and not with the features last, has no other.
+    these in such a layout, and not with the features last, has no other. Who
+    has an axis for heads behind the tokens may take three axes by chance.
     """
 
     def takes(layout: str) -> bool:
@@ -192,7 +194,7 @@ def features_first(thing: Any, names: Facts, told: Facts) -> list[str]:
         return isinstance(output, Tensor) and output.shape == (*front, 4, 3)
 
     found = [one for one in TURNED if takes(one)]
-    return [] if found and any(map(takes, ("BHND", "BND"))) else found
+    return [] if found and any(map(takes, USUAL_AXES)) else found
 
 
 def argument_names(thing: Any) -> dict[str, str | None]:

@@ -8,7 +8,7 @@ from selfattn.doctor.kinds.attention.calling import (
     adapt,
     read,
 )
-from selfattn.doctor.kinds.attention.untold_facts import perhaps
+from selfattn.doctor.kinds.attention.own_claims import claims, perhaps
 from selfattn.doctor.kinds.attention.variants import REFERENCE, of
 
 KIND = Kind(
@@ -22,4 +22,5 @@ KIND = Kind(
     meant=MEANT,
     promised_by=PROMISED_BY,
     perhaps=perhaps,
+    claims=claims,
 )

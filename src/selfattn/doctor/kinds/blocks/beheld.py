@@ -104,14 +104,14 @@ def listed(d_model: int, d_context: int | None, asked: Asked) -> list[Probe]:
     return by_sight + idle(d_model, d_context, claims_of(asked))
 
 
+# What is asked of those anyway, or what its numbers tell.
+ITS_OWN = (properties.ITS_SIGHT, *passing_on.CLAIMS)
+
+
 def of_all(d_model: int, d_context: int | None) -> list[Probe]:
     """What holds of all blocks, whatever is told of them."""
     every = properties.probes(d_model, d_context, "free")
-    return [
-        one
-        for one in every
-        if not one.needs and one.claim not in (properties.ITS_SIGHT, *IDLE)
-    ]
+    return [one for one in every if not one.needs and one.claim not in ITS_OWN]
 
 
 def sees_right(exercise: Exercise, call: Callable[..., Any]) -> bool:
@@ -139,7 +139,9 @@ def claims_of(asked: Asked) -> tuple[str, ...]:
 
     Where they can be called, a norm that is not is told by the numbers.
     """
-    return IDLE if asked.lying else IDLE[-1:] if asked.idle else ()
+    if asked.lying:
+        return (*IDLE, *passing_on.STEPS)
+    return IDLE[-1:] if asked.idle else ()
 
 
 def idle(

@@ -109,14 +109,17 @@ def hides_later(
     """Whether later tokens are hidden, as was told, or as is seen.
 
     Who reads a context writes, word by word, and is held to it; unless
-    nobody said so much of it that a formula of its own was among it.
+    nobody said so much of it that a formula of its own was among it. Who
+    hides them as was told, and some of the past, has a sight of its own.
 
     Raises:
         UnclearError: if that one sees later tokens.
     """
-    if facts.get("causal") is not None:
-        return facts["causal"]
-    across, inferred = wide[1] is not None, "how" in facts
+    told, inferred = facts.get("causal"), "how" in facts
+    if told is not None:
+        near = told and not inferred and properties.sees_near(call, *wide)
+        return "own" if near else told
+    across = wide[1] is not None
     if across and not inferred:
         return True
     seen = properties.seen_past(call, *wide)
@@ -135,9 +138,9 @@ def sees(facts: Facts, parts: Wide) -> bool | None:
     called as others', so does what is compared with him.
     """
     across = parts.d_context is not None
-    if across and not facts.get("in_passing"):
-        return None
     causal: bool | None = facts.get("causal")
+    if across and causal is not False and not facts.get("in_passing"):
+        return None
     return True if across and causal is None else causal
 
 

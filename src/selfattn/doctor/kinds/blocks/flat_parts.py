@@ -114,17 +114,16 @@ def network(
     if told is not None:
         first, bend, last = told
         up, down = block.get_submodule(first), block.get_submodule(last)
-        return Network(up, bent(block, bend), down)
-    maps = [m for m in block.children() if isinstance(m, nn.Linear)]
-    ups = [m for m in maps if m.out_features != width == m.in_features]
-    downs = [m for m in maps if m.in_features != width == m.out_features]
-    wide = {one.out_features for one in ups}
-    if len(ups) not in (1, 2) or [*wide] != [x.in_features for x in downs]:
+        return Network(of_tokens(up), bent(block, bend), of_tokens(down))
+    up_and_down = maps_of(block, width)
+    if up_and_down is None:
         return None
+    ups, downs = up_and_down
     found = activations.seen(ups, downs[0], call, width, n)
     read = read_off(block) if found is None and len(ups) == 1 else None
+    ups, [down] = [of_tokens(one) for one in ups], map(of_tokens, downs)
     if read is not None:
-        return Network(ups[0], bent(block, read), downs[0])
+        return Network(ups[0], bent(block, read), down)
     if found is None:
         raise UnclearError(
             "I cannot tell what bends its network. Say flat_feed_forward="
@@ -132,7 +131,38 @@ def network(
         )
     order, bend = found
     beside = ups[order[1]] if len(order) > 1 else None
-    return Network(ups[order[0]], bend, downs[0], beside)
+    return Network(ups[order[0]], bend, down, beside)
+
+
+def maps_of(
+    block: nn.Module, width: int
+) -> tuple[list[nn.Module], list[nn.Module]] | None:
+    """The maps of a block to another width, and the one back; None if none."""
+    maps = {m: w for m in block.children() if (w := widths_of(m))}
+    ups = [m for m, (taken, made) in maps.items() if made != width == taken]
+    downs = [m for m, (taken, made) in maps.items() if taken != width == made]
+    wide = {maps[one][1] for one in ups}
+    fit = len(ups) in (1, 2) and [*wide] == [maps[one][0] for one in downs]
+    return (ups, downs) if fit else None
+
+
+def widths_of(part: nn.Module) -> tuple[int, int] | None:
+    """How wide what a map takes and gives is; None if it is no map.
+
+    A convolution of width one maps each token by itself.
+    """
+    if isinstance(part, nn.Linear):
+        return part.in_features, part.out_features
+    if isinstance(part, nn.Conv1d) and part.kernel_size == (1,):
+        return part.in_channels, part.out_channels
+    return None
+
+
+def of_tokens(part: nn.Module) -> Callable[[Tensor], Tensor]:
+    """A map of tokens, (batch, tokens, features), if it takes them turned."""
+    if not isinstance(part, nn.Conv1d):
+        return part
+    return lambda x: part(x.transpose(-1, -2)).transpose(-1, -2)
 
 
 class Network(NamedTuple):

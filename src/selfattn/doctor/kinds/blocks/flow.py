@@ -11,6 +11,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from selfattn.doctor.kinds.blocks import cores
+from selfattn.doctor.kinds.blocks.operations import said_by
 from selfattn.doctor.kinds.blocks.sums import (
     NOTHING,
     Said,
@@ -22,15 +24,6 @@ from selfattn.doctor.kinds.blocks.sums import (
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.probes import numbers
 
-# What takes numbers together, of several tokens or of several features.
-MAPS = {
-    *("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "convolution"),
-    *("_softmax", "_log_softmax", "_safe_softmax", "sum", "mean", "var"),
-    *("var_mean", "std", "std_mean", "logsumexp", "linalg_vector_norm"),
-    *("cumsum", "prod", "embedding", "_fft_r2c", "_fft_c2c", "_fft_c2r"),
-}
-FUSED = "_scaled_dot_product"
-NORMS = {"native_layer_norm", "_fused_rms_norm"}
 # The same numbers at other places, or in another type.
 SAME = {"clone", "_to_copy", "_unsafe_view", "expand", "lift_fresh", "copy"}
 # Numbers of which the input tells the shape alone.
@@ -54,6 +47,7 @@ class Flow(NamedTuple):
     called: dict[nn.Module, Sum]  # whose forward ran, and what it said
     lengths: tuple[int, ...]  # how many tokens of each there were
     places: tuple[tuple[Place, Sum, tuple[int, ...]], ...]  # of texts
+    averaged: tuple[str, ...] = ()  # how weights were used; "" if rightly
 
 
 class Followed(TorchDispatchMode):
@@ -65,6 +59,7 @@ class Followed(TorchDispatchMode):
         self.known: dict[int, Sum] = {}
         self.kept: list[Any] = []  # so that no other has their place
         self.norms: list[tuple[nn.Module, Sum, Said]] = []
+        self.averaged: list[str] = []
         self.clear = True
         for weights in block.parameters():
             self.note(weights, of(Said("weights", part=weights)))
@@ -97,6 +92,7 @@ class Followed(TorchDispatchMode):
         inplace = word.endswith("_") and not word.startswith("_")
         if "out" in kwargs or self.from_elsewhere(word, args):
             self.clear = False
+        self.averaged += cores.averaged(word, args, self.sum_of)
         tensors = [t for t in tree_leaves(made) if isinstance(t, Tensor)]
         for tensor in tensors:
             value = self.value(word.rstrip("_"), func, args, kwargs, tensor)
@@ -158,10 +154,8 @@ class Followed(TorchDispatchMode):
             product = self.product(word, first, other)
             if product is not None:
                 return product
-        kind = "map" if word in MAPS or word.startswith(FUSED) else "other"
-        kind = "norm" if word in NORMS else kind
         reads = tuple(map(self.sum_of, given))
-        said = Said(kind, reads, shape=tuple(made.shape), word=word)
+        said = said_by(word, kwargs, given, reads, made)
         return of(said) if any(r.terms or r.factors for r in reads) else Sum()
 
     def product(self, word: str, one: Any, other: Any) -> Sum | None:
@@ -290,8 +284,8 @@ def followed(
     if not (by.clear and is_tensor(output) and id(output) in by.known):
         return None
     value = by.sum_of(output)
-    seen = tuple(places.seen)
-    return Flow(value, terms[0], called, tuple(lengths), seen)
+    seen, averaged = tuple(places.seen), tuple(by.averaged)
+    return Flow(value, terms[0], called, tuple(lengths), seen, averaged)
 
 
 def free_sizes(block: nn.Module) -> list[int]:

@@ -200,10 +200,15 @@ def may_attend(name: str, child: nn.Module) -> bool:
     )
 
 
-def width(norm: nn.Module) -> int:
-    """How many features a norm takes."""
-    for parameter in norm.parameters():
-        return parameter.numel()
+def width(norm: nn.Module, block: nn.Module) -> int:
+    """How many features a norm of a block takes.
+
+    Of one that has learnt a single number, it is as many as the first map.
+    """
+    for one in (norm, block):
+        for parameter in one.parameters():
+            if parameter.numel() > 1:
+                return parameter.shape[-1]
     raise UnclearError("I cannot see how wide the block is.")
 
 

@@ -12,14 +12,21 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.exercise import described, name_of
-from selfattn.doctor.kinds.blocks import idle_parts, joining, path_faults
+from selfattn.doctor.exercises.multihead import attention
+from selfattn.doctor.kinds.blocks import (
+    cores,
+    idle_parts,
+    joining,
+    path_faults,
+    taught,
+)
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.blocks.flow import Flow, followed
 from selfattn.doctor.kinds.blocks.paths import stages
 from selfattn.doctor.kinds.layer.deviations import projection_not_used
 from selfattn.doctor.kinds.layer.experiments import Answer
-from selfattn.doctor.patient import Patient
+from selfattn.doctor.patient import Facts, Patient
 from selfattn.doctor.probes import Inputs, Probe, Sizes
 
 FREE = "path='free'"
@@ -50,6 +57,8 @@ KNOWN = tuple(
         path_faults.no_residual_around_a_sublayer,
         path_faults.path_twice,
         *ASKED,
+        *cores.KNOWN,
+        attention.detached,
     )
 )
 FOLLOWED: Any = weakref.WeakKeyDictionary()  # of each block, what is wrong
@@ -61,14 +70,26 @@ CLAIMS = (
     "each part that was made does something",
     "a network bends",
     "norms stand where they should",
+    "each number that was made can learn",
+    "weights sum to one over what is seen",
+    "scores are divided by the root of a key's width",
 )
-WHATEVER_ITS_PATH = ("each part that was made does something",)
+PATHS, STEPS = CLAIMS[:-3], CLAIMS[-3:]  # of what is computed
+WHATEVER_ITS_PATH = ("each part that was made does something", *STEPS)
 
 
 def faults(
-    block: nn.Module, flow: Flow, order: str | None
+    block: nn.Module,
+    flow: Flow,
+    order: str | None,
 ) -> dict[str, list[str]]:
-    """The names of all that is wrong, by the claims that it breaks."""
+    """The names of all that is wrong, by the claims that it breaks.
+
+    Args:
+        block: what is asked.
+        flow: what it was seen to make.
+        order: where its norms stand, as for `properties.of_widths`.
+    """
     found = stages(flow)
     idle = (*idle_parts.unused(block, flow), *idle_parts.repeated(flow))
     broken = (
@@ -80,8 +101,27 @@ def faults(
         idle_parts.straight(flow, found) if found else (),
         path_faults.placed(found, order) if found else (),
     )
-    named = dict(zip(CLAIMS, map(list, broken), strict=True))
-    return {claim: named[claim] for claim in claims_of(order)}
+    named = dict(zip(PATHS, map(list, broken), strict=True))
+    return {
+        claim: named[claim] for claim in claims_of(order) if claim in named
+    }
+
+
+def in_steps(flow: Flow, facts: Facts, cut: bool) -> dict[str, list[str]]:
+    """The names of what is wrong with the steps of attention in a block.
+
+    Args:
+        flow: what it was seen to make.
+        facts: what is known of it.
+        cut: whether a number that moves it can learn nothing.
+    """
+    width, n_keys = flow.x.shape[-1], flow.lengths[-1]
+    broken = (
+        [name_of(attention.detached)] if cut else [],
+        [*filter(None, flow.averaged)],
+        cores.misscaled(flow.output, width, n_keys, facts),
+    )
+    return dict(zip(STEPS, broken, strict=True))
 
 
 def claims_of(order: str | None) -> tuple[str, ...]:
@@ -106,6 +146,10 @@ def seen(
     if key not in known:
         flow = followed(block, answer, *widths)
         known[key] = {} if flow is None else faults(block, flow, order)
+        # Attention that is a part of the block is asked alone, by and by.
+        if flow is not None and answer.facts.get("in_passing"):
+            cut = bool(taught.untaught(block, answer, *widths))
+            known[key] |= in_steps(flow, answer.facts, cut)
     found: dict[str, list[str]] = known[key]
     return found
 

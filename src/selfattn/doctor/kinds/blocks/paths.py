@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from selfattn.doctor.kinds.blocks.flow import FUSED, Flow
+from selfattn.doctor.kinds.blocks.cores import FUSED
+from selfattn.doctor.kinds.blocks.flow import Flow
 from selfattn.doctor.kinds.blocks.sums import Said, Sum, below, each_once
 
 Source = tuple[bool, Sum]  # whether a norm of its own lies between; and what

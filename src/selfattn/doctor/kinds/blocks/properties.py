@@ -181,12 +181,15 @@ def widths(
         for m in block.modules()
         if is_norm(m)
         for p in m.parameters()
+        if p.numel() > 1  # a single number is for any width
     ][:1]
     taken = [
         m.in_features for m in block.modules() if isinstance(m, nn.Linear)
     ]
     streams = [2 * n for n in normed]  # two lie side by side in x
-    sizes = list(dict.fromkeys([*normed, *taken, *streams]))
+    maps = [p.shape[:2] for p in block.parameters() if p.ndim > 1]
+    others = [n for shape in maps for n in shape]  # of whatever holds them
+    sizes = list(dict.fromkeys([*normed, *taken, *streams, *others]))
     for d_model in sizes:
         for d_context in [d_model, *sizes] if across else [None]:
             given = texts(d_model, d_context).values()
@@ -217,3 +220,18 @@ def seen_past(
     pasts = [past(N, N) for _, past in PASTS if past is not None]
     known = [causal_mask(N, N), *pasts]
     return True if any(map(sees.equal, known)) else "own"
+
+
+def sees_near(
+    call: Callable[..., Any], d_model: int, d_context: int | None
+) -> bool:
+    """Whether it sees the latest tokens of the past, and no others.
+
+    So does one that has a convolution, or a window, for the past.
+    """
+    sees = trial_calls.outcome(of_itself, call, texts(d_model, d_context))
+    if not isinstance(sees, Tensor) or len(sees) != N:
+        return False
+    reach = sees[-1].sum()
+    near = causal_mask(N, N) & ~causal_mask(N, N).tril(-int(reach))
+    return 1 < int(reach) < N and bool(sees.equal(near))

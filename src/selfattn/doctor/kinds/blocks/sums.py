@@ -30,6 +30,8 @@ class Said:
     part: Any = None  # a norm, or a parameter
     shape: tuple[int, ...] = ()
     word: str = ""  # what PyTorch calls the operation
+    inner: int = 0  # over how many numbers each of its products is a sum
+    times: float = 1.0  # by which it multiplies them itself
     turn: int = field(default_factory=lambda: next(TURNS))
 
     @cached_property

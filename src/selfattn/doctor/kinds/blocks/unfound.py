@@ -16,9 +16,16 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.exercise import Exercise
-from selfattn.doctor.kind import UNFOUND, Kind, Reading, UnclearError
+from selfattn.doctor.kind import (
+    IN_STEPS,
+    UNFOUND,
+    Kind,
+    Reading,
+    UnclearError,
+)
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import beheld, made_of, properties
+from selfattn.doctor.kinds.blocks import beheld, cores, made_of, properties
+from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
@@ -51,12 +58,13 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
     block = kind.prepare(thing, known)
     words = ""
     if known.get("formula") is None:
-        if any(name in told for name in FLAT):
-            return usual  # who names maps wrongly is told so
         words = why_unfound(kind, block, told, usual)
+        if any(name in told for name in FLAT) and words != DO_NOT_FIT:
+            return usual  # who names maps wrongly is told so
         lying = usual.with_facts(in_passing=True)
         if are_rather(kind, block, told, usual, lying, found=not words):
-            return lying
+            known = shows_its_steps(kind, block, {**usual.facts, **told})
+            return lying.with_facts(in_passing=IN_STEPS) if known else lying
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
@@ -66,6 +74,16 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
         open_ = {**usual.candidates, "layout": layouts}
         return replace(usual, candidates=open_)
     return usual
+
+
+def shows_its_steps(kind: Kind, block: Any, known: Facts) -> bool:
+    """Whether it is seen of all attention in it what its softmax is of."""
+    call = kind.adapt(block, known)
+    across = "context" in inspect.signature(call).parameters
+    wide = trial_calls.outcome(properties.widths, block, call, across)
+    texts = [d for d in wide or () if d is not None]
+    flow = trial_calls.outcome(followed, block, call, *texts)
+    return flow is not None and cores.are_known(flow.output)
 
 
 def one_of_each_order(

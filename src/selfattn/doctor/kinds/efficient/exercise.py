@@ -29,7 +29,7 @@ from selfattn.doctor.kinds.efficient import (
     weights_seen,
 )
 from selfattn.doctor.kinds.efficient.experiments import is_measured, measured
-from selfattn.doctor.kinds.efficient.kernel_steps import taken_apart
+from selfattn.doctor.kinds.efficient.kernel_steps import holds, taken_apart
 from selfattn.doctor.kinds.efficient.mistakes import (
     kernels,
     own_weights,
@@ -37,6 +37,7 @@ from selfattn.doctor.kinds.efficient.mistakes import (
     tiles,
 )
 from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import Probe
 from selfattn.dot_product import attention
 from selfattn.efficient.linear import elu_plus_one
 from selfattn.masks import causal_mask, window_mask
@@ -145,10 +146,18 @@ def of_claim(
     kernel = claim if exercise is KERNELS else None
     if exercise is KERNELS:
         made = replace(made, **taken_apart(claim, always, layout))
+        held = tuple(p for p in made.probes if reached_by(claim, p))
+        made = replace(made, probes=held)
     else:
         made = replace(made, **of_scores(claim, always, layout))
     table = claim if exercise is TABLES else None
     return with_a_hint(made, table, kernel, always)
+
+
+def reached_by(kernel: Any, probe: Probe) -> bool:
+    """Whether a probe asks what a feature map can tell, if it is loud."""
+    loud = probe.tolerance is not None and probe.dtype == torch.float32
+    return not loud or holds(kernel, probe)
 
 
 def with_a_hint(

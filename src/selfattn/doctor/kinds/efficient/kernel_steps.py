@@ -25,9 +25,11 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_out,
 )
 from selfattn.doctor.kinds.efficient.mistakes import kernels
+from selfattn.doctor.probes import Probe
 from selfattn.masks import causal_mask
 
 Map = Callable[[Tensor], Tensor]
+FAR = 1e-19  # half of the powers of ten that float32 has, so to speak
 
 
 @dataclass(frozen=True)
@@ -144,3 +146,19 @@ def taken_apart(kernel: Map, always: bool, layout: str) -> dict[str, Any]:
         "deviations": deviations,
         "second": lambda: pairs(KNOWN, answer),
     }
+
+
+def holds(kernel: Map, probe: Probe) -> bool:
+    """Whether a map's features of a probe are numbers that float32 holds.
+
+    Where they are all next to nothing, or as large as none, nothing is to be
+    divided: that lies in the map that one claims, and not in how it is used.
+    """
+    given = probe.make()
+    try:
+        queries, keys = (kernel(given[name].double()) for name in "qk")
+        total = queries @ keys.mT
+    except Exception:  # which is for the probe to say
+        return True
+    largest = max(queries.abs().max(), keys.abs().max())
+    return bool(largest < 1 / FAR and (total.abs().sum(-1) > FAR).all())

@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from selfattn.doctor.kinds.layer.constructing import (
     instance,
     is_rest,
 )
+from selfattn.doctor.kinds.layer.named_masks import by_what_was_told
 from selfattn.doctor.kinds.layer.refilling import refilled
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, handed, parameters
@@ -38,8 +39,7 @@ NAMES = {  # what others call the arguments
     ),
 }
 HINT = "is_causal"
-MASKLIKE = ("mask", "hide", "hidden", "ignor", "lengths", "_lens", "allow")
-NO_MASK = ("head", "past", "cache", "posit", "pad")
+HIDING = ("mask", "padding")
 
 
 def prepared(thing: Any, facts: Facts) -> nn.Module:
@@ -77,12 +77,10 @@ def looked_up(
         ours: next((name for name in theirs if name in listed), None)
         for ours, theirs in NAMES.items()
     }
-    first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
-    three = len(listed) > 2 and sorted(first) == ["k", "q", "v"]
-    names["qkv"] = [first[part] for part in "qkv"] if three else None
+    names["qkv"] = queries_keys_values(listed)
     names |= dict(found) | dict(told.get("names") or {})
     if names["mask"] is None and "mask" not in (told.get("names") or {}):
-        names["mask"] = like_a_mask(forward, names, told)
+        names |= by_what_was_told(forward, names, told)
     if names["causal"] is None and names["mask"] is None:
         # beside a mask it is but a hint of what that says, as in PyTorch's
         names["causal"] = HINT if HINT in listed else None
@@ -90,26 +88,11 @@ def looked_up(
     return names
 
 
-def like_a_mask(
-    forward: Callable[..., Any], names: Facts, told: Facts
-) -> str | None:
-    """The one argument left that may stay unsaid, if it is to be a mask.
-
-    So says who tells what a mask means, or else its own name.
-    """
-    known = {x for x in names.values() if isinstance(x, str)}
-    left = [
-        name
-        for name, one in inspect.signature(forward).parameters.items()
-        if one.default is None
-        and name not in (told.get("call") or {})
-        and name not in known
-        and not any(word in name for word in NO_MASK)
-    ]
-    like = [name for name in left if any(word in name for word in MASKLIKE)]
-    if len(like) == 1:
-        return like[0]
-    return left[0] if len(left) == 1 and told.get("mask") else None
+def queries_keys_values(listed: Sequence[str]) -> list[str] | None:
+    """The names of its first three arguments, if they begin as those do."""
+    first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
+    three = len(listed) > 2 and sorted(first) == ["k", "q", "v"]
+    return [first[part] for part in "qkv"] if three else None
 
 
 def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
@@ -133,7 +116,7 @@ def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
 def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
     """Call a module on (batch, n, d_model), and masks that allow."""
     names, by_type = facts["names"], {torch.float32: thing}
-    must = must_be_told(thing, names["mask"])
+    musts = [must_be_told(thing, names[name]) for name in HIDING]
 
     def layer(
         x: Tensor,
@@ -144,22 +127,23 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
         whole: bool = False,
     ) -> Any:
         named = dict(facts.get("call") or {})
-        if mask is None and must and (padding is None or names["padding"]):
-            source = x if context is None else context
-            mask = torch.ones(x.shape[-2], source.shape[-2], dtype=torch.bool)
+        source = x if context is None else context
+        if padding is None and musts[1]:
+            padding = torch.ones(source.shape[:2]).bool()
+        if mask is None and musts[0] and (padding is None or names["padding"]):
+            mask = torch.ones(x.shape[-2], source.shape[-2]).bool()
         if mask is not None:
             shaped = spread(mask, x.shape[0], facts["mask_axes"])
             named[names["mask"]] = meant(shaped, facts["mask"], x.dtype)
         if padding is not None:
             named |= as_padding(padding, x, facts)
-        if causal:
-            named[names["causal"]] = True
+        named |= {names["causal"]: True} if causal else {}
         if x.dtype not in by_type:
             by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
         turned = facts["layout"] == "NBD"
         given, more = arranged([x, context], names, turned)
         output = handed(by_type[x.dtype], *given, **named, **more)
-        return read(output, turned, whole)
+        return read(output, turned, whole, (x.shape[-2], source.shape[-2]))
 
     return layer
 
@@ -236,9 +220,15 @@ def meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
     return lengths
 
 
-def read(value: Any, turned: bool, whole: bool) -> Any:
-    """The output, (batch, n, d_model), with the weights if asked for."""
+def read(value: Any, turned: bool, whole: bool, sizes: tuple[int, int]) -> Any:
+    """The output, (batch, n, d_model), with the weights if asked for.
+
+    What comes beside it are weights if it is a table of queries and keys, of
+    these ``sizes``, and no keys and values to be kept.
+    """
     rest: tuple[Any, ...] = ()
+    if isinstance(value, Mapping):  # of names, in the order of a tuple
+        value = tuple(value.values())
     if isinstance(value, tuple) and value:
         value, *others = value
         rest = tuple(others)
@@ -246,7 +236,13 @@ def read(value: Any, turned: bool, whole: bool) -> Any:
         value = value.transpose(0, 1)
     if not whole:
         return value
-    tables = [w for w in rest if isinstance(w, Tensor) and w.ndim > 2]
+    tables = [
+        w
+        for w in rest
+        if isinstance(w, Tensor)
+        and w.ndim > 2
+        and sorted(w.shape[-2:]) == sorted(sizes)
+    ]
     if not tables:
         raise UnusableError("it returns no weights")
     return value, tables[0]

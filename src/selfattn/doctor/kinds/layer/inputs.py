@@ -4,13 +4,15 @@ import inspect
 from collections.abc import Iterator
 from itertools import product
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.layer.calling import NAMES
+from selfattn.doctor.kinds.layer.calling import NAMES, queries_keys_values
 from selfattn.doctor.kinds.layer.constructing import is_rest
-from selfattn.doctor.kinds.layer.parts import affines
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.kinds.layer.named_masks import MASKLIKE, NO_MASK
+from selfattn.doctor.kinds.layer.parts import affines, by_word
+from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
 BATCH, N_Q, N_K = 2, 5, 3  # no two alike: the output is as long as x
@@ -19,9 +21,13 @@ BATCH, N_Q, N_K = 2, 5, 3  # no two alike: the output is as long as x
 def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
     """The names of x and of the context, if the output tells which is which.
 
-    Empty, if the second of two arguments has a name for a context: so it is
-    usual; or if no call of it comes out as long as one of its inputs.
+    Empty, if it takes queries, keys and values by their names; or if the
+    second of two arguments has a name for a context: so it is usual; or if no
+    call of it comes out as long as one of its inputs. Where a mask has to be
+    handed over as well, x comes first if no call tells.
     """
+    if queries_keys_values(parameters(module)):
+        return {}
     names = dict(told.get("names") or {})
     needed = [
         name
@@ -31,28 +37,71 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
         and name not in (told.get("call") or {})
         and name not in names.values()
     ]
-    if len(needed) != 2 or {"x", "context", "qkv"} & names.keys():
+    texts = [name for name in needed if not is_to_hide(name)]
+    if told.get("mask") or told.get("padding"):
+        texts = texts[: max(2, len(needed) - 1)]  # one of them is the mask
+    if len(texts) != 2 or {"x", "context", "qkv"} & names.keys():
         return {}
-    first, second = needed
+    first, second = texts
     if second in NAMES["context"] and first not in NAMES["context"]:
         return {}
-    layout = told.get("layout")
-    given = dict(told.get("call") or {})
-    called = trial_calls.alone(module)
-    for x, context in pairs(called, layout):
-        for pair in ((first, second), (second, first)):
-            named = dict(zip(pair, (x, context), strict=True))
-            output = trial_calls.outcome(called, **named, **given)
-            if comes_from(output, x):
-                return dict(zip(("x", "context"), pair, strict=True))
+    hides = [name for name in needed if name not in texts][:1]
+    found = by_calls(module, told, (first, second), hides)
+    if found or not hides:
+        return found
+    turned = first in NAMES["context"]
+    pair = (second, first) if turned else (first, second)
+    return dict(zip(("x", "context"), pair, strict=True))
+
+
+def by_calls(
+    module: nn.Module,
+    told: Facts,
+    texts: tuple[str, str],
+    hides: list[str],
+) -> dict[str, str]:
+    """Which is which, as the output is as long as x; empty if no call is."""
+    called, given = trial_calls.alone(module), dict(told.get("call") or {})
+    for x, context in pairs(called, told.get("layout")):
+        for pair in (texts, texts[::-1]):
+            named = {**dict(zip(pair, (x, context), strict=True)), **given}
+            for mask in shown(hides, told.get("layout") == "NBD", context):
+                output = trial_calls.outcome(called, **named, **mask)
+                if comes_from(output, x):
+                    return dict(zip(("x", "context"), pair, strict=True))
     return {}
+
+
+def shown(
+    hides: list[str], turned: bool, context: Tensor
+) -> Iterator[dict[str, Tensor]]:
+    """Nothing, or the argument that hides: lengths, or masks of any axes."""
+    if not hides:
+        yield {}
+        return
+    n, m = N_Q, context.shape[1 - turned]
+    yield {hides[0]: torch.full((BATCH,), m)}
+    for size in ((m,), (1, 1, m), (n, m), (1, n, m)):
+        yield {hides[0]: torch.ones(BATCH, *size).bool()}
+    yield {hides[0]: torch.ones(n, m).bool()}
+
+
+def is_to_hide(name: str) -> bool:
+    """Whether an argument is called as one that tells what is hidden."""
+    known = {*NAMES["mask"], *NAMES["padding"]}
+    if name in known or any(word in name for word in NO_MASK):
+        return name in known
+    return any(word in name for word in (*MASKLIKE, "pad"))
 
 
 def pairs(
     module: nn.Module, layout: str | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Pairs of an x and a context, of the widths that its maps take."""
-    widths = dict.fromkeys(one.W.shape[0] for _, one in affines(module))
+    maps = [*by_word(module, {}).values(), *(x for _, x in affines(module))]
+    sizes = [one.W.shape[0] for one in maps]
+    sizes += [x.shape[-1] for x in module.parameters() if x.ndim == 2]
+    widths = dict.fromkeys(sizes)
     both = list(product(list(widths)[:4], repeat=2))
     for turned in (False, True):
         if layout == ("BND" if turned else "NBD"):

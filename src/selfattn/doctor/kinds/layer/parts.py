@@ -13,6 +13,7 @@ from selfattn.doctor.kinds.layer.affine import (
     queries_in,
     unpacked,
 )
+from selfattn.doctor.kinds.layer.library import library_layer, torch_own
 from selfattn.doctor.kinds.layer.words import part_called
 
 HEADS = (
@@ -42,6 +43,14 @@ class Projections(NamedTuple):
     gate: Affine | None = None  # if one matrix holds that, too
 
 
+def own_numbers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """The parameters of its own, those in a dictionary of them, too."""
+    yield from module.named_parameters(recurse=False)
+    for held in module.children():
+        if isinstance(held, nn.ParameterDict):
+            yield from held.named_parameters(recurse=False)
+
+
 def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
     """Every matrix of a module, with its name and its bias."""
     for name, inner in module.named_modules():
@@ -53,12 +62,21 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             W = matrix if turned else matrix.mT
             b = getattr(inner, "bias", None)
             yield name, Affine(W, b, (weight, b))
-    for name, weight in module.named_parameters(recurse=False):
+    for name, weight in own_numbers(module):
         if weight.ndim == 2 and part_called(name) and name[:2] != "b_":
-            torch_own = name.endswith("proj_weight")
-            W = weight.mT if torch_own else weight
-            b = bias_beside(module, name, weight)
+            W = weight.mT if is_turned(name, weight) else weight
+            b = bias_beside(module, name, W)
             yield name, Affine(W, b, (weight, b))
+
+
+def is_turned(name: str, weight: Tensor) -> bool:
+    """Whether a bare matrix is of (out, in), by its name or by its shape.
+
+    What holds queries, keys and values at once is longer that way.
+    """
+    n_out, n_in = weight.shape
+    several = part_called(name) in ("qkv", "kv") and n_out > n_in
+    return name.endswith("proj_weight") or several
 
 
 def bare(module: nn.Module) -> dict[int, str]:
@@ -69,7 +87,7 @@ def bare(module: nn.Module) -> dict[int, str]:
     three = {id(x) for one in stacked(module).values() for x in one.whole}
     return {
         id(x): name
-        for name, x in module.named_parameters(recurse=False)
+        for name, x in own_numbers(module)
         if x.ndim > 1 and x.shape[-2] == x.shape[-1]
         if id(x) in three or (x.ndim == 2 and (three or part_called(name)))
         if not name.endswith("proj_weight")
@@ -79,7 +97,7 @@ def bare(module: nn.Module) -> dict[int, str]:
 def bias_beside(module: nn.Module, name: str, W: Tensor) -> Tensor | None:
     """The parameter that is named like a matrix, as its bias, and as wide."""
     part = part_called(name)
-    for other, x in module.named_parameters(recurse=False):
+    for other, x in own_numbers(module):
         its = re.sub("^(b|bias)_?|_?(bias|b)$", "", other)
         fits = x.numel() == W.numel() // W.shape[W.ndim == 3]
         if its != other and fits and part_called(its or "out") == part:
@@ -90,7 +108,7 @@ def bias_beside(module: nn.Module, name: str, W: Tensor) -> Tensor | None:
 def by_heads(module: nn.Module, n_heads: int) -> dict[str, Affine]:
     """Parameters with an axis for heads, as the matrices that they make."""
     found = {}
-    for name, weight in module.named_parameters(recurse=False):
+    for name, weight in own_numbers(module):
         part = part_called(name)
         if weight.ndim != 3 or part is None:
             continue
@@ -106,7 +124,7 @@ def by_heads(module: nn.Module, n_heads: int) -> dict[str, Affine]:
 
 def heads_of_out(module: nn.Module) -> int:
     """How many heads it joins, if that has an axis: (heads, d_head, d)."""
-    for name, weight in module.named_parameters(recurse=False):
+    for name, weight in own_numbers(module):
         if weight.ndim == 3 and part_called(name) == "out":
             return int(weight.shape[0])
     return 0
@@ -134,7 +152,7 @@ def of_lists(module: nn.Module) -> dict[str, Affine]:
 
 def stacked(module: nn.Module) -> dict[str, Affine]:
     """Queries, keys and values, in that order, of one parameter of three."""
-    for name, x in module.named_parameters(recurse=False):
+    for name, x in own_numbers(module):
         if x.ndim == 3 and len(x) == 3 and part_called(name) is None:
             return {
                 part: Affine(W, None, (x,))
@@ -154,8 +172,8 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
         named = part_called(last)
         if named is not None and named not in told:
             found.setdefault(named, affine)
-    if isinstance(module, nn.MultiheadAttention):
-        found |= torch_own(module)
+    if (library := library_layer(module)) is not None:
+        found |= torch_own(library)
     found |= of_lists(module)
     if not {"q", "qkv"} & found.keys():
         found |= stacked(module)
@@ -167,21 +185,6 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
             for n, x in parts
         }
     return found
-
-
-def torch_own(module: nn.MultiheadAttention) -> dict[str, Affine]:
-    """Those of PyTorch's module, whose biases lie in one."""
-    biases: Any = (None,) * 3
-    if module.in_proj_bias is not None:
-        biases = module.in_proj_bias.chunk(3)
-    matrices: Any = (
-        (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
-        if module.in_proj_weight is None
-        else module.in_proj_weight.chunk(3)
-    )
-    pairs = zip("qkv", matrices, biases, strict=True)
-    every = tuple(module.parameters())
-    return {part: Affine(W.mT, b, every) for part, W, b in pairs}
 
 
 def projections(
@@ -245,7 +248,7 @@ def the_other(
     own = {id(x) for one in known for x in one.whole if x is not None}
     bare = [
         (name, Affine(x, bias_beside(module, name, x), (x,)))
-        for name, x in module.named_parameters(recurse=False)
+        for name, x in own_numbers(module)
         if x.ndim == 2 and part_called(name) is None
     ]
     for listed in (affines(module), bare):

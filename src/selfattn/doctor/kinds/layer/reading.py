@@ -17,6 +17,7 @@ from selfattn.doctor.kinds.layer.between import named_numbers
 from selfattn.doctor.kinds.layer.constructing import instance
 from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.doctor.kinds.layer.inputs import inputs_of
+from selfattn.doctor.kinds.layer.longest import longest_taken
 from selfattn.doctor.kinds.layer.masks_taken import axes_taken
 from selfattn.doctor.kinds.layer.parts import (
     MODEL,
@@ -30,8 +31,10 @@ from selfattn.doctor.kinds.layer.parts import (
     lists,
     number,
 )
+from selfattn.doctor.kinds.layer.rotations import says_that_it_turns
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.probes import numbers
 
 
 def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
@@ -63,7 +66,8 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
     usual = {"mask": meanings(names, told), **more.candidates}
     made = replace(more, lacks=lacks, has=has, candidates=usual)
-    return with_axes(made.with_facts(**seen), module, told, cross)
+    made = with_axes(made.with_facts(**seen), module, told, cross)
+    return made if cross else with_its_end(made, module, told)
 
 
 def meanings(names: Facts, told: Facts) -> list[str]:
@@ -88,6 +92,16 @@ def with_axes(
     d_model, d_context = wide
     axes = axes_taken(module, known, d_model, d_context, cross)
     return replace(seen, candidates={**seen.candidates, "mask_axes": axes})
+
+
+def with_its_end(seen: Reading, module: nn.Module, told: Facts) -> Reading:
+    """A reading with the longest text that it takes, if it has an end."""
+    known = {**seen.facts, **told}
+    wide = trial_calls.outcome(widths, module, known)
+    if known.get("longest") is not None or wide is None:
+        return seen
+    longest = trial_calls.outcome(longest_taken, module, known, wide[0])
+    return seen if longest is None else seen.with_facts(longest=longest)
 
 
 def lacking(names: Facts) -> dict[str, str]:
@@ -157,7 +171,8 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     """Ask for properties alone, if there is more to it than projections.
 
     More is a parameter that is none of theirs, numbers that are no mask, a
-    function of its own such as one that rotates, or an argument of its own.
+    function of its own such as one that rotates, be it outside of the module,
+    or an argument of its own.
     """
     known = {**seen.facts, **told}
     if "formula" in known or {"packed", "projections"} & told.keys():
@@ -176,7 +191,8 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
         for function in vars(module).values()
         if inspect.isfunction(function) and not attends(function)
     ]
-    if not (more or functions or known.get("call")):
+    turns = not told and says_that_it_turns(module)
+    if not (more or functions or known.get("call") or turns):
         return None
     why = "its formula seems its own (if it should not be, formula='plain')"
     less = replace(seen, lacks={**seen.lacks, "numbers": why})
@@ -209,6 +225,14 @@ def check_width(facts: Facts, found: int | None) -> None:
         )
 
 
+def width_taken(module: nn.Module) -> int | None:
+    """The one width of x at which it can be called, of those of its own."""
+    sizes = sorted({n for x in module.parameters() for n in x.shape})
+    made = {d: trial_calls.outcome(module, numbers(2, 5, d)) for d in sizes}
+    found = [d for d, output in made.items() if output is not None]
+    return found[0] if len(found) == 1 else None
+
+
 def widths(thing: Any, facts: Facts) -> tuple[int, int]:
     """The widths of x and of the context."""
     found = by_word(thing, dict(facts.get("projections") or {}))
@@ -223,6 +247,7 @@ def widths(thing: Any, facts: Facts) -> tuple[int, int]:
     sizes = {x.shape[-1] for x in thing.parameters() if x.ndim > 1}
     if d_model is None and len(sizes) == 1:
         d_model = sizes.pop()
+    d_model = d_model or width_taken(thing)
     if d_model is None:
         raise UnclearError("How wide is x? Say d_model=….")
     context = next((found[p] for p in ("k", "kv") if p in found), None)

@@ -21,7 +21,7 @@ def turns(module: nn.Module, d: int) -> Iterator[Turn | None]:
     Where something in it says that it turns, that comes first, with the
     rates that are read off it; else not to turn is likelier.
     """
-    signs = bool(SIGN.search(words(module)))
+    signs = says_that_it_turns(module)
     if not signs:
         yield None
     if d % 2 == 0:
@@ -32,6 +32,11 @@ def turns(module: nn.Module, d: int) -> Iterator[Turn | None]:
                     yield turning(rates, apart=False)
     if signs:
         yield None
+
+
+def says_that_it_turns(module: nn.Module) -> bool:
+    """Whether something in it is called as what turns is."""
+    return bool(SIGN.search(words(module)))
 
 
 def words(module: nn.Module) -> str:

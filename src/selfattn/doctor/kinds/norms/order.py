@@ -47,11 +47,12 @@ def in_order(roles: dict[str, str]) -> list[str]:
 def in_usual_order(function: Any) -> Any:
     """A function that is called with x first, then gain, shift and eps.
 
-    It is the very one, if that is how it is called.
+    It is the very one, if that is how it is called, and if it takes nothing
+    else: what it need not be handed is not handed over.
     """
     roles = roles_of(function)
     usual = in_order(roles)
-    if not roles or [*roles] == usual:
+    if not roles or ([*roles] == usual and are_all(function, roles)):
         return function
     shape = [n for n, role in roles.items() if role == "shape"]
 
@@ -71,6 +72,14 @@ def in_usual_order(function: Any) -> Any:
         ]
     )
     return norm
+
+
+def are_all(function: Any, roles: dict[str, str]) -> bool:
+    """Whether a function takes these alone, each by its place."""
+    listed = inspect.signature(function).parameters.values()
+    return all(
+        p.name in roles and p.kind is not p.KEYWORD_ONLY for p in listed
+    )
 
 
 def code(thing: Any, facts: Any) -> tuple[str, ...]:

@@ -83,8 +83,11 @@ def mask_of(called: Any, told: Facts) -> str | None:
     masks += [x for x in listed if LIKE_MASKS & {*x.lower().split("_")}]
     if masks:
         return masks[0]
-    others = [x for x in parameters(called)[1:] if x not in AXES]
-    return others[0] if told.get("mask") and len(others) == 1 else None
+    others = [x for x in parameters(called) if x not in AXES][1:]
+    if len(others) != 1:
+        return None
+    needed = told.get("mask") or is_asked_for(called, others[0])
+    return others[0] if needed else None
 
 
 def may_be_mask(called: Any, name: str) -> bool:

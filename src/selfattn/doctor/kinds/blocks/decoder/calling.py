@@ -88,12 +88,12 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
     """
     norms = parts.norms(block, facts, 3)
     first, second, third = norms.each
-    d_model, call = parts.width(first), adapt(block, facts)
+    d_model, call = parts.width(first, block), adapt(block, facts)
     wide = widths(block, call, d_model)
     if facts.get("in_passing"):
         return parts_in_passing(block, norms, call, wide)
     names = names_of(block, facts, call, d_model)
-    attend, cross = (
+    own, cross = (
         parts.callable_attention(
             parts.part(block, name), call, facts, d_model, wide[1]
         )
@@ -101,7 +101,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
     )
     network = parts.network(block, facts, d_model, third, call, 2)
     to_itself, across, last = parts.finished(
-        block, d_model, norms.behind, attend, cross, network
+        block, d_model, norms.behind, hiding(own, facts), cross, network
     )
     return Parts(
         to_itself,
@@ -112,6 +112,13 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
         d_model,
         wide[1],
     )
+
+
+def hiding(own: Callable[..., Tensor], facts: Facts) -> Callable[..., Tensor]:
+    """An attention to itself; of one that may see all, without a mask."""
+    if facts.get("causal") is not False:
+        return own
+    return lambda x, mask=None: own(x)
 
 
 def parts_in_passing(
@@ -149,7 +156,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         ready = calling.prepare(block, facts)
         wide = properties.widths(ready, adapt(ready, facts), across=True)
         return mixing.in_passing(block, facts, adapt, wide)
-    d_model = parts.width(parts.norms(block, facts, 3).each[0])
+    d_model = parts.width(parts.norms(block, facts, 3).each[0], block)
     call = adapt(block, facts)
     names = names_of(block, facts, call, d_model)
     kinds = "self-attention", "cross-attention"
@@ -178,9 +185,11 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         padding: Tensor | None = None,
     ) -> object:
         given = {}
+        second = facts.get("context_first")
+        texts = (context, x) if second else (x, context)
         if padding is not None:
             hidden = calling.padded(facts, padding, x)
-            return calling.called(thing, facts, x, context, **hidden)
+            return calling.called(thing, facts, *texts, **hidden)
         name: Any = facts.get("mask_name")
         if mask is None and calling.needs(thing, name):
             mask = x.new_ones(x.shape[1], context.shape[1], dtype=torch.bool)
@@ -189,7 +198,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         if facts.get("own_mask"):
             past = causal_mask(x.shape[1], x.shape[1])
             given[facts["own_mask"]] = as_meant(past, facts["mask"], x.dtype)
-        call = partial(calling.called, thing, facts, x, context)
+        call = partial(calling.called, thing, facts, *texts)
         return calling.as_wanted(call, given, len(x))
 
     return block
@@ -202,4 +211,23 @@ def read(thing: Any, told: Facts) -> Reading:
     seen = replace(seen, candidates={"order": orders})
     names = parameters(thing.forward)
     own = [n for n in ("tgt_mask", "causal_mask", "trg_mask") if n in names]
-    return seen.with_facts(own_mask=own[0]) if own else seen
+    seen = seen.with_facts(own_mask=own[0]) if own else seen
+    second = takes_x_second(thing, {"mask": "keep", **seen.facts, **told})
+    return seen.with_facts(context_first=True) if second else seen
+
+
+def takes_x_second(thing: nn.Module, known: Facts) -> bool:
+    """Whether a block takes its context before x.
+
+    Its output has a token for each of x, and not of what it looks at.
+    """
+    block = trial_calls.alone(thing)
+    told = known.get("layout")
+    for layout in [told] if told else ("BND", "NBD"):
+        call = adapt(block, {**known, "layout": layout})
+        wide = trial_calls.outcome(properties.widths, block, call, across=True)
+        if wide is not None:
+            x, context = properties.texts(*wide).values()
+            said: Any = trial_calls.outcome(call, x, context)
+            return bool(said.shape[:2] == context.shape[:2])
+    return False

@@ -45,7 +45,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
         return parts_with_ends(block, facts, seen)
     norms = parts.norms(block, facts, 2)
     first, second = norms.each
-    d_model, call = parts.width(first), adapt(block, facts)
+    d_model, call = parts.width(first, block), adapt(block, facts)
     attention = attention_of(block, facts, d_model)
     network = parts.network(block, facts, d_model, second, call, 1)
     to_itself, last = parts.finished(
@@ -64,7 +64,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
 def parts_in_passing(block: nn.Module, facts: Facts) -> Parts:
     """The parts of a block that lie in its forward."""
     norms = parts.norms(block, facts, 2)
-    d_model, call = parts.width(norms.each[0]), adapt(block, facts)
+    d_model, call = parts.width(norms.each[0], block), adapt(block, facts)
     found = passing_parts.of_block(block, call, (d_model, None))
     to_itself, last = parts.finished(
         block, d_model, norms.behind, found["own"], found["network"]
@@ -76,7 +76,7 @@ def parts_with_ends(
     block: nn.Module, facts: Facts, seen: endings.Ended
 ) -> Parts:
     """The parts of a block whose sublayers end in a part of their own."""
-    d_model, call = parts.width(seen.norms[0]), adapt(block, facts)
+    d_model, call = parts.width(seen.norms[0], block), adapt(block, facts)
     attend = parts.callable_attention(
         parts.part(block, seen.attending), call, facts, d_model
     )
@@ -120,7 +120,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     if facts.get("formula") == "own":
         return mixing.found(block, facts, adapt, across=False)
     if facts.get("in_passing"):
-        d_model = parts.width(parts.norms(block, facts, 2).each[0])
+        d_model = parts.width(parts.norms(block, facts, 2).each[0], block)
         return mixing.in_passing(block, facts, adapt, (d_model, None))
     if endings.ended(block) is not None:
         return {}  # what lies in it is none that can be asked alone
@@ -128,7 +128,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     found = {name: parts.part(block, name)} if name else None
     found = found or parts.attentions(block)
     told, call = calling.of_attention(facts), adapt(block, facts)
-    d_model = parts.width(parts.norms(block, facts, 2).each[0])
+    d_model = parts.width(parts.norms(block, facts, 2).each[0], block)
     padding = bool(facts.get("padding"))
     usual = {
         name: (

@@ -114,8 +114,16 @@ def talking(module: nn.Module, parts: Projections) -> Sequence[Steps]:
 
 
 def afterwards(mix: Mix) -> Callable[[Tensor, Tensor | None], Tensor]:
-    """A mix of weights, whatever is allowed."""
-    return lambda weights, allowed: mix(weights)
+    """A mix of weights, of which none is for what is hidden.
+
+    A map that adds a number to every weight adds it there, too.
+    """
+
+    def after(weights: Tensor, allowed: Tensor | None) -> Tensor:
+        mixed = mix(weights)
+        return mixed if allowed is None else mixed.where(allowed, 0.0)
+
+    return after
 
 
 def mixes(

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds.positions.added import seen
 from selfattn.doctor.kinds.trial_calls import listed, outcome
 from selfattn.doctor.patient import Facts
 
@@ -28,28 +29,49 @@ FACTS = {
 
 def prepare(thing: Any, facts: Facts) -> Any:
     """A copy that is evaluated, so that nothing is dropped."""
-    return (
-        copy.deepcopy(thing).eval() if isinstance(thing, nn.Module) else thing
-    )
+    return seen.at_rest(thing)
 
 
 def read(thing: Any, told: Facts) -> Reading:
-    """Its table: of the tensors that it holds, the one with a row a position.
+    """Its table: a tensor that it holds, or what it adds to nothing.
 
     Raises:
-        UnclearError: if there is none, or more than one.
+        UnclearError: if there is no such table.
     """
     dropped = share_of(thing)
     if told.get("table") is not None:
         return Reading(dropped)
     tables = [x.detach() for x in held_by(thing) if x.squeeze().ndim == 2]
-    if len(tables) != 1:
+    if len(tables) == 1:
+        held = tables[0].squeeze() * weight_of(thing, told)
+        return Reading({"table": meant(held, thing, told), **dropped})
+    found = added_by(thing, told, [x.shape[-1] for x in tables])
+    if found is None:
         raise UnclearError(
             f"I find {len(tables)} tables in it. Say table=…, the one that "
             "it adds, (rows, d)."
         )
-    table = tables[0].squeeze() * weight_of(thing, told)
-    return Reading({"table": table, **dropped})
+    return Reading({"table": found, **dropped})
+
+
+def meant(held: Tensor, thing: Any, told: Facts) -> Tensor:
+    """The one table that it holds; or of it what it adds, if that is meant.
+
+    To add it so many times, or from a later row on, is nobody's slip.
+    """
+    found = added_by(thing, told, [held.shape[-1]])
+    if found is None or not seen.is_of(found, held):
+        return held
+    return found
+
+
+def added_by(thing: Any, told: Facts, widths: list[int]) -> Tensor | None:
+    """The rows that it adds, as far as it has any."""
+    resting = seen.at_rest(thing)
+    layouts = [told["layout"]] if told.get("layout") else ["BND", "NBD"]
+    return seen.added(
+        lambda layout: adapt(resting, {"layout": layout}), layouts, widths
+    )
 
 
 def weight_of(thing: Any, told: Facts) -> Tensor:

@@ -22,6 +22,7 @@ from selfattn.doctor.kinds.positions.added.calling import (
 )
 from selfattn.doctor.kinds.positions.added.mistakes import MISTAKES
 from selfattn.doctor.kinds.positions.added.probes import of_table
+from selfattn.doctor.kinds.positions.added.seen import at_rest, goes_on
 from selfattn.doctor.kinds.positions.added.waves import of_waves
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
@@ -48,6 +49,10 @@ def for_table(table: Tensor) -> Exercise:
 def of(thing: Any, facts: Facts) -> Exercise:
     """The exercise of adding its table, and of dropping in training."""
     made = for_table(facts.get("table", TYPICAL))
+    call = adapt(at_rest(thing), facts)
+    if thing is not None and goes_on(call, facts.get("table", TYPICAL)):
+        kept = tuple(p for p in made.probes if not p.refused)
+        made = replace(made, probes=kept)
     return with_dropout(made, facts.get("dropout"))
 
 

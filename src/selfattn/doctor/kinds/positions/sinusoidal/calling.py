@@ -9,7 +9,12 @@ from torch import Tensor
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.positions import waves
-from selfattn.doctor.kinds.trial_calls import as_tensor, listed, outcome
+from selfattn.doctor.kinds.trial_calls import (
+    as_tensor,
+    by_place,
+    listed,
+    outcome,
+)
 from selfattn.doctor.patient import Facts, parameters
 
 BASES = ("base", "theta", "max_period", "max_timescale", "wavelength")
@@ -128,7 +133,7 @@ def rows(thing: Any, facts: Facts, n: int, d_model: int) -> object:
     name = facts.get("by base")
     base = {name: facts.get("base") or waves.BASE} if name else {}
     base |= {SHORTEST: facts["shortest"]} if "shortest" in facts else {}
-    return without_ones(thing(*given, **base))
+    return without_ones(by_place(thing, *given, **base))
 
 
 def in_pairs(made: Tensor) -> Tensor:
