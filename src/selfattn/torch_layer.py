@@ -181,9 +181,9 @@ def check_theirs(layer: nn.MultiheadAttention) -> None:
             f"{type(layer).__name__} of {type(layer).__module__}"
             f"{', pruned or normed' if anew else ''}"
         )
-    check_no_hooks(layer)
     for name, weight in layer.named_parameters():
         check_not_dealt(name, weight)
+    check_no_hooks(layer)
     types = {x.dtype for x in layer.parameters()}
     if len(types) > 1:
         raise ValueError(
@@ -231,8 +231,8 @@ def check_plain(ours: Any) -> None:
 
 
 def check_no_hooks(layer: nn.Module) -> None:
-    """Raise if hooks hang in a layer: a copy would be without them, and its
-    caller not know.
+    """Raise if hooks hang in a layer that run as it computes: a copy would be
+    without them, and its caller not know.
     """
     for name, part in (*layer.named_modules(), *layer.named_parameters()):
         hooks = [kind for kind in dir(part) if hangs_in(part, kind)]
@@ -245,8 +245,13 @@ def check_no_hooks(layer: nn.Module) -> None:
 
 
 def hangs_in(part: nn.Module | Tensor, kind: str) -> bool:
-    """Whether a part has a hook of a kind, by the name of what keeps those."""
-    kept = getattr(part, kind) if kind.endswith("_hooks") else None
+    """Whether a part has a hook of a kind, by the name of what keeps those.
+
+    Those of state dicts are of how it is saved, as weights that are computed
+    have them, and do not count.
+    """
+    counts = kind.endswith("_hooks") and "state_dict" not in kind
+    kept = getattr(part, kind) if counts else None
     return isinstance(kept, dict) and bool(kept)
 
 

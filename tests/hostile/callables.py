@@ -43,8 +43,10 @@ ELSEWHERE = {
 }
 INTERNAL = {
     "selfattn.called.check_called": "a check",
+    "selfattn.called.known_as": "of checks, whose errors it words",
     "selfattn.looking_inside.freely": "of `fewest_keys`",
     "selfattn.models.config.is_plain": "of what loads, which is tried",
+    "selfattn.probing.has_one_answer": "of `Probe`, which is tried",
     "selfattn.random_features.log_features": "a part of a mechanism",
     "selfattn.data.numbering.numbers": "of a task",
     "selfattn.layers.lacks_range": "of a norm",

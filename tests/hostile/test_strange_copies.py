@@ -102,12 +102,6 @@ def test_a_weight_that_is_computed_is_copied_as_it_is():
     assert_close(layer.to_torch()(X, X, X)[0], layer(X))
 
 
-def test_a_weight_that_is_watched_is_copied():
-    layer = MultiHeadAttention(8, 2)
-    layer.W_q.register_forward_hook(lambda module, given, made: None)
-    assert_close(layer.to_torch()(X, X, X)[0], layer(X))
-
-
 def quantizable():
     """It computes by other weights than those that it inherits."""
     return Quantizable(8, 2, batch_first=True)
