@@ -1,9 +1,11 @@
 """Counting and measuring, against what one can count by hand."""
 
+import copy
 import gc
 import itertools
 import math
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -498,3 +500,15 @@ def test_nobody_has_so_many_threads(threads):
 def test_changes_are_pairs(changes):
     with pytest.raises(TypeError, match="changes"):
         most_held(changes)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_bytes_of_a_copy_are_counted_whatever_else_there_is():
+    """Who shares its memory is asked of every tensor that there is, nested
+    ones, too: where arguments are looked at, as here, it was refused.
+    """
+    x = torch.zeros(10)
+    gc.collect()  # what is younger is looked at first
+    other = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
+    assert peak_bytes(partial(copy.deepcopy, x)) == 44
+    assert other.is_nested

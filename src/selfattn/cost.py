@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import torch
@@ -139,16 +140,15 @@ def is_held(storage: torch.UntypedStorage) -> bool:
     """Whether a tensor has a storage that an operation is given, one of any
     that there are; if none has, whoever copies a tensor has just made it.
     """
-    tensors = (x for x in gc.get_objects() if type(x) in (Tensor, Parameter))
-    return any(is_kept_in(x, storage) for x in tensors)
-
-
-def is_kept_in(x: Tensor, storage: torch.UntypedStorage) -> bool:
-    """Whether the numbers of a tensor are in a storage."""
-    try:
-        return address(x) == storage._cdata
-    except (NotImplementedError, RuntimeError):  # sparse, or of a transform
-        return False
+    for x in gc.get_objects():
+        if type(x) not in (Tensor, Parameter):
+            continue
+        # Not by a function of its own: a nested tensor cannot be handed to one
+        # whose arguments are looked at.
+        with suppress(NotImplementedError, RuntimeError):  # or it is sparse
+            if x.untyped_storage()._cdata == storage._cdata:
+                return True
+    return False
 
 
 @checked

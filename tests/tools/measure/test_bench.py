@@ -1,6 +1,7 @@
 """The races: whoever takes part is checked, and what is committed is whole."""
 
 import json
+import sys
 from functools import partial
 
 import pytest
@@ -207,6 +208,23 @@ def test_a_second_run_is_written_beside_the_first(tmp_path, monkeypatch):
     )
     assert [x["runs"][0]["ms"] for x in (first, second)] == [1, 2]
     assert second["command"] == f"{first['command']} --again"
+
+
+def test_a_second_run_leaves_the_ledger_of_new_memory_alone(
+    monkeypatch, capsys
+):
+    """There is one: `--again` alone wrote over it, and was not to."""
+    called = []
+    monkeypatch.setattr(bench, "write", lambda name, *_: called.append(name))
+    monkeypatch.setattr(bench, "write_memory", lambda: called.append("memory"))
+    monkeypatch.setattr(sys, "argv", ["bench", "--again"])
+    bench.main()
+    assert called == [*BENCHES]
+    monkeypatch.setattr(sys, "argv", ["bench", "memory", "--again"])
+    with pytest.raises(SystemExit):
+        bench.main()
+    assert "of memory there is one ledger" in capsys.readouterr().err
+    assert called == [*BENCHES]
 
 
 def test_a_run_that_was_broken_off_goes_on_where_it_was(tmp_path, monkeypatch):

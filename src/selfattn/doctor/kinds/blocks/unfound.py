@@ -63,8 +63,8 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
             return usual  # who names maps wrongly is told so
         lying = usual.with_facts(in_passing=True)
         if are_rather(kind, block, told, usual, lying, found=not words):
-            known = shows_its_steps(kind, block, {**usual.facts, **told})
-            return lying.with_facts(in_passing=IN_STEPS) if known else lying
+            seen = shows_its_steps(kind, block, {**usual.facts, **told})
+            return lying.with_facts(in_passing=IN_STEPS) if seen else lying
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
