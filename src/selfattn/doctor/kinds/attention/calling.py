@@ -1,8 +1,10 @@
 """How functions of attention are called: by whatever names, in any layout."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from selfattn.doctor import sayings
@@ -19,7 +21,12 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_out,
     mask_laid_out,
 )
-from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
+from selfattn.doctor.kinds.attention.needed_masks import (
+    meanings,
+    of_lengths,
+    without_any,
+)
+from selfattn.doctor.kinds.mask_meanings import TO_HIDE, as_meant
 from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.doctor.probes import numbers
 
@@ -34,7 +41,7 @@ FACTS = {
     "layout": Fact("the axes of q, k and v", LAYOUTS),
     "mask": Fact(
         "what a mask says",
-        MEANINGS,
+        TO_HIDE,
         need="mask",
     ),
     "mask_axes": Fact("which axes a mask has", MASKS, need="mask"),
@@ -128,6 +135,9 @@ def read(thing: Any, told: Facts) -> Reading:
         raise UnclearError("A function is asked for: hand over itself.")
     named = argument_names(thing) | dict(told.get("names") or {})
     names = with_a_mask(thing, named, told)
+    known = "mask" in names
+    if not known and len(lengths := of_lengths(thing, names)) == 1:
+        names = {**names, "mask": lengths[0]}
     flags = {"mask", "causal"} & names.keys()
     wanted = {"mask": {"mask"}, "causal": {"causal"}}
     wanted["both"] = {"mask", "causal"}
@@ -141,7 +151,11 @@ def read(thing: Any, told: Facts) -> Reading:
         lacks |= dict.fromkeys(("causal", "both"), "it is causal anyway")
     if told.get("square"):
         lacks["length"] = "it needs as many"
-    has = tuple(n for n in ("mask", "causal") if n not in lacks)
+    has = tuple(
+        n
+        for n in ("mask", "causal")
+        if n not in lacks and (known or n == "causal")
+    )
     if "H" in (told.get("layout") or ""):
         has = (*has, "heads")  # whose axes have been told
     # Who takes one sequence alone says so, or refuses to take more.
@@ -149,10 +163,14 @@ def read(thing: Any, told: Facts) -> Reading:
     if "layout" not in told:
         usual = turning(thing, names, told) or usual
         usual = features_first(thing, names, told) or usual
-    seen = Reading({"names": names}, {"layout": usual}, lacks, has)
+    open_: dict[str, Any] = {"layout": usual}
     if "mask" in lacks:
-        return seen.with_facts(mask="keep", mask_axes="any")
-    return seen
+        fixed = {"names": names, "mask": "keep", "mask_axes": "any"}
+        return Reading(fixed, open_, lacks, has)
+    open_["mask"] = meanings(names["mask"], told)
+    seen = Reading({"names": names}, open_, lacks, has)
+    calls = partial(adapt, thing)
+    return seen.with_facts(**without_any(thing, calls, seen.facts, told))
 
 
 def turning(thing: Any, names: Facts, told: Facts) -> list[str]:
@@ -223,7 +241,8 @@ def with_a_mask(thing: Any, names: Facts, told: Facts) -> Facts:
     left = [
         one.name
         for one in trial_calls.listed(thing)[3:]
-        if one.default is None and one.name not in known
+        if (one.default is None or one.default is one.empty)
+        and one.name not in known
     ]
     return {**names, "mask": left[0]} if len(left) == 1 else names
 
@@ -247,12 +266,16 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     ) -> object:
         layout, names = facts["layout"], facts["names"]
         front = q.shape[:-2]
-        given = {
+        given: dict[str, Any] = {
             n: laid_out(x, layout) for n, x in (("q", q), ("k", k), ("v", v))
         }
         if is_shared(facts) and layout in FOUR:
             axis = layout.index("H")
             given |= {n: given[n].select(axis, 0) for n in "kv"}
+        if mask is None and facts.get("without") == "a mask":
+            mask = torch.ones(q.shape[-2], k.shape[-2]).bool()
+        if mask is None and facts.get("without") == "nothing":
+            given["mask"] = None
         if mask is not None:
             mask = mask_laid_out(mask, q, k.shape[-2], facts)
             given["mask"] = as_meant(mask, facts["mask"], q.dtype)
