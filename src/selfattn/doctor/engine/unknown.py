@@ -34,7 +34,9 @@ def only_assumed(report: Report, kind: Kind, said: Facts) -> str:
     }
     if not all({*needs.values()} & {*f.probe.needs} for f in report.findings):
         return ""
-    words = "; ".join(f"{name}=…, {kind.facts[name].meaning}" for name in needs)
+    words = "; ".join(
+        f"{name}=…, {kind.facts[name].meaning}" for name in needs
+    )
     return (
         "All that fails depends on what nobody said, and I could not see it. "
         f"Say {words}."

@@ -22,11 +22,6 @@ class Affine(NamedTuple):
         y = x @ self.W.to(x.dtype)
         return y if self.b is None else y + self.b.to(x.dtype)
 
-    def part(self, start: int, stop: int) -> "Affine":
-        """The projection to some of the features."""
-        b = None if self.b is None else self.b[start:stop]
-        return Affine(self.W[:, start:stop], b, self.whole)
-
 
 def queries_in(found: dict[str, Affine]) -> int:
     """How many features of one matrix are queries: those that go out.
@@ -60,6 +55,23 @@ def unpacked(
         its = rows[:, start:end].flatten()
         b = None if qkv.b is None else qkv.b[its]
         made[part] = Affine(qkv.W[:, its], b, qkv.whole)
+    return made
+
+
+def keys_and_values(kv: Affine, d_head: int, packed: str) -> dict[str, Affine]:
+    """The two in one: all keys first, or a head's keys and its values."""
+    width = kv.W.shape[-1]
+    size = width // 2 if packed != "by head" else d_head
+    if not size or width % (2 * size):
+        return {}
+    rows = torch.arange(width).view(-1, 2, size)
+    made = {}
+    for part, its in (
+        ("k", rows[:, 0].flatten()),
+        ("v", rows[:, 1].flatten()),
+    ):
+        b = None if kv.b is None else kv.b[its]
+        made[part] = Affine(kv.W[:, its], b, kv.whole)
     return made
 
 

@@ -124,7 +124,7 @@ def pairs(
     module: nn.Module, layout: str | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Pairs of an x and a context, of the widths that its maps take."""
-    both = list(product(may_be_wide(module)[:4], repeat=2))
+    both = list(product(may_be_wide(module)[:6], repeat=2))
     for turned in (False, True):
         if layout == ("BND" if turned else "NBD"):
             continue
@@ -144,6 +144,7 @@ def may_be_wide(module: nn.Module) -> list[int]:
     maps = [*by_word(module, {}).values(), *(x for _, x in affines(module))]
     sizes = [one.W.shape[0] for one in maps]
     sizes += [x.shape[-1] for x in module.parameters() if x.ndim == 2]
+    sizes += [one.W.shape[1] for one in maps]
     heads = heads_inside(module) or 1
     every = dict.fromkeys([*sizes, *(heads * size for size in sizes)])
     return list(every)

@@ -13,6 +13,7 @@ WORDS = {  # what others call a part, when what says nothing is left out
 SAYS_NOTHING = {
     *("w", "to", "proj", "projection", "projections", "linear", "lin", "c"),
     *("layer", "fc", "weight", "weights", "matrix", "mat", "conv"),
+    *("map", "maps", "mapping", "mappings"),
 }
 
 
