@@ -5,6 +5,8 @@ whatever it says may be called in yet another way. And who raises at nearly
 all that he is asked, be it the simplest, may be called otherwise, too.
 """
 
+import re
+
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.report import Report
@@ -15,7 +17,10 @@ UNCALLED = (
 )
 
 # What is raised of inputs that are not what was expected, sizes above all.
-OF_INPUTS = ("RuntimeError", "ValueError", "IndexError", "AssertionError")
+OF_INPUTS = re.compile(
+    "^(?!.*(CUDA|memory)).*(ValueError|IndexError|AssertionError)"
+    "|RuntimeError.*(shape|size|dimension|multipl)"
+)
 
 
 def only_assumed(report: Report, kind: Kind, said: Facts) -> str:
@@ -59,6 +64,6 @@ def hardly_called(report: Report, told: bool) -> bool:
     if len(found) == report.probes and (report.uncalled or not told):
         return True
     words = [one.difference.sentence for one in found]
-    handed = all(any(sort in line for sort in OF_INPUTS) for line in words)
+    handed = all(map(OF_INPUTS.search, words))
     shared = set.intersection(*({*one.probe.needs} for one in found))
     return handed and 2 * len(found) > report.probes and not shared
