@@ -25,7 +25,7 @@ def part_called(name: str) -> str | None:
     """
     words = re.split(r"[_.\s]+", re.sub("([a-z])([A-Z])", r"\1_\2", name))
     words = [word.lower() for word in words]
-    if MAPS >= {*words}:
+    if {*words} <= MAPS:
         return None
     known = SAYS_NOTHING | MAPS
     rest = "".join(word for word in words if word not in known)
