@@ -149,6 +149,9 @@ def inside(module: nn.Module, told: Facts, cross: bool) -> Reading:
     if "qkv" in found and "q" not in found:  # whose keys are whole heads, too
         rest = found["qkv"].W.shape[-1] - d
         divisors = [n for n in divisors if rest % (2 * d // n) == 0]
+    if "q" in found and "k" in found:
+        keys = found["k"].W.shape[-1]
+        divisors = [n for n in divisors if keys % (d // n) == 0]
     return Reading(seen, candidates={**open_, "n_heads": divisors})
 
 
