@@ -136,6 +136,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
             shaped = spread(mask, x.shape[0], facts["mask_axes"])
             named[names["mask"]] = as_meant(shaped, facts["mask"], x.dtype)
         if padding is not None:
+            if mask is not None and not names["padding"]:
+                raise UnusableError("one argument takes its mask and padding")
             named |= as_padding(padding, x, facts)
         named |= {names["causal"]: True} if causal else {}
         if x.dtype not in by_type:

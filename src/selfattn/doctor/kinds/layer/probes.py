@@ -23,6 +23,7 @@ OPTIONAL = {
     "finite": "numbers to be added to the scores",
     "padding": "a mask for padding",
     "flag": "a causal flag",
+    "together": "two ways at once to hide keys",
     "length": "a context of another length",
     "weights": "its weights",
     "strides": "tokens in another order of memory",
@@ -52,6 +53,13 @@ def table_with_an_empty_row(sizes: Sizes) -> Tensor:
     """The same, but that the first query may see nothing."""
     mask = table(sizes)
     mask[0] = False
+    return mask
+
+
+def table_and_the_first(sizes: Sizes) -> Tensor:
+    """The same, and the first key, which is no padding, for all queries."""
+    mask = table(sizes)
+    mask[:, 0] = True
     return mask
 
 
@@ -147,6 +155,7 @@ def without_masks(x: dict[str, Any]) -> list[Probe]:
 def with_masks(x: dict[str, Any]) -> list[Probe]:
     """The probes on which something is hidden."""
     masked, padded = {**x, "mask": table}, {**x, "padding": real}
+    joined = {**padded, "mask": table_and_the_first}
     return [
         Probe("a query sees what its row allows", masked, gradient=True),
         Probe(
@@ -168,13 +177,20 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
         ),
         Probe("padding is not seen", padded, gradient=True),
         Probe("padding is not seen, though loud", padded, change=loud_padding),
+        Probe("mask and padding count together", joined),
         Probe("the causal flag hides later tokens", {**x, "causal": flag}),
+        Probe("flag and padding count together", {**padded, "causal": flag}),
         Probe(
             "the flag hides them in float64",
             {**x, "causal": flag},
             dtype=torch.float64,
         ),
     ]
+
+
+def padded_in_front(sizes: Sizes) -> Tensor:
+    """Which keys are no padding: that stands in front, as in `real` behind."""
+    return real(sizes).flip(-1)
 
 
 def nothing_real(sizes: Sizes) -> Tensor:
@@ -189,11 +205,21 @@ def of_an_empty_text(
 ) -> tuple[Probe, ...]:
     """What one asks of whom was told what becomes of a query without keys."""
     x = ACROSS if cross else WITHIN
-    claim = "in a text that is all padding, a query gets zeros"
     padded = {**x, "padding": nothing_real}
-    return as_wide(
-        [Probe(claim, padded, convention="empty_row")], d_model, d_context
-    )
+    behind = {**x, "padding": padded_in_front, "causal": flag}
+    listed = [
+        Probe(
+            "in a text that is all padding, a query gets zeros",
+            padded,
+            convention="empty_row",
+        ),
+        Probe(
+            "so does one, by the flag, that comes before all that is real",
+            behind,
+            convention="empty_row",
+        ),
+    ]
+    return as_wide(listed, d_model, d_context)
 
 
 def needs(probe: Probe) -> tuple[str, ...]:
@@ -205,12 +231,14 @@ def needs(probe: Probe) -> tuple[str, ...]:
     }
     asked |= {"flag"} if "causal" in probe.inputs else set()
     asked |= {"finite"} if probe.experiment is added else set()
+    together = "padding" in asked and asked & {"mask", "flag"}
+    asked |= {"together"} if together else set()
     asked |= {"rows"} if probe.inputs.get("mask") in TABLES else set()
     asked |= {"weights"} if probe.experiment is sums else set()
     return tuple(need for need in OPTIONAL if need in asked)
 
 
-TABLES = (table, table_with_an_empty_row)
+TABLES = (table, table_with_an_empty_row, table_and_the_first)
 WITHIN = {"x": "batch n d_model"}
 
 
