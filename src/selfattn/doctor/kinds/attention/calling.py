@@ -21,21 +21,16 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_out,
     mask_laid_out,
 )
+from selfattn.doctor.kinds.attention.names import looked_up
 from selfattn.doctor.kinds.attention.needed_masks import (
     meanings,
-    of_lengths,
     without_any,
 )
 from selfattn.doctor.kinds.mask_meanings import TO_HIDE, as_meant
-from selfattn.doctor.patient import Facts, handed, parameters
+from selfattn.doctor.patient import Facts, handed
 from selfattn.doctor.probes import numbers
 
 USUAL_AXES = ("BHND", "BND", "BNHD")
-WORDS = {  # what others call the arguments, the most common first
-    "mask": ("mask", "attn_mask", "attention_mask", "key_mask", "att_mask"),
-    "causal": ("causal", "is_causal"),
-}
-
 
 FACTS = {
     "layout": Fact("the axes of q, k and v", LAYOUTS),
@@ -133,24 +128,8 @@ def read(thing: Any, told: Facts) -> Reading:
     """The names of its arguments, and what it has none for."""
     if not callable(thing):
         raise UnclearError("A function is asked for: hand over itself.")
-    named = argument_names(thing) | dict(told.get("names") or {})
-    names = with_a_mask(thing, named, told)
-    known = "mask" in names
-    if not known and len(lengths := of_lengths(thing, names)) == 1:
-        names = {**names, "mask": lengths[0]}
-    flags = {"mask", "causal"} & names.keys()
-    wanted = {"mask": {"mask"}, "causal": {"causal"}}
-    wanted["both"] = {"mask", "causal"}
-    wanted |= {"rows": {"mask"}, "texts": {"mask"}}
-    lacks = {
-        need: "it has no argument for it"
-        for need, flags_of_it in wanted.items()
-        if not flags_of_it <= flags
-    }
-    if told.get("causal") is True:
-        lacks |= dict.fromkeys(("causal", "both"), "it is causal anyway")
-    if told.get("square"):
-        lacks["length"] = "it needs as many"
+    names, known = looked_up(thing, told)
+    lacks = lacking(names, told)
     has = tuple(
         n
         for n in ("mask", "causal")
@@ -171,6 +150,24 @@ def read(thing: Any, told: Facts) -> Reading:
     seen = Reading({"names": names}, open_, lacks, has)
     calls = partial(adapt, thing)
     return seen.with_facts(**without_any(thing, calls, seen.facts, told))
+
+
+def lacking(names: Facts, told: Facts) -> dict[str, str]:
+    """What it cannot be asked, each with the reason."""
+    flags = {"mask", "causal"} & names.keys()
+    wanted = {"mask": {"mask"}, "causal": {"causal"}}
+    wanted["both"] = {"mask", "causal"}
+    wanted |= {"rows": {"mask"}, "texts": {"mask"}}
+    lacks = {
+        need: "it has no argument for it"
+        for need, flags_of_it in wanted.items()
+        if not flags_of_it <= flags
+    }
+    if told.get("causal") is True:
+        lacks |= dict.fromkeys(("causal", "both"), "it is causal anyway")
+    if told.get("square"):
+        lacks["length"] = "it needs as many"
+    return lacks
 
 
 def turning(thing: Any, names: Facts, told: Facts) -> list[str]:
@@ -213,38 +210,6 @@ def features_first(thing: Any, names: Facts, told: Facts) -> list[str]:
 
     found = [one for one in TURNED if takes(one)]
     return [] if found and any(map(takes, USUAL_AXES)) else found
-
-
-def argument_names(thing: Any) -> dict[str, str | None]:
-    """Ours → theirs; None for an argument that is known by its place."""
-    listed = parameters(thing)
-    names: dict[str, str | None] = {"q": None, "k": None, "v": None}
-    first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
-    if sorted(first) == ["k", "q", "v"]:  # in whatever order
-        names |= first
-    for ours, theirs in WORDS.items():
-        found = [name for name in theirs if name in listed]
-        found += [name for name in listed[3:] if ours in name]
-        if found:
-            names[ours] = found[0]
-    return names
-
-
-def with_a_mask(thing: Any, names: Facts, told: Facts) -> Facts:
-    """The names; of who tells what a mask says, the mask's whatever it is.
-
-    It is the one argument behind q, k and v that may stay unsaid.
-    """
-    if "mask" in names or not {"mask", "mask_axes"} & told.keys():
-        return names
-    known = {*names.values(), *(told.get("call") or {})}
-    left = [
-        one.name
-        for one in trial_calls.listed(thing)[3:]
-        if (one.default is None or one.default is one.empty)
-        and one.name not in known
-    ]
-    return {**names, "mask": left[0]} if len(left) == 1 else names
 
 
 def is_shared(facts: Facts) -> bool:

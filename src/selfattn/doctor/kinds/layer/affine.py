@@ -1,6 +1,6 @@
 """A matrix with its bias; and three, if one matrix holds them all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -73,6 +73,24 @@ def keys_and_values(kv: Affine, d_head: int, packed: str) -> dict[str, Affine]:
         b = None if kv.b is None else kv.b[its]
         made[part] = Affine(kv.W[:, its], b, kv.whole)
     return made
+
+
+def biases_apart(
+    found: Mapping[str, Affine], own: Mapping[str, Tensor]
+) -> dict[str, Affine]:
+    """The one matrix with its biases, where each is a parameter by itself.
+
+    Keys may have none: it would be the same for all of them.
+    """
+    qkv = found.get("qkv")
+    biases = {part: own.get(f"{part}_bias") for part in "qkv"}
+    q, k, v = biases.values()
+    if qkv is None or qkv.b is not None or q is None or v is None:
+        return {}
+    b = torch.cat((q, torch.zeros_like(v) if k is None else k, v))
+    if len(b) != qkv.W.shape[-1]:
+        return {}
+    return {"qkv": Affine(qkv.W, b, (*qkv.whole, *biases.values()))}
 
 
 def as_matrix(inner: nn.Module, weight: Any) -> Tensor | None:

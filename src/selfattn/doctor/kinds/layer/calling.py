@@ -136,9 +136,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
             shaped = spread(mask, x.shape[0], facts["mask_axes"])
             named[names["mask"]] = as_meant(shaped, facts["mask"], x.dtype)
         if padding is not None:
-            if mask is not None and not names["padding"]:
-                raise UnusableError("one argument takes its mask and padding")
-            named |= as_padding(padding, x, facts)
+            named |= as_padding(padding, x, facts, mask is not None)
         named |= {names["causal"]: True} if causal else {}
         if x.dtype not in by_type:
             by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
@@ -190,11 +188,19 @@ def spread(mask: Tensor, batch: int, axes: str) -> Tensor:
     return full if axes == "BNN" else full[:, None]
 
 
-def as_padding(padding: Tensor, x: Tensor, facts: Facts) -> dict[str, Tensor]:
-    """A padding mask (batch, n_k) as the argument that takes it."""
+def as_padding(
+    padding: Tensor, x: Tensor, facts: Facts, masked: bool
+) -> dict[str, Tensor]:
+    """A padding mask (batch, n_k) as the argument that takes it.
+
+    Raises:
+        UnusableError: if it takes none, or none beside a mask.
+    """
     if facts["names"]["padding"]:
         said = as_meant(padding, facts["padding"], x.dtype)
         return {facts["names"]["padding"]: said}
+    if masked:
+        raise UnusableError("one argument takes its mask and padding")
     axes = facts["mask_axes"]
     if axes == "NN":
         raise UnusableError("its mask is one for the whole batch")

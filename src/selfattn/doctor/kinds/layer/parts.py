@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds.layer.affine import (
     Affine,
     as_matrix,
+    biases_apart,
     joined,
     keys_and_values,
     queries_in,
@@ -190,31 +190,12 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
     return found
 
 
-def biases_apart(
-    module: nn.Module, found: dict[str, Affine]
-) -> dict[str, Affine]:
-    """The one matrix with its biases, where each is a parameter by itself.
-
-    Keys may have none: it would be the same for all of them.
-    """
-    qkv, own = found.get("qkv"), dict(own_numbers(module))
-    biases = {part: own.get(f"{part}_bias") for part in "qkv"}
-    q, v = biases["q"], biases["v"]
-    if qkv is None or qkv.b is not None or q is None or v is None:
-        return {}
-    k = torch.zeros_like(v) if biases["k"] is None else biases["k"]
-    b = torch.cat((q, k, v))
-    if len(b) != qkv.W.shape[-1]:
-        return {}
-    return {"qkv": Affine(qkv.W, b, (*qkv.whole, *biases.values()))}
-
-
 def maps_of(
     module: nn.Module, told: dict[str, str], n_heads: int
 ) -> dict[str, Affine]:
     """The maps of x by their part, also those with an axis for heads."""
     found = by_word(module, told) | by_heads(module, n_heads)
-    found |= biases_apart(module, found)
+    found |= biases_apart(found, dict(own_numbers(module)))
     wide = number(module, MODEL), number(module, WIDTHS)
     return found | of_whole(found, n_heads, *wide)
 

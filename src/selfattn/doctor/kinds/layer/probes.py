@@ -120,7 +120,7 @@ def cut_out(inputs: Inputs) -> None:
 
 def asked(x: dict[str, Any], cross: bool) -> tuple[Probe, ...]:
     """All probes, on inputs x and, for cross-attention, a context."""
-    probes = [*without_masks(x), *with_masks(x)]
+    probes = [*without_masks(x), *with_masks(x), *in_two_ways(x)]
     if cross:
         longer = {"n_q": 5, "n_k": 11}
         probes.append(Probe("a longer context", x, longer, needs=("length",)))
@@ -155,7 +155,6 @@ def without_masks(x: dict[str, Any]) -> list[Probe]:
 def with_masks(x: dict[str, Any]) -> list[Probe]:
     """The probes on which something is hidden."""
     masked, padded = {**x, "mask": table}, {**x, "padding": real}
-    joined = {**padded, "mask": table_and_the_first}
     return [
         Probe("a query sees what its row allows", masked, gradient=True),
         Probe(
@@ -177,14 +176,23 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
         ),
         Probe("padding is not seen", padded, gradient=True),
         Probe("padding is not seen, though loud", padded, change=loud_padding),
-        Probe("mask and padding count together", joined),
         Probe("the causal flag hides later tokens", {**x, "causal": flag}),
-        Probe("flag and padding count together", {**padded, "causal": flag}),
         Probe(
             "the flag hides them in float64",
             {**x, "causal": flag},
             dtype=torch.float64,
         ),
+    ]
+
+
+def in_two_ways(x: dict[str, Any]) -> list[Probe]:
+    """The probes on which two arguments hide something."""
+    padded = {**x, "padding": real}
+    joined = {**padded, "mask": table_and_the_first}
+    flagged = {**padded, "causal": flag}
+    return [
+        Probe("mask and padding count together", joined),
+        Probe("flag and padding count together", flagged),
     ]
 
 

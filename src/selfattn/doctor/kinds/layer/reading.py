@@ -145,6 +145,12 @@ def inside(module: nn.Module, told: Facts, cross: bool) -> Reading:
         n_heads = d // width
     if n_heads is not None:
         return Reading({**seen, "n_heads": n_heads}, candidates=open_)
+    heads = possible_heads(found, d)
+    return Reading(seen, candidates={**open_, "n_heads": heads})
+
+
+def possible_heads(found: dict[str, Affine], d: int) -> list[int]:
+    """How many heads there may be that divide queries, and keys as well."""
     divisors = [n for n in (1, 2, 3, 4, 6, 8, 12, 16) if d % n == 0]
     if "qkv" in found and "q" not in found:  # whose keys are whole heads, too
         rest = found["qkv"].W.shape[-1] - d
@@ -152,7 +158,7 @@ def inside(module: nn.Module, told: Facts, cross: bool) -> Reading:
     if "q" in found and "k" in found:
         keys = found["k"].W.shape[-1]
         divisors = [n for n in divisors if keys % (d // n) == 0]
-    return Reading(seen, candidates={**open_, "n_heads": divisors})
+    return divisors
 
 
 def are_of_x(found: dict[str, Affine], cross: bool) -> bool:

@@ -46,19 +46,19 @@ def widths(
 
     Those of its maps, if it can be called so; if not, those at which it can.
     """
-    seen = of_maps(thing, facts)
+    d_model, d_context = of_maps(thing, facts)
     told = facts.get("d_model")
-    if None not in seen and comes_out(thing, facts, cross, *seen):
-        return seen
+    if comes_out(thing, facts, cross, d_model, d_context):
+        return d_model or 0, d_context or 0
     sizes = [told] if told else may_be_wide(thing)[:FEW]
     others = may_be_wide(thing)[:FEW] if cross else [0]
     for pair in product(sizes, others):
         if comes_out(thing, facts, cross, *pair):
             return pair if cross else (pair[0], pair[0])
-    d_model = seen[0] or width_taken(thing)
+    d_model = d_model or width_taken(thing)
     if d_model is None:
         raise UnclearError("How wide is x? Say d_model=….")
-    return d_model, seen[1] or d_model
+    return d_model, d_context or d_model
 
 
 def of_maps(thing: nn.Module, facts: Facts) -> tuple[int | None, int | None]:
