@@ -9,7 +9,8 @@ a right answer may do otherwise, `shrinking` finds the smallest input, and
 `diagnosis` puts them together. For a thing of some kind, `readings` lists the
 ways in which it may be called, `visits` examines it in one, `choice` keeps the
 one that makes sense, `left_open` asks after a fact with which all would be
-right, `promises` whose promise was broken, and `called_parts` looks at a part
+right, `promises` whose promise was broken, `unknown` tells what nobody may be
+accused by, and `called_parts` looks at a part
 of what is healthy that it is only seen to call. `examination` is the door; its
 work is done in a process of its own, by `isolation`, which `processes` ends,
 and in no mode of PyTorch's, by `modes`; whose code replaces functions that

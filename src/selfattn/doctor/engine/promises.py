@@ -11,6 +11,11 @@ is told: nearly all code runs in one or two of the four.
 
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.engine.two_at_once import exchanged
+from selfattn.doctor.engine.unknown import (
+    UNCALLED,
+    hardly_called,
+    only_assumed,
+)
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.exercises.multihead import attention as multihead
@@ -26,11 +31,6 @@ FINE = {"finite"}  # who hides with -inf need not add before he scales
 EDGES = {"odd", "long", "early", "rowless"}  # sizes that few ever ask for
 # What is a mistake only if there is a flag, by which one could ask.
 BY_FLAG = {name_of(hiding.causal_without_being_asked): "causal"}
-
-UNCALLED = (
-    "However I call it, it raises, so that I know nothing of it. Say how it "
-    "is to be called: --list has the facts that tell."
-)
 
 # Who has a formula of his own may have this in it.
 MAY_BE_ITS_OWN = {
@@ -48,6 +48,10 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     if not report.findings:
         return report
     report = report.with_(mistake=surest_first(report.mistake, kind))
+    if unknown := only_assumed(report, kind, said):
+        return report.with_(different=unknown)
+    if report.findings and hardly_called(report, bool(said)):
+        return report.with_(different=UNCALLED)
     if said:
         return report.with_(different=beyond_what_was_told(report, kind, said))
     return report.with_(different=different(report, kind))
@@ -106,8 +110,6 @@ def beyond_what_was_told(report: Report, kind: Kind, said: Facts) -> str:
         open_ = flag in report.lacking and flag not in said
         open_ |= may_be_meant(mistake.name, kind, report.facts, said)
         return if_meant([kind.meant.get(mistake.name, "")]) if open_ else ""
-    if report.uncalled and always_raises(report):
-        return UNCALLED
     if "layout" in kind.facts and "layout" not in said:
         free |= AXES - set(report.promised)
     return promised_by_nobody(report, free)
@@ -141,8 +143,6 @@ def different(report: Report, kind: Kind) -> str:
     said = promised_by_nobody(report, free, shared=True)
     if said or mistake is not None:
         return said
-    if always_raises(report):
-        return UNCALLED
     designs = kind.meant.keys() - kind.promised_by.keys()
     return of_no_formula(report, free) if designs else ""
 
@@ -170,13 +170,6 @@ def promised_by_nobody(
         f"Nobody promised this: {claims}. If it should hold, name it in "
         "takes=[…] or dtypes=[…]; if it need not, tell what holds."
     )
-
-
-def always_raises(report: Report) -> bool:
-    """Whether it raised wherever it was called, in several ways."""
-    found = report.findings
-    raised = all(one.difference.sort == "raises" for one in found)
-    return raised and len(found) == report.probes > 1
 
 
 def of_no_formula(report: Report, free: set[str]) -> str:

@@ -7,12 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor.exercise import UnusableError
 from selfattn.doctor.patient import Patient
 
 MEANINGS = {
     "keep": "True allows",
     "block": "True forbids",
     "add": "it is added to the scores",
+}
+TO_HIDE = {  # what whoever hides keys may be told
+    **MEANINGS,
+    "lengths": "how many keys come before the padding",
 }
 OF_A_MAKER = {  # what a function that makes masks may return besides
     **MEANINGS,
@@ -25,6 +30,9 @@ def as_meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
     """A mask that is True where one may look, as others would say it.
 
     Numbers stay as they are: they are to be added.
+
+    Raises:
+        UnusableError: if lengths cannot say it.
     """
     if mask.is_floating_point():
         return mask.to(dtype)
@@ -32,8 +40,23 @@ def as_meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
         return mask
     if meaning == "block":
         return ~mask
+    if meaning == "lengths":
+        return as_lengths(mask)
     added = torch.zeros(mask.shape, dtype=dtype)
     return added.masked_fill(~mask, -torch.inf)
+
+
+def as_lengths(mask: Tensor) -> Tensor:
+    """A mask as the number of keys that are seen, one for each of its rows.
+
+    Raises:
+        UnusableError: if what is seen does not come first.
+    """
+    lengths = mask.sum(dim=-1)
+    first = torch.arange(mask.shape[-1]) < lengths[..., None]
+    if not torch.equal(first, mask):
+        raise UnusableError("it takes lengths, of what comes first")
+    return lengths
 
 
 def as_ours(mask: Any, meaning: str) -> object:

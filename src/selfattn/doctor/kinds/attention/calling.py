@@ -1,8 +1,10 @@
 """How functions of attention are called: by whatever names, in any layout."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from selfattn.doctor import sayings
@@ -19,22 +21,22 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_out,
     mask_laid_out,
 )
-from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
-from selfattn.doctor.patient import Facts, handed, parameters
+from selfattn.doctor.kinds.attention.names import looked_up
+from selfattn.doctor.kinds.attention.needed_masks import (
+    meanings,
+    without_any,
+)
+from selfattn.doctor.kinds.mask_meanings import TO_HIDE, as_meant
+from selfattn.doctor.patient import Facts, handed
 from selfattn.doctor.probes import numbers
 
 USUAL_AXES = ("BHND", "BND", "BNHD")
-WORDS = {  # what others call the arguments, the most common first
-    "mask": ("mask", "attn_mask", "attention_mask", "key_mask", "att_mask"),
-    "causal": ("causal", "is_causal"),
-}
-
 
 FACTS = {
     "layout": Fact("the axes of q, k and v", LAYOUTS),
     "mask": Fact(
         "what a mask says",
-        MEANINGS,
+        TO_HIDE,
         need="mask",
     ),
     "mask_axes": Fact("which axes a mask has", MASKS, need="mask"),
@@ -126,8 +128,32 @@ def read(thing: Any, told: Facts) -> Reading:
     """The names of its arguments, and what it has none for."""
     if not callable(thing):
         raise UnclearError("A function is asked for: hand over itself.")
-    named = argument_names(thing) | dict(told.get("names") or {})
-    names = with_a_mask(thing, named, told)
+    names, known = looked_up(thing, told)
+    lacks = lacking(names, told)
+    has = tuple(
+        n
+        for n in ("mask", "causal")
+        if n not in lacks and (known or n == "causal")
+    )
+    if "H" in (told.get("layout") or ""):
+        has = (*has, "heads")  # whose axes have been told
+    # Who takes one sequence alone says so, or refuses to take more.
+    usual = [x for x in LAYOUTS if x not in ("N D", *TURNED) and TO not in x]
+    if "layout" not in told:
+        usual = turning(thing, names, told) or usual
+        usual = features_first(thing, names, told) or usual
+    open_: dict[str, Any] = {"layout": usual}
+    if "mask" in lacks:
+        fixed = {"names": names, "mask": "keep", "mask_axes": "any"}
+        return Reading(fixed, open_, lacks, has)
+    open_["mask"] = meanings(names["mask"], told)
+    seen = Reading({"names": names}, open_, lacks, has)
+    calls = partial(adapt, thing)
+    return seen.with_facts(**without_any(thing, calls, seen.facts, told))
+
+
+def lacking(names: Facts, told: Facts) -> dict[str, str]:
+    """What it cannot be asked, each with the reason."""
     flags = {"mask", "causal"} & names.keys()
     wanted = {"mask": {"mask"}, "causal": {"causal"}}
     wanted["both"] = {"mask", "causal"}
@@ -141,18 +167,7 @@ def read(thing: Any, told: Facts) -> Reading:
         lacks |= dict.fromkeys(("causal", "both"), "it is causal anyway")
     if told.get("square"):
         lacks["length"] = "it needs as many"
-    has = tuple(n for n in ("mask", "causal") if n not in lacks)
-    if "H" in (told.get("layout") or ""):
-        has = (*has, "heads")  # whose axes have been told
-    # Who takes one sequence alone says so, or refuses to take more.
-    usual = [x for x in LAYOUTS if x not in ("N D", *TURNED) and TO not in x]
-    if "layout" not in told:
-        usual = turning(thing, names, told) or usual
-        usual = features_first(thing, names, told) or usual
-    seen = Reading({"names": names}, {"layout": usual}, lacks, has)
-    if "mask" in lacks:
-        return seen.with_facts(mask="keep", mask_axes="any")
-    return seen
+    return lacks
 
 
 def turning(thing: Any, names: Facts, told: Facts) -> list[str]:
@@ -197,37 +212,6 @@ def features_first(thing: Any, names: Facts, told: Facts) -> list[str]:
     return [] if found and any(map(takes, USUAL_AXES)) else found
 
 
-def argument_names(thing: Any) -> dict[str, str | None]:
-    """Ours → theirs; None for an argument that is known by its place."""
-    listed = parameters(thing)
-    names: dict[str, str | None] = {"q": None, "k": None, "v": None}
-    first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
-    if sorted(first) == ["k", "q", "v"]:  # in whatever order
-        names |= first
-    for ours, theirs in WORDS.items():
-        found = [name for name in theirs if name in listed]
-        found += [name for name in listed[3:] if ours in name]
-        if found:
-            names[ours] = found[0]
-    return names
-
-
-def with_a_mask(thing: Any, names: Facts, told: Facts) -> Facts:
-    """The names; of who tells what a mask says, the mask's whatever it is.
-
-    It is the one argument behind q, k and v that may stay unsaid.
-    """
-    if "mask" in names or not {"mask", "mask_axes"} & told.keys():
-        return names
-    known = {*names.values(), *(told.get("call") or {})}
-    left = [
-        one.name
-        for one in trial_calls.listed(thing)[3:]
-        if one.default is None and one.name not in known
-    ]
-    return {**names, "mask": left[0]} if len(left) == 1 else names
-
-
 def is_shared(facts: Facts) -> bool:
     """Whether keys and values have no axis for heads, by either fact."""
     if facts.get("grouped") is None:
@@ -247,12 +231,16 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     ) -> object:
         layout, names = facts["layout"], facts["names"]
         front = q.shape[:-2]
-        given = {
+        given: dict[str, Any] = {
             n: laid_out(x, layout) for n, x in (("q", q), ("k", k), ("v", v))
         }
         if is_shared(facts) and layout in FOUR:
             axis = layout.index("H")
             given |= {n: given[n].select(axis, 0) for n in "kv"}
+        if mask is None and facts.get("without") == "a mask":
+            mask = torch.ones(q.shape[-2], k.shape[-2]).bool()
+        if mask is None and facts.get("without") == "nothing":
+            given["mask"] = None
         if mask is not None:
             mask = mask_laid_out(mask, q, k.shape[-2], facts)
             given["mask"] = as_meant(mask, facts["mask"], q.dtype)

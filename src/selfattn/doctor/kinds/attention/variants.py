@@ -25,6 +25,7 @@ from selfattn.doctor.deviations.design import (
 from selfattn.doctor.exercise import Exercise, Mistake, mistake_as
 from selfattn.doctor.exercises.dot_product.attention import QKV_BATCH
 from selfattn.doctor.kinds.attention import mistakes as bank
+from selfattn.doctor.kinds.attention.first_keys import without_gaps
 from selfattn.doctor.kinds.attention.formula import (
     Formula,
     claimed,
@@ -77,7 +78,8 @@ def of(thing: Any, facts: Facts) -> Exercise:
         facts.get("table"),
         "one" if facts.get("shared") else grouped,
     )
-    return of_formula(formula)
+    made = of_formula(formula)
+    return without_gaps(made) if facts.get("mask") == "lengths" else made
 
 
 @lru_cache(maxsize=64)

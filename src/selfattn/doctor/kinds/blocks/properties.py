@@ -34,8 +34,7 @@ from selfattn.doctor.kinds.layer.experiments import (
     who_sees_whom,
 )
 from selfattn.doctor.kinds.layer.norming import is_norm
-from selfattn.doctor.kinds.layer.probes import loud
-from selfattn.doctor.kinds.layer.properties import padded_in_front
+from selfattn.doctor.kinds.layer.probes import loud, padded_in_front
 from selfattn.doctor.probes import Inputs, Probe, Sizes, numbers
 from selfattn.masks import causal_mask
 

@@ -31,7 +31,7 @@ from selfattn.doctor.kinds.efficient.experiments import (
 from selfattn.doctor.kinds.efficient.needs import OF_PROPERTIES, with_needs
 from selfattn.doctor.kinds.efficient.probes import flag
 from selfattn.doctor.kinds.layer.experiments import twice
-from selfattn.doctor.kinds.layer.properties import padded_in_front
+from selfattn.doctor.kinds.layer.probes import padded_in_front
 from selfattn.doctor.probes import Inputs, Probe, in_other_order, louder
 
 # As many keys as queries, and values as wide as keys, as in `probes`; but

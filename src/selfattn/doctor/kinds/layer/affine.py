@@ -1,6 +1,6 @@
 """A matrix with its bias; and three, if one matrix holds them all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -21,11 +21,6 @@ class Affine(NamedTuple):
         """Project some rows, in their own type."""
         y = x @ self.W.to(x.dtype)
         return y if self.b is None else y + self.b.to(x.dtype)
-
-    def part(self, start: int, stop: int) -> "Affine":
-        """The projection to some of the features."""
-        b = None if self.b is None else self.b[start:stop]
-        return Affine(self.W[:, start:stop], b, self.whole)
 
 
 def queries_in(found: dict[str, Affine]) -> int:
@@ -61,6 +56,41 @@ def unpacked(
         b = None if qkv.b is None else qkv.b[its]
         made[part] = Affine(qkv.W[:, its], b, qkv.whole)
     return made
+
+
+def keys_and_values(kv: Affine, d_head: int, packed: str) -> dict[str, Affine]:
+    """The two in one: all keys first, or a head's keys and its values."""
+    width = kv.W.shape[-1]
+    size = width // 2 if packed != "by head" else d_head
+    if not size or width % (2 * size):
+        return {}
+    rows = torch.arange(width).view(-1, 2, size)
+    made = {}
+    for part, its in (
+        ("k", rows[:, 0].flatten()),
+        ("v", rows[:, 1].flatten()),
+    ):
+        b = None if kv.b is None else kv.b[its]
+        made[part] = Affine(kv.W[:, its], b, kv.whole)
+    return made
+
+
+def biases_apart(
+    found: Mapping[str, Affine], own: Mapping[str, Tensor]
+) -> dict[str, Affine]:
+    """The one matrix with its biases, where each is a parameter by itself.
+
+    Keys may have none: it would be the same for all of them.
+    """
+    qkv = found.get("qkv")
+    biases = {part: own.get(f"{part}_bias") for part in "qkv"}
+    q, k, v = biases.values()
+    if qkv is None or qkv.b is not None or q is None or v is None:
+        return {}
+    b = torch.cat((q, torch.zeros_like(v) if k is None else k, v))
+    if len(b) != qkv.W.shape[-1]:
+        return {}
+    return {"qkv": Affine(qkv.W, b, (*qkv.whole, *biases.values()))}
 
 
 def as_matrix(inner: nn.Module, weight: Any) -> Tensor | None:

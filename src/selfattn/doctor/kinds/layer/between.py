@@ -74,7 +74,9 @@ def found(
     and what it norms before it projects, and some numbers.
     """
     steps = sink(module, parts.n_heads)
-    bias = of_tables(module, parts.n_heads) or of_slopes(module, parts.n_heads)
+    bias = of_tables(module, parts.n_heads)
+    bias = bias or distances.of_each_head(module, parts)
+    bias = bias or of_slopes(module, parts.n_heads)
     d = parts.q.W.shape[-1] // parts.n_heads
     pair = norms(module)
     both = tuple(by_heads(norm, d) for norm in pair)

@@ -134,9 +134,9 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
             mask = torch.ones(x.shape[-2], source.shape[-2]).bool()
         if mask is not None:
             shaped = spread(mask, x.shape[0], facts["mask_axes"])
-            named[names["mask"]] = meant(shaped, facts["mask"], x.dtype)
+            named[names["mask"]] = as_meant(shaped, facts["mask"], x.dtype)
         if padding is not None:
-            named |= as_padding(padding, x, facts)
+            named |= as_padding(padding, x, facts, mask is not None)
         named |= {names["causal"]: True} if causal else {}
         if x.dtype not in by_type:
             by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
@@ -188,36 +188,29 @@ def spread(mask: Tensor, batch: int, axes: str) -> Tensor:
     return full if axes == "BNN" else full[:, None]
 
 
-def as_padding(padding: Tensor, x: Tensor, facts: Facts) -> dict[str, Tensor]:
-    """A padding mask (batch, n_k) as the argument that takes it."""
+def as_padding(
+    padding: Tensor, x: Tensor, facts: Facts, masked: bool
+) -> dict[str, Tensor]:
+    """A padding mask (batch, n_k) as the argument that takes it.
+
+    Raises:
+        UnusableError: if it takes none, or none beside a mask.
+    """
     if facts["names"]["padding"]:
-        said = meant(padding, facts["padding"], x.dtype)
+        said = as_meant(padding, facts["padding"], x.dtype)
         return {facts["names"]["padding"]: said}
+    if masked:
+        raise UnusableError("one argument takes its mask and padding")
     axes = facts["mask_axes"]
     if axes == "NN":
         raise UnusableError("its mask is one for the whole batch")
     if axes == "BN":
-        said = meant(padding, facts["mask"], x.dtype)
+        said = as_meant(padding, facts["mask"], x.dtype)
         return {facts["names"]["mask"]: said}
     row = padding[:, None, :] if axes == "BNN" else padding[:, None, None, :]
     if axes != "B11N":
         row = row.expand(*row.shape[:-2], x.shape[-2], -1)
-    return {facts["names"]["mask"]: meant(row, facts["mask"], x.dtype)}
-
-
-def meant(mask: Tensor, meaning: str, dtype: torch.dtype) -> Tensor:
-    """A mask as others would say it, or as the lengths of what is seen.
-
-    Raises:
-        UnusableError: if what is seen does not come first.
-    """
-    if meaning != "lengths":
-        return as_meant(mask, meaning, dtype)
-    lengths = mask.sum(dim=-1)
-    first = torch.arange(mask.shape[-1]) < lengths[..., None]
-    if not bool((first == mask).all()):
-        raise UnusableError("it takes lengths, of what comes first")
-    return lengths
+    return {facts["names"]["mask"]: as_meant(row, facts["mask"], x.dtype)}
 
 
 def read(value: Any, turned: bool, whole: bool, sizes: tuple[int, int]) -> Any:

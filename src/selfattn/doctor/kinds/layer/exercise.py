@@ -31,7 +31,6 @@ from selfattn.doctor.kinds.layer.mistakes import (
 from selfattn.doctor.kinds.layer.other_heads import OTHER_HEADS
 from selfattn.doctor.kinds.layer.own import Own, told_of
 from selfattn.doctor.kinds.layer.parts import projections
-from selfattn.doctor.kinds.layer.reading import check_width
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
 from selfattn.doctor.kinds.layer.sighted import (
     ASKS,
@@ -41,6 +40,7 @@ from selfattn.doctor.kinds.layer.sighted import (
     possible,
 )
 from selfattn.doctor.kinds.layer.steps import layer_by
+from selfattn.doctor.kinds.layer.width import check_width
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe
 

@@ -3,7 +3,7 @@
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact
 from selfattn.doctor.kinds.attention import calling as attention
-from selfattn.doctor.kinds.mask_meanings import MEANINGS
+from selfattn.doctor.kinds.mask_meanings import TO_HIDE
 
 FACTS = {
     "layout": Fact(
@@ -16,7 +16,7 @@ FACTS = {
     ),
     "mask": Fact(
         "what a mask says",
-        {**MEANINGS, "lengths": "how many keys come before the padding"},
+        TO_HIDE,
         need="mask",
     ),
     "mask_axes": Fact(
@@ -30,7 +30,7 @@ FACTS = {
         },
         need="mask",
     ),
-    "padding": Fact("what a mask for padding says", MEANINGS, need="padding"),
+    "padding": Fact("what a mask for padding says", TO_HIDE, need="padding"),
     "packed": Fact(
         "how one matrix holds queries, keys and values",
         {

@@ -11,10 +11,17 @@ from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.layer.calling import NAMES, queries_keys_values
 from selfattn.doctor.kinds.layer.constructing import is_rest
 from selfattn.doctor.kinds.layer.named_masks import MASKLIKE, NO_MASK
-from selfattn.doctor.kinds.layer.parts import affines, by_word
+from selfattn.doctor.kinds.layer.parts import (
+    affines,
+    by_word,
+    heads_inside,
+)
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
+STATES = ("hidden",)  # of a decoder, say: they are texts, and hide nothing
+EITHER = ("y",)  # a context's names that may be x's as well
+LIKE = ("enc", "mem", "source", "src", "cond", "key", "value")
 BATCH, N_Q, N_K = 2, 5, 3  # no two alike: the output is as long as x
 
 
@@ -22,14 +29,37 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
     """The names of x and of the context, if the output tells which is which.
 
     Empty, if it takes queries, keys and values by their names; or if the
-    second of two arguments has a name for a context: so it is usual; or if no
-    call of it comes out as long as one of its inputs. Where a mask has to be
-    handed over as well, x comes first if no call tells.
+    second of two arguments plainly has a name for a context: who then asks
+    with that makes a mistake. Where no call comes out as long as one of its
+    inputs, their names tell, or else x comes first.
     """
     if queries_keys_values(parameters(module)):
         return {}
+    needed = asked_for(module, told)
+    texts = [name for name in needed if not is_to_hide(name)]
+    if len(texts) < 2:
+        texts = needed[:2]  # it needs two, whatever they are called
+    if told.get("mask") or told.get("padding"):
+        texts = texts[: max(2, len(needed) - 1)]  # one of them is the mask
+    known = {*dict(told.get("names") or {})}
+    if len(texts) != 2 or {"x", "context", "qkv"} & known:
+        return {}
+    first, second = texts
+    if is_context(second) and not is_context(first):
+        return {}  # so it is usual
+    hides = [name for name in needed if name not in texts][:1]
+    found = by_calls(module, told, (first, second), hides)
+    if found:
+        return found
+    turned = sounds_like_one(first) and not sounds_like_one(second)
+    pair = (second, first) if turned else (first, second)
+    return dict(zip(("x", "context"), pair, strict=True))
+
+
+def asked_for(module: nn.Module, told: Facts) -> list[str]:
+    """The names of what it must be given, and of which nothing was told."""
     names = dict(told.get("names") or {})
-    needed = [
+    return [
         name
         for name, one in inspect.signature(module.forward).parameters.items()
         if one.default is one.empty
@@ -37,21 +67,17 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
         and name not in (told.get("call") or {})
         and name not in names.values()
     ]
-    texts = [name for name in needed if not is_to_hide(name)]
-    if told.get("mask") or told.get("padding"):
-        texts = texts[: max(2, len(needed) - 1)]  # one of them is the mask
-    if len(texts) != 2 or {"x", "context", "qkv"} & names.keys():
-        return {}
-    first, second = texts
-    if second in NAMES["context"] and first not in NAMES["context"]:
-        return {}
-    hides = [name for name in needed if name not in texts][:1]
-    found = by_calls(module, told, (first, second), hides)
-    if found or not hides:
-        return found
-    turned = first in NAMES["context"]
-    pair = (second, first) if turned else (first, second)
-    return dict(zip(("x", "context"), pair, strict=True))
+
+
+def is_context(name: str) -> bool:
+    """Whether a name is one for a context, and for nothing else."""
+    return name in NAMES["context"] and name not in EITHER
+
+
+def sounds_like_one(name: str) -> bool:
+    """Whether something in a name makes one think of a context."""
+    words = {*NAMES["context"], *LIKE} - {*EITHER}
+    return any(word in name.lower() for word in words)
 
 
 def by_calls(
@@ -89,7 +115,7 @@ def shown(
 def is_to_hide(name: str) -> bool:
     """Whether an argument is called as one that tells what is hidden."""
     known = {*NAMES["mask"], *NAMES["padding"]}
-    if name in known or any(word in name for word in NO_MASK):
+    if name in known or any(word in name for word in (*NO_MASK, *STATES)):
         return name in known
     return any(word in name for word in (*MASKLIKE, "pad"))
 
@@ -98,11 +124,7 @@ def pairs(
     module: nn.Module, layout: str | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Pairs of an x and a context, of the widths that its maps take."""
-    maps = [*by_word(module, {}).values(), *(x for _, x in affines(module))]
-    sizes = [one.W.shape[0] for one in maps]
-    sizes += [x.shape[-1] for x in module.parameters() if x.ndim == 2]
-    widths = dict.fromkeys(sizes)
-    both = list(product(list(widths)[:4], repeat=2))
+    both = list(product(may_be_wide(module)[:6], repeat=2))
     for turned in (False, True):
         if layout == ("BND" if turned else "NBD"):
             continue
@@ -112,6 +134,20 @@ def pairs(
             if turned:
                 x, context = x.transpose(0, 1), context.transpose(0, 1)
             yield x, context
+
+
+def may_be_wide(module: nn.Module) -> list[int]:
+    """The widths that its inputs may have, the likeliest first.
+
+    Of maps of a head's features, each head may get a piece of x.
+    """
+    maps = [*by_word(module, {}).values(), *(x for _, x in affines(module))]
+    sizes = [one.W.shape[0] for one in maps]
+    sizes += [x.shape[-1] for x in module.parameters() if x.ndim == 2]
+    sizes += [one.W.shape[1] for one in maps]
+    heads = heads_inside(module) or 1
+    every = dict.fromkeys([*sizes, *(heads * size for size in sizes)])
+    return list(every)
 
 
 def comes_from(output: object, x: Tensor) -> bool:

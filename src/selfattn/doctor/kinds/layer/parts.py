@@ -9,11 +9,14 @@ from torch import Tensor, nn
 from selfattn.doctor.kinds.layer.affine import (
     Affine,
     as_matrix,
+    biases_apart,
     joined,
+    keys_and_values,
     queries_in,
     unpacked,
 )
 from selfattn.doctor.kinds.layer.library import library_layer, torch_own
+from selfattn.doctor.kinds.layer.pieces import of_whole
 from selfattn.doctor.kinds.layer.words import part_called
 
 HEADS = (
@@ -27,7 +30,7 @@ WIDTHS = (
 )
 MODEL = (
     *("d_model", "embed_dim", "dim", "hidden_size", "n_embd", "d_embed"),
-    *("emb_dim", "d_in", "embed_size"),
+    *("emb_dim", "d_in", "embed_size", "emb_size"),
 )
 
 
@@ -187,6 +190,16 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
     return found
 
 
+def maps_of(
+    module: nn.Module, told: dict[str, str], n_heads: int
+) -> dict[str, Affine]:
+    """The maps of x by their part, also those with an axis for heads."""
+    found = by_word(module, told) | by_heads(module, n_heads)
+    found |= biases_apart(found, dict(own_numbers(module)))
+    wide = number(module, MODEL), number(module, WIDTHS)
+    return found | of_whole(found, n_heads, *wide)
+
+
 def projections(
     module: nn.Module,
     n_heads: int,
@@ -206,15 +219,14 @@ def projections(
         order: in which that matrix holds them; "z" is a gate.
         turned: whether bare matrices are of (out, in), as in nn.Linear.
     """
-    found = by_word(module, told) | by_heads(module, n_heads)
+    found = maps_of(module, told, n_heads)
     found |= on_their_side(module, found) if turned else {}
     if "q" not in found and "qkv" in found:
         d_q = queries_in(found)
         found |= unpacked(found["qkv"], n_heads, packed, order, d_q)
     if "k" not in found and "kv" in found:
-        half = found["kv"].W.shape[-1] // 2
-        found["k"] = found["kv"].part(0, half)
-        found["v"] = found["kv"].part(half, 2 * half)
+        d_head = found["q"].W.shape[-1] // n_heads if "q" in found else 0
+        found |= keys_and_values(found["kv"], d_head, packed)
     if not {"q", "k", "v"} <= found.keys():
         return None
     d_q, d_k = found["q"].W.shape[-1], found["k"].W.shape[-1]

@@ -23,6 +23,7 @@ OPTIONAL = {
     "finite": "numbers to be added to the scores",
     "padding": "a mask for padding",
     "flag": "a causal flag",
+    "together": "two ways at once to hide keys",
     "length": "a context of another length",
     "weights": "its weights",
     "strides": "tokens in another order of memory",
@@ -52,6 +53,13 @@ def table_with_an_empty_row(sizes: Sizes) -> Tensor:
     """The same, but that the first query may see nothing."""
     mask = table(sizes)
     mask[0] = False
+    return mask
+
+
+def table_and_the_first(sizes: Sizes) -> Tensor:
+    """The same, and the first key, which is no padding, for all queries."""
+    mask = table(sizes)
+    mask[:, 0] = True
     return mask
 
 
@@ -112,7 +120,7 @@ def cut_out(inputs: Inputs) -> None:
 
 def asked(x: dict[str, Any], cross: bool) -> tuple[Probe, ...]:
     """All probes, on inputs x and, for cross-attention, a context."""
-    probes = [*without_masks(x), *with_masks(x)]
+    probes = [*without_masks(x), *with_masks(x), *in_two_ways(x)]
     if cross:
         longer = {"n_q": 5, "n_k": 11}
         probes.append(Probe("a longer context", x, longer, needs=("length",)))
@@ -177,6 +185,22 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
     ]
 
 
+def in_two_ways(x: dict[str, Any]) -> list[Probe]:
+    """The probes on which two arguments hide something."""
+    padded = {**x, "padding": real}
+    joined = {**padded, "mask": table_and_the_first}
+    flagged = {**padded, "causal": flag}
+    return [
+        Probe("mask and padding count together", joined),
+        Probe("flag and padding count together", flagged),
+    ]
+
+
+def padded_in_front(sizes: Sizes) -> Tensor:
+    """Which keys are no padding: that stands in front, as in `real` behind."""
+    return real(sizes).flip(-1)
+
+
 def nothing_real(sizes: Sizes) -> Tensor:
     """The same, but that the last text is all padding."""
     seen = real(sizes)
@@ -189,11 +213,21 @@ def of_an_empty_text(
 ) -> tuple[Probe, ...]:
     """What one asks of whom was told what becomes of a query without keys."""
     x = ACROSS if cross else WITHIN
-    claim = "in a text that is all padding, a query gets zeros"
     padded = {**x, "padding": nothing_real}
-    return as_wide(
-        [Probe(claim, padded, convention="empty_row")], d_model, d_context
-    )
+    behind = {**x, "padding": padded_in_front, "causal": flag}
+    listed = [
+        Probe(
+            "in a text that is all padding, a query gets zeros",
+            padded,
+            convention="empty_row",
+        ),
+        Probe(
+            "so does one, by the flag, that comes before all that is real",
+            behind,
+            convention="empty_row",
+        ),
+    ]
+    return as_wide(listed, d_model, d_context)
 
 
 def needs(probe: Probe) -> tuple[str, ...]:
@@ -205,12 +239,14 @@ def needs(probe: Probe) -> tuple[str, ...]:
     }
     asked |= {"flag"} if "causal" in probe.inputs else set()
     asked |= {"finite"} if probe.experiment is added else set()
+    together = "padding" in asked and asked & {"mask", "flag"}
+    asked |= {"together"} if together else set()
     asked |= {"rows"} if probe.inputs.get("mask") in TABLES else set()
     asked |= {"weights"} if probe.experiment is sums else set()
     return tuple(need for need in OPTIONAL if need in asked)
 
 
-TABLES = (table, table_with_an_empty_row)
+TABLES = (table, table_with_an_empty_row, table_and_the_first)
 WITHIN = {"x": "batch n d_model"}
 
 

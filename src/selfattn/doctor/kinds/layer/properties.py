@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from selfattn.doctor.kinds.layer import probes as values
 from selfattn.doctor.kinds.layer.experiments import (
@@ -28,17 +27,9 @@ from selfattn.doctor.kinds.layer.experiments import (
     who_sees_what_is_real,
     who_sees_whom,
 )
-from selfattn.doctor.probes import Probe, Sizes
+from selfattn.doctor.probes import Probe
 
 LONGEST = {"n": 11}  # odd, and no multiple of a tile
-
-
-def padded_in_front(sizes: Sizes) -> Tensor:
-    """Which keys are no padding, (batch, n_k): all but the first b + 1.
-
-    In front, because behind, a causal layer does not see them anyway.
-    """
-    return values.real(sizes).flip(-1)
 
 
 PARTS = (
@@ -103,7 +94,8 @@ def with_masks(x: dict[str, Any]) -> list[Probe]:
     """The probes on which something is hidden."""
     flag = {**x, "causal": values.flag}
     masked = {**x, "mask": values.table}
-    padded = {**x, "padding": padded_in_front}
+    # In front, because behind, a causal layer does not see it anyway.
+    padded = {**x, "padding": values.padded_in_front}
     return [
         Probe("the mask is kept", masked, experiment=who_sees_whom),
         Probe("padding is not seen", padded, experiment=what_padding_moves),

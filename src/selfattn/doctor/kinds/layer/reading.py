@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kind import Reading, UnclearError
+from selfattn.doctor.kind import Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.layer import calling
 from selfattn.doctor.kinds.layer.affine import Affine, queries_in
@@ -20,21 +20,19 @@ from selfattn.doctor.kinds.layer.inputs import inputs_of
 from selfattn.doctor.kinds.layer.longest import longest_taken
 from selfattn.doctor.kinds.layer.masks_taken import axes_taken
 from selfattn.doctor.kinds.layer.parts import (
-    MODEL,
     WIDTHS,
     affines,
     bare,
-    by_heads,
-    by_word,
     heads_inside,
     heads_of_out,
     lists,
+    maps_of,
     number,
 )
 from selfattn.doctor.kinds.layer.rotations import says_that_it_turns
+from selfattn.doctor.kinds.layer.width import widths
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
 from selfattn.doctor.patient import Facts, parameters
-from selfattn.doctor.probes import numbers
 
 
 def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
@@ -86,7 +84,7 @@ def with_axes(
 ) -> Reading:
     """A reading with those axes alone of a mask that do not make it raise."""
     known = {**seen.facts, **told}
-    wide = trial_calls.outcome(widths, module, known)
+    wide = trial_calls.outcome(widths, module, known, cross)
     if "mask_axes" in known or wide is None:
         return seen
     d_model, d_context = wide
@@ -125,15 +123,17 @@ def inside(module: nn.Module, told: Facts, cross: bool) -> Reading:
     """What its own matrices tell: its formula, and its number of heads."""
     n_heads = told.get("n_heads") or heads_inside(module)
     n_heads = n_heads or heads_of_out(module)
-    found = by_word(module, dict(told.get("projections") or {}))
-    found |= by_heads(module, n_heads)
+    names = dict(told.get("projections") or {})
+    found = maps_of(module, names, n_heads or 0)
     if not are_of_x(found, cross):
         return Reading({"formula": "own", "packed": "by part", "n_heads": 1})
     seen: dict[str, Any] = {}
     either = [*FACTS["matrices"].options]
     open_: dict[str, Any] = {"matrices": either} if bare(module) else {}
     if "q" in found:
-        seen["packed"] = "by part"
+        both = "kv" in found and "k" not in found
+        ways = ["by part", *(["by head"] if both else [])]
+        open_["packed"] = ways
         d = found["q"].W.shape[-1]
     else:
         d = queries_in(found)
@@ -145,11 +145,20 @@ def inside(module: nn.Module, told: Facts, cross: bool) -> Reading:
         n_heads = d // width
     if n_heads is not None:
         return Reading({**seen, "n_heads": n_heads}, candidates=open_)
+    heads = possible_heads(found, d)
+    return Reading(seen, candidates={**open_, "n_heads": heads})
+
+
+def possible_heads(found: dict[str, Affine], d: int) -> list[int]:
+    """How many heads there may be that divide queries, and keys as well."""
     divisors = [n for n in (1, 2, 3, 4, 6, 8, 12, 16) if d % n == 0]
     if "qkv" in found and "q" not in found:  # whose keys are whole heads, too
         rest = found["qkv"].W.shape[-1] - d
         divisors = [n for n in divisors if rest % (2 * d // n) == 0]
-    return Reading(seen, candidates={**open_, "n_heads": divisors})
+    if "q" in found and "k" in found:
+        keys = found["k"].W.shape[-1]
+        divisors = [n for n in divisors if keys % (d // n) == 0]
+    return divisors
 
 
 def are_of_x(found: dict[str, Affine], cross: bool) -> bool:
@@ -180,7 +189,7 @@ def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     module = instance(thing, known)
     names = dict(known.get("projections") or {})
     n_heads = known.get("n_heads") or 0  # 0: it is open still
-    found = by_word(module, names) | by_heads(module, n_heads)
+    found = maps_of(module, names, n_heads)
     own = {id(x) for a in found.values() for x in a.whole}
     more = [x for x in module.parameters() if id(x) not in own]
     if told and not more:
@@ -214,41 +223,3 @@ def is_more(x: Tensor, own: set[int]) -> bool:
 def attends(function: Any) -> bool:
     """Whether a function is one of queries, keys and values."""
     return "".join(name[:1] for name in parameters(function)[:3]) == "qkv"
-
-
-def check_width(facts: Facts, found: int | None) -> None:
-    """Raise unless the width that was told, if any, is what was found."""
-    if facts.get("d_model") not in (None, found):
-        raise UnclearError(
-            f"You say d_model={facts['d_model']}, but its queries are made "
-            f"of {found} features."
-        )
-
-
-def width_taken(module: nn.Module) -> int | None:
-    """The one width of x at which it can be called, of those of its own."""
-    sizes = sorted({n for x in module.parameters() for n in x.shape})
-    made = {d: trial_calls.outcome(module, numbers(2, 5, d)) for d in sizes}
-    found = [d for d, output in made.items() if output is not None]
-    return found[0] if len(found) == 1 else None
-
-
-def widths(thing: Any, facts: Facts) -> tuple[int, int]:
-    """The widths of x and of the context."""
-    found = by_word(thing, dict(facts.get("projections") or {}))
-    found |= by_heads(thing, facts.get("n_heads") or 0)
-    d_model = facts.get("d_model") or number(thing, MODEL)
-    for part in ("q", "qkv"):
-        d_model = found[part].W.shape[0] if part in found else d_model
-    check_width(facts, d_model)
-    first = next(iter(affines(thing)), None)
-    if d_model is None and first is not None:
-        d_model = first[1].W.shape[0]
-    sizes = {x.shape[-1] for x in thing.parameters() if x.ndim > 1}
-    if d_model is None and len(sizes) == 1:
-        d_model = sizes.pop()
-    d_model = d_model or width_taken(thing)
-    if d_model is None:
-        raise UnclearError("How wide is x? Say d_model=….")
-    context = next((found[p] for p in ("k", "kv") if p in found), None)
-    return d_model, d_model if context is None else context.W.shape[0]

@@ -3,7 +3,8 @@
 import contextlib
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -53,10 +54,9 @@ def rates_of(module: nn.Module, d: int) -> list[Tensor]:
     """The angles by which pairs turn from place to place, as read off."""
     found = [*read_off(module, d)]
     bases = [
-        float(x)
+        x
         for part in (*module.modules(), *configs(module))
-        for name, x in vars(part).items()
-        if isinstance(x, int | float) and x > 1 and BASE.search(name.lower())
+        for x in bases_in(vars(part))
     ]
     for base in (*bases, USUAL_BASE):
         for size in (d, d // 2):
@@ -67,6 +67,16 @@ def rates_of(module: nn.Module, d: int) -> list[Tensor]:
         if not any(is_same(one, other) for other in kept):
             kept.append(one)
     return kept
+
+
+def bases_in(held: Mapping[Any, Any]) -> Iterator[float]:
+    """The numbers that are called a base, those in dictionaries, too."""
+    for name, x in held.items():
+        called = isinstance(name, str) and BASE.search(name.lower())
+        if isinstance(x, dict) and called:
+            yield from bases_in(x)
+        if isinstance(x, int | float) and x > 1 and called:
+            yield float(x)
 
 
 def is_same(one: Tensor, other: Tensor) -> bool:

@@ -25,8 +25,8 @@ from selfattn.doctor.kinds.layer.mistakes import (
     heads,
 )
 from selfattn.doctor.kinds.layer.parts import Projections
-from selfattn.doctor.kinds.layer.reading import widths
 from selfattn.doctor.kinds.layer.reference import Masks, Table, layer
+from selfattn.doctor.kinds.layer.width import width_out, widths
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
@@ -44,17 +44,19 @@ GIVEN_AWAY = (
 
 def by_sight(thing: Any, facts: Facts, cross: bool) -> Exercise:
     """What one is held to whose numbers nobody knows."""
-    d_model, d_context = widths(thing, facts)
+    d_model, d_context = widths(thing, facts, cross)
     wide = d_model, d_context if cross else d_model
+    d_out = width_out(thing, facts, *wide) if cross else d_model
     fine = "float64" in (facts.get("dtypes") or ())
     table = facts.get("table")
-    return of_properties(*wide, facts["causal"], cross, table, fine)
+    return of_properties(*wide, d_out, facts["causal"], cross, table, fine)
 
 
 @lru_cache(maxsize=8)
 def of_properties(
     d_model: int,
     d_context: int,
+    d_out: int,
     causal: bool,
     cross: bool,
     claimed: Table | None,
@@ -77,7 +79,7 @@ def of_properties(
         deviations=(*GIVEN_AWAY, *masks_seen.KNOWN),
         hint=None if cross else partial(masks_seen.hint, **keeps),
     )
-    parts = stand_in(d_model, d_context)
+    parts = stand_in(d_model, d_context, d_out)
     return exercise.adapted(
         partial(as_layer, parts=parts, always=causal, claimed=claimed)
     )
@@ -126,14 +128,14 @@ def as_layer(
     return called
 
 
-def stand_in(d_model: int, d_context: int) -> Projections:
+def stand_in(d_model: int, d_context: int, d_out: int) -> Projections:
     """Some projections, of two heads where that divides the width."""
 
-    def affine(d: int, seed: int) -> Affine:
-        W = numbers(d, d_model, seed=seed) / d**0.5
-        return Affine(W, None)
+    def affine(d: int, wide: int, seed: int) -> Affine:
+        return Affine(numbers(d, wide, seed=seed) / d**0.5, None)
 
-    widths = (d_model, d_context, d_context, d_model)
-    q, k, v, out = (affine(d, seed=i) for i, d in enumerate(widths))
+    widths = (d_model, d_context, d_context)
+    q, k, v = (affine(d, d_model, seed=i) for i, d in enumerate(widths))
+    out = affine(d_model, d_out, seed=3)
     n_heads = 2 if d_model % 2 == 0 else 1
     return Projections(q, k, v, out, n_heads, n_heads)

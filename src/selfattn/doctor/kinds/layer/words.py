@@ -14,6 +14,7 @@ SAYS_NOTHING = {
     *("w", "to", "proj", "projection", "projections", "linear", "lin", "c"),
     *("layer", "fc", "weight", "weights", "matrix", "mat", "conv"),
 }
+MAPS = {"map", "maps", "mapping", "mappings"}  # likewise, but not alone
 
 
 def part_called(name: str) -> str | None:
@@ -24,7 +25,10 @@ def part_called(name: str) -> str | None:
     """
     words = re.split(r"[_.\s]+", re.sub("([a-z])([A-Z])", r"\1_\2", name))
     words = [word.lower() for word in words]
-    rest = "".join(word for word in words if word not in SAYS_NOTHING)
+    if {*words} <= MAPS:
+        return None
+    known = SAYS_NOTHING | MAPS
+    rest = "".join(word for word in words if word not in known)
     for part, names in WORDS.items():
         if {rest, rest.removeprefix("w"), rest.removesuffix("w")} & names:
             return part

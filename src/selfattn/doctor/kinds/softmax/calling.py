@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
-from selfattn.doctor.kinds.softmax.masked import as_lengths, of_texts
+from selfattn.doctor.kinds.mask_meanings import TO_HIDE, as_meant
+from selfattn.doctor.kinds.softmax.masked import of_texts
 from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.doctor.probes import numbers
 
@@ -24,7 +24,7 @@ LIKE_MASKS = {"where", "visible", "valid", "allowed", "keep", "seen"}
 FACTS = {
     "mask": Fact(
         "what its mask says, if it takes one",
-        {**MEANINGS, "lengths": "how many keys each text has"},
+        TO_HIDE,
         need="mask",
     ),
     "names": Fact(
@@ -181,13 +181,9 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             given[facts["masked"]] = None
         if mask is not None:
             meaning = facts["mask"]
-            if facts.get("by text"):
+            if facts.get("by text") or meaning == "lengths":
                 mask = of_texts(mask)
-            given[facts["masked"]] = (
-                as_lengths(mask)
-                if meaning == "lengths"
-                else as_meant(mask, meaning, scores.dtype)
-            )
+            given[facts["masked"]] = as_meant(mask, meaning, scores.dtype)
         given |= facts.get("named", {})
         if facts.get("scores"):
             return handed(thing, **{facts["scores"]: scores}, **given)

@@ -253,16 +253,3 @@ def of_texts(mask: Tensor) -> Tensor:
     if not bool((mask == mask[:, :1]).all()):
         raise UnusableError("its mask has one row for each text")
     return mask[:, 0]
-
-
-def as_lengths(mask: Tensor) -> Tensor:
-    """A mask as the number of keys that each text has.
-
-    Raises:
-        UnusableError: if it is none that lengths can say.
-    """
-    real = mask[:, 0].sum(dim=-1)
-    same = torch.arange(mask.shape[-1]) < real[:, None, None]
-    if not torch.equal(same.expand_as(mask), mask):
-        raise UnusableError("it is told lengths")
-    return real

@@ -65,6 +65,47 @@ def tables(module: nn.Module, parts: Projections) -> Sequence[Steps]:
     return made
 
 
+def of_each_head(
+    module: nn.Module, parts: Projections
+) -> Callable[[int, int, int], Tensor] | None:
+    """What a parameter adds to scores that has, by distance, one for a head.
+
+    Which row is of which pair of places a table of whole numbers may tell.
+    """
+    h = parts.n_heads
+    held = [
+        x if x.shape[-1] == h else x.mT
+        for _, x in numbers_left(module, parts)
+        if x.ndim == 2 and h in x.shape and max(x.shape) >= FEWEST
+    ]
+    if len(held) != 1:
+        return None
+    table, index = held[0], index_in(module, len(held[0]))
+
+    def bias(heads: int, n_q: int, n_k: int) -> Tensor:
+        if index is None:
+            rows = around(n_q, n_k, len(table))
+        else:
+            rows = index[n_k - n_q : n_k, :n_k]
+        return table[rows].movedim(-1, 0)
+
+    return bias
+
+
+def index_in(module: nn.Module, rows: int) -> Tensor | None:
+    """The row of each pair of places, if a buffer tells it."""
+    known = set(range(rows))
+    for x in module.buffers():
+        square = x.ndim == 2 and x.shape[0] == x.shape[1]
+        if (
+            square
+            and x.dtype == torch.int64
+            and {*x.flatten().tolist()} <= known
+        ):
+            return x
+    return None
+
+
 def with_keys(
     table: Tensor, place: Places
 ) -> Callable[[Tensor, Tensor], Tensor]:

@@ -1,0 +1,69 @@
+"""What the doctor does not know, so that nobody may be accused by it.
+
+What a mask says may be known to nobody: it was not told, and whoever fails
+whatever it says may be called in yet another way. And who raises at nearly
+all that he is asked, be it the simplest, may be called otherwise, too.
+"""
+
+import re
+
+from selfattn.doctor.kind import Kind
+from selfattn.doctor.patient import Facts
+from selfattn.doctor.report import Report
+
+UNCALLED = (
+    "However I call it, it raises, so that I know nothing of it. Say how it "
+    "is to be called: --list has the facts that tell."
+)
+
+# What is raised of inputs that are not what was expected, sizes above all.
+OF_INPUTS = re.compile(
+    "^(?!.*(CUDA|memory)).*(ValueError|IndexError|AssertionError)"
+    "|RuntimeError.*(shape|size|dimension|multipl)"
+)
+
+
+def only_assumed(report: Report, kind: Kind, said: Facts) -> str:
+    """Which facts are to be told, if all that failed rests on them.
+
+    They were neither told nor seen; "" if something fails without them, or
+    if the mistake has a name, which then holds whatever they are. Who told
+    what a mask says has told enough, though not which axes it has.
+    """
+    if report.mistake is not None or not report.findings:
+        return ""
+    needs = {
+        name: kind.facts[name].need
+        for name in report.assumed
+        if kind.facts[name].need and kind.facts[name].need not in said
+    }
+    if not all({*needs.values()} & {*f.probe.needs} for f in report.findings):
+        return ""
+    words = "; ".join(
+        f"{name}=…, {kind.facts[name].meaning}" for name in needs
+    )
+    return (
+        "All that fails depends on what nobody said, and I could not see it. "
+        f"Say {words}."
+    )
+
+
+def hardly_called(report: Report, told: bool) -> bool:
+    """Whether it may be called otherwise, as it raised at nearly all.
+
+    Of whom nothing was told, that is so if it always raised, or if Python
+    refused what it was handed. Who raises within, of a wrong name, say, is at
+    fault; but of what it was handed, it may be the doctor who is. Then most
+    will do, if that has nothing in common that it might not take.
+    """
+    found = report.findings
+    if report.mistake is not None or report.probes < 2:
+        return False
+    if not all(one.difference.sort == "raises" for one in found):
+        return False
+    if len(found) == report.probes and (report.uncalled or not told):
+        return True
+    words = [one.difference.sentence for one in found]
+    handed = all(map(OF_INPUTS.search, words))
+    shared = set.intersection(*({*one.probe.needs} for one in found))
+    return handed and 2 * len(found) > report.probes and not shared
