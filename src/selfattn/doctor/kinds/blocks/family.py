@@ -25,7 +25,10 @@ from selfattn.doctor.kinds.blocks.made_of import (
     is_alike,
     is_made_of,
 )
-from selfattn.doctor.kinds.blocks.usual_joins import held_to_its_parts
+from selfattn.doctor.kinds.blocks.usual_joins import (
+    held_to_its_parts,
+    is_of_two_looks,
+)
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe
 
@@ -99,6 +102,8 @@ def perhaps_its_own(
     if usual and held and is_alike(usual, call):
         return usual
     order = facts.get("path") or facts.get("placed")
+    if "path" not in facts and is_of_two_looks(thing, call, wide):
+        order = "free"  # what is normed for some alone may go on so
     causal, how = hides_later(facts, call, wide), facts.get("how")
     return properties.of_widths(name, *wide, causal, order, how)
 

@@ -29,11 +29,19 @@ from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
-from selfattn.doctor.kinds.layer.experiments import who_sees_whom
+from selfattn.doctor.kinds.layer.experiments import (
+    which_sequences_meet,
+    who_sees_whom,
+)
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import Inputs
 
 DO_NOT_FIT = "The parts that I find do not fit together. Say which they are."
+IN_NO_WAY = (
+    "I find its parts, and they are joined in no way that I know. Say "
+    "formula='own', if it joins them in its own way."
+)
 MORE = (
     "A block of this kind joins no more than its attention, its network and "
     "norms, but I find {}, too. Say which parts it joins, by their names."
@@ -56,6 +64,9 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
     if known.get("formula") == "plain":
         return usual
     block = kind.prepare(thing, known)
+    if not told and layouts_of(kind, block, known) == [NBD]:
+        in_turn = read(kind, thing, {"layout": NBD})
+        return in_turn.with_facts(layout=NBD)
     words = ""
     if known.get("formula") is None:
         words = why_unfound(kind, block, told, usual)
@@ -65,6 +76,8 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
         if are_rather(kind, block, told, usual, lying, found=not words):
             known = shows_its_steps(kind, block, {**usual.facts, **told})
             return lying.with_facts(in_passing=IN_STEPS) if known else lying
+        if not (words or told or are_joined(kind, block, usual)):
+            words = IN_NO_WAY
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
@@ -143,6 +156,11 @@ def are_rather(
     return any(fit(lying, wrongly) for wrongly in (False, True)[: 1 + known])
 
 
+def are_joined(kind: Kind, block: Any, usual: Reading) -> bool:
+    """Whether its parts are joined in a way that is known, right or wrong."""
+    return any(fits(kind, block, {}, usual, way) for way in (False, True))
+
+
 def norms_inside(told: Facts) -> bool:
     """Whether a norm was named that lies in a part that was named, too."""
     parts = tuple(
@@ -199,23 +217,43 @@ def ran(block: nn.Module, call: Call, given: list[Tensor]) -> list[nn.Module]:
 def layouts_of(kind: Kind, block: Any, known: Facts) -> list[str]:
     """The layouts in which it takes texts, and tokens hear of others.
 
-    A module in which they do in none is no block.
+    A module in which they do in none is no block. Where they do in one, and
+    no text hears of another, the axes are those of that one.
     """
     told = known.get("layout")
-    return [
-        layout
+    calls = {
+        layout: kind.adapt(block, {**known, "layout": layout})
         for layout in ([told] if told else LAYOUTS)
-        if mixes(block, kind.adapt(block, {**known, "layout": layout}))
-    ]
+    }
+    mixing = [n for n, call in calls.items() if mixes(block, call)]
+    apart = [n for n in mixing if keeps_apart(block, calls[n])]
+    return apart[:1] or mixing
+
+
+def keeps_apart(block: nn.Module, call: Call) -> bool:
+    """Whether tokens hear of others of their own text, and of no other."""
+    given = given_to(block, call)
+    met = trial_calls.outcome(which_sequences_meet, call, given)
+    own = trial_calls.outcome(of_itself, call, given)
+    if not (isinstance(met, Tensor) and isinstance(own, Tensor)):
+        return False
+    others = met & ~torch.eye(len(met), dtype=torch.bool)
+    heard = own & ~torch.eye(len(own), dtype=torch.bool)
+    return bool(heard.any()) and not bool(others.any())
+
+
+def given_to(block: nn.Module, call: Call) -> Inputs | None:
+    """Texts that a block takes; None if it takes none."""
+    across = "context" in inspect.signature(call).parameters
+    wide = trial_calls.outcome(properties.widths, block, call, across)
+    return None if wide is None else properties.texts(*wide)
 
 
 def mixes(block: nn.Module, call: Call) -> bool:
     """Whether tokens hear of others in a block, or of another text."""
-    across = "context" in inspect.signature(call).parameters
-    wide = trial_calls.outcome(properties.widths, block, call, across)
-    if wide is None:
+    given = given_to(block, call)
+    if given is None:
         return False
-    given = properties.texts(*wide)
     tables = [
         trial_calls.outcome(one, call, given)
         for one in (of_itself, who_sees_whom)
@@ -224,7 +262,7 @@ def mixes(block: nn.Module, call: Call) -> bool:
         return False
     own, seen = tables
     others = own & ~torch.eye(len(own), dtype=torch.bool)
-    return bool(others.any() or (across and seen.any()))
+    return bool(others.any() or ("context" in given and seen.any()))
 
 
 def unknown_mask(kind: Kind, thing: Any, known: Facts) -> str:
