@@ -1,4 +1,4 @@
-"""What a block is handed: its texts by place or by name, and what else it needs.
+"""What a block is handed: its texts by place or name, and what else it needs.
 
 Some take their context by its name alone. And some want more than their
 texts: the first embedding again, or where tokens stand. What that is nobody

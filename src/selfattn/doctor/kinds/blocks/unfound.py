@@ -38,6 +38,11 @@ from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Inputs
 
 DO_NOT_FIT = "The parts that I find do not fit together. Say which they are."
+UNCALLED = (
+    "However I call it, with texts as wide as its parts take them, it raises. "
+    "Hand over a module whose forward takes x, for a decoder block a context "
+    "behind it, and perhaps a mask by its name."
+)
 IN_NO_WAY = (
     "I find its parts, and they are joined in no way that I know. Say "
     "formula='own', if it joins them in its own way."
@@ -54,19 +59,40 @@ Call = Callable[..., Any]
 def read(kind: Kind, thing: Any, told: Facts) -> Reading:
     """What can be read off a block, whether or not its parts can be found.
 
+    Of one of which nothing was told its axes are read off first.
+
     Args:
         kind: that of the block, and how one is read whose parts can.
         thing: the block.
         told: the facts that were told.
+    """
+    if told:
+        return read_as_told(kind, thing, told)
+    known = kind.read(thing, told).facts
+    block = kind.prepare(thing, known)
+    if layouts_of(kind, block, known) == [NBD]:
+        seen = read_as_told(kind, thing, {"layout": NBD}, untold=True)
+        return seen.with_facts(layout=NBD)
+    return read_as_told(kind, thing, told, untold=True)
+
+
+def read_as_told(
+    kind: Kind, thing: Any, told: Facts, untold: bool = False
+) -> Reading:
+    """What can be read off a block of which this was told.
+
+    ``untold``: somebody told nothing, and what is known was read off.
+
+    Raises:
+        UnclearError: if that depends on what nobody told.
     """
     usual = kind.read(thing, told)
     known = {**usual.facts, **told}
     if known.get("formula") == "plain":
         return usual
     block = kind.prepare(thing, known)
-    if not told and layouts_of(kind, block, known) == [NBD]:
-        in_turn = read(kind, thing, {"layout": NBD})
-        return in_turn.with_facts(layout=NBD)
+    if untold and sees_all(kind, block, known):
+        raise UnclearError(properties.MAY_IT_SEE)
     words = ""
     if known.get("formula") is None:
         words = why_unfound(kind, block, told, usual)
@@ -76,8 +102,10 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
         if are_rather(kind, block, told, usual, lying, found=not words):
             known = shows_its_steps(kind, block, {**usual.facts, **told})
             return lying.with_facts(in_passing=IN_STEPS) if known else lying
-        if not (words or told or are_joined(kind, block, usual)):
+        if untold and not (words or are_joined(kind, block, told, usual)):
             words = IN_NO_WAY
+        if words == DO_NOT_FIT and not is_called(kind, block, known):
+            raise UnclearError(UNCALLED)
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
@@ -156,9 +184,9 @@ def are_rather(
     return any(fit(lying, wrongly) for wrongly in (False, True)[: 1 + known])
 
 
-def are_joined(kind: Kind, block: Any, usual: Reading) -> bool:
+def are_joined(kind: Kind, block: Any, told: Facts, usual: Reading) -> bool:
     """Whether its parts are joined in a way that is known, right or wrong."""
-    return any(fits(kind, block, {}, usual, way) for way in (False, True))
+    return any(fits(kind, block, told, usual, way) for way in (False, True))
 
 
 def norms_inside(told: Facts) -> bool:
@@ -230,6 +258,15 @@ def layouts_of(kind: Kind, block: Any, known: Facts) -> list[str]:
     return apart[:1] or mixing
 
 
+def is_called(kind: Kind, block: Any, known: Facts) -> bool:
+    """Whether it takes texts in any layout."""
+    told = known.get("layout")
+    return any(
+        given_to(block, kind.adapt(block, {**known, "layout": layout}))
+        for layout in ([told] if told else LAYOUTS)
+    )
+
+
 def keeps_apart(block: nn.Module, call: Call) -> bool:
     """Whether tokens hear of others of their own text, and of no other."""
     given = given_to(block, call)
@@ -240,6 +277,17 @@ def keeps_apart(block: nn.Module, call: Call) -> bool:
     others = met & ~torch.eye(len(met), dtype=torch.bool)
     heard = own & ~torch.eye(len(own), dtype=torch.bool)
     return bool(heard.any()) and not bool(others.any())
+
+
+def sees_all(kind: Kind, block: Any, known: Facts) -> bool:
+    """Whether one that reads a context sees all of its own text, too."""
+    call = kind.adapt(block, known)
+    given = given_to(block, call)
+    if given is None or "context" not in given:
+        return False
+    widths = [text.shape[-1] for text in given.values()]
+    told = "own_mask" in known  # then nothing is hidden but what is handed
+    return not told and properties.seen_past(call, *widths) is False
 
 
 def given_to(block: nn.Module, call: Call) -> Inputs | None:

@@ -16,6 +16,7 @@ from torch import Tensor
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.attention import untold_facts
 from selfattn.doctor.kinds.attention.calling import adapt
+from selfattn.doctor.kinds.attention.layouts import TURNED
 from selfattn.doctor.kinds.efficient import feature_maps
 from selfattn.doctor.kinds.efficient import untold_facts as of_kernels
 from selfattn.doctor.kinds.efficient.calling import CLAIMS
@@ -59,7 +60,7 @@ def claims(thing: Any, facts: Facts) -> Iterator[Facts]:
             yield from ({**made, **one} for one in maps)
         if plain and of_kernels.is_of_pairs(thing, {**facts, **made}):
             yield {**made, "formula": "own"}
-        elif not plain:
+        elif not plain and layout not in TURNED:
             yield {**made, "table": kept(call, front)}
         elif "causal" in made:
             yield made

@@ -143,12 +143,11 @@ def at_a_width(
         found = working(thing, told, layouts, every, d)
         if not found:
             continue
-        if turns_alike(thing, told, next(iter(found.items())), d):
-            return d, found
-        row = found.get(IN_A_ROW)
-        if row is not None and turns_alike(thing, told, (IN_A_ROW, row), d):
-            return d, {IN_A_ROW: row}
-        first = first or (d, found)
+        row = {key: found.pop(key) for key in [IN_A_ROW] if key in found}
+        for some in filter(None, (found, row)):
+            if turns_alike(thing, told, next(iter(some.items())), d):
+                return d, some
+        first = first or (d, found or row)
     return first
 
 
