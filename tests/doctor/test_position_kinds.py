@@ -118,3 +118,21 @@ def test_probes_of_a_module_claim_what_they_ask():
     assert [p.claim for p in asked if "refused" in p.claim] == [
         p.claim for p in asked if p.refused
     ]
+
+
+def of_even_widths(n, d):
+    """Counted in pairs: there is no room for a half one."""
+    angle = torch.arange(n)[:, None] * 1e4 ** (-torch.arange(0, d, 2) / d)
+    table = torch.zeros(n, d)
+    table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
+    return table
+
+
+def test_a_table_that_raises_for_odd_widths_refuses_them():
+    report = examine(
+        of_even_widths, kind="sinusoidal", layout="pairs", dtypes="float32"
+    )
+    assert "an odd number of features" in report.not_asked
+    assert report.mistake is None or "odd" not in report.mistake.name
+    told = examine(of_even_widths, kind="sinusoidal", takes=["odd"])
+    assert told.exit_code == 1, told

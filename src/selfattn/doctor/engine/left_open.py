@@ -20,7 +20,7 @@ from selfattn.doctor.engine.visits import (
     read,
 )
 from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.kind import Kind, UnclearError
+from selfattn.doctor.kind import TYPES, Kind, UnclearError
 from selfattn.doctor.patient import Facts
 
 
@@ -32,9 +32,10 @@ def asked_after(
     That is soon seen, and so comes before two mistakes at once are looked
     for, which takes longest. But it comes after a reading under which less
     is asked: who is healthy in that one need not be asked after anything.
+    Who told nothing is asked after what has a name if it is not meant.
     """
     report = case.report
-    if not said or report.mistake or not report.findings:
+    if report.mistake or not report.findings:
         return None
     known = {**kind.read(thing, said).facts, **report.facts, **report.assumed}
     refused = {*report.refused}
@@ -44,6 +45,8 @@ def asked_after(
         if is_right(thing, kind, {**said, **more}, watch, refused):
             words = ", ".join(shown(name, x) for name, x in more.items())
             mistake = if_not_meant(words, case, kind)
+            if not (said or mistake):
+                continue
             asked = {"different": if_meant([words]), "mistake": mistake}
             return case._replace(report=report.with_(**asked))
     return None
@@ -61,7 +64,8 @@ def is_right(
 ) -> bool:
     """Whether it is healthy, and held to numbers, if this is told of it.
 
-    It must not refuse more than what it ``refused`` without.
+    It must not refuse more than what it ``refused`` without. In types that
+    it did not promise it may be as it likes.
     """
     try:
         seen = kind.read(thing, said)
@@ -72,11 +76,18 @@ def is_right(
     except (UnclearError, OwnTroubleError):
         return False
     return any(
-        case.report.passed
+        is_kept(case)
         and {*case.report.refused} <= refused
         and NUMBERS not in case.exercise.optional
         for case in cases
     )
+
+
+def is_kept(case: Case) -> bool:
+    """Whether it does all that is asked in number types that it promised."""
+    free = {*TYPES} - {*case.report.promised}
+    left = all(free & {*one.probe.needs} for one in case.report.findings)
+    return case.report.passed or (left and bool(case.report.findings))
 
 
 def shown(name: str, value: object) -> str:

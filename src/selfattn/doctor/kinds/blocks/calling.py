@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds.blocks import handing_over
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
-from selfattn.doctor.patient import Facts, handed, parameters
+from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
 ORDERS = {
@@ -144,6 +145,8 @@ def read(
     if {"order", "norms"} & told.keys():
         seen["by_parts"] = True
     seen |= placed(told.get("order") or seen.get("order"))
+    if handing_over.wants_more(thing, n_texts, names[:1]):
+        seen["path"] = "free"  # what it is handed besides may lie on it
     return Reading(seen, lacks=lacking(names, told))
 
 
@@ -225,7 +228,7 @@ def called(
     """Call a block in its own layout; of output and weights, the output."""
     tokens_first = facts.get("layout") == "NBD"
     turned = [t.transpose(0, 1) if tokens_first else t for t in (x, *others)]
-    output = handed(thing, *turned, **given)
+    output = handing_over.over(thing, turned, given)
     if isinstance(output, tuple):
         output = output[0]
     if tokens_first and isinstance(output, Tensor) and output.ndim == 3:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -25,11 +25,22 @@ from selfattn.doctor.kinds.blocks.made_of import (
     is_alike,
     is_made_of,
 )
-from selfattn.doctor.kinds.blocks.usual_joins import held_to_its_parts
+from selfattn.doctor.kinds.blocks.usual_joins import (
+    held_to_its_parts,
+    is_of_two_looks,
+)
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Probe
 
-NONE: Mapping[str, str] = {}
+
+class Design(NamedTuple):
+    """What some mean by what is a mistake of others."""
+
+    fact: str  # that says so
+    excluded_by: tuple[str, ...]  # facts of which none was told, if it is
+
+
+NONE: Mapping[str, Design] = {}
 
 
 class Wide(Ordered, Protocol):
@@ -99,6 +110,8 @@ def perhaps_its_own(
     if usual and held and is_alike(usual, call):
         return usual
     order = facts.get("path") or facts.get("placed")
+    if "path" not in facts and is_of_two_looks(thing, call, wide):
+        order = "free"  # what is normed for some alone may go on so
     causal, how = hides_later(facts, call, wide), facts.get("how")
     return properties.of_widths(name, *wide, causal, order, how)
 
@@ -124,10 +137,7 @@ def hides_later(
         return True
     seen = properties.seen_past(call, *wide)
     if across and seen is False:
-        raise UnclearError(
-            "It sees later tokens, and nobody said whether it may. Say "
-            "causal=True or causal=False."
-        )
+        raise UnclearError(properties.MAY_IT_SEE)
     return seen
 
 
@@ -158,13 +168,12 @@ def by_sight(
     return with_sights(made, *wide, asked)
 
 
-def by_order(orders: Mapping[str, str]) -> dict[str, Any]:
-    """What is meant by whom; and the facts by which mistakes are excluded, of
-    which an order must be told.
-    """
-    told = dict.fromkeys(orders, ("order",))
+def by_design(designs: Mapping[str, Design]) -> dict[str, Any]:
+    """What is meant by whom; and the facts by which mistakes are excluded."""
+    meant = {name: one.fact for name, one in designs.items()}
+    told = {name: one.excluded_by for name, one in designs.items()}
     return {
-        "meant": {**passing_on.MEANT, **orders},
+        "meant": {**passing_on.MEANT, **meant},
         "promised_by": {**passing_on.PROMISED_BY, **told},
     }
 
@@ -178,7 +187,7 @@ def kind_of_block(
     of_width: Callable[..., tuple[Probe, ...]],
     mistakes: tuple[Mistake, ...],
     healthy: Callable[[], nn.Module],
-    orders: Mapping[str, str] = NONE,
+    designs: Mapping[str, Design] = NONE,
     **described: Any,
 ) -> Kind:
     """The kind of blocks with these parts.
@@ -191,7 +200,7 @@ def kind_of_block(
         of_width: makes inputs as wide as the parts.
         mistakes: wrong answers of the same arguments as ``block``.
         healthy: makes a healthy block, of which nothing need be said.
-        orders: of mistakes that some make on purpose, the order that says so.
+        designs: of mistakes that some make on purpose, the fact that says so.
         described: what else a `Kind` is told: does, facts, read, adapt.
     """
 
@@ -211,7 +220,7 @@ def kind_of_block(
         exercise=exercise,
         prepare=prepare,
         examples=lambda: {"": (healthy(), {})},
-        **by_order(orders),
+        **by_design(designs),
         **described,
     )
     return replace(kind, read=partial(unfound.read, kind))

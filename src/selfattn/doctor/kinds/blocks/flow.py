@@ -48,6 +48,12 @@ class Flow(NamedTuple):
     lengths: tuple[int, ...]  # how many tokens of each there were
     places: tuple[tuple[Place, Sum, tuple[int, ...]], ...]  # of texts
     averaged: tuple[str, ...] = ()  # how weights were used; "" if rightly
+    others: tuple[Sum, ...] = ()  # what comes out besides
+
+    @property
+    def outputs(self) -> tuple[Sum, ...]:
+        """All that comes out."""
+        return (self.output, *self.others)
 
 
 class Followed(TorchDispatchMode):
@@ -60,6 +66,7 @@ class Followed(TorchDispatchMode):
         self.kept: list[Any] = []  # so that no other has their place
         self.norms: list[tuple[nn.Module, Sum, Said]] = []
         self.averaged: list[str] = []
+        self.others: tuple[Sum, ...] = ()
         self.clear = True
         for weights in block.parameters():
             self.note(weights, of(Said("weights", part=weights)))
@@ -242,6 +249,8 @@ def watched(
 
     def seen(module: nn.Module, given: Any, said: Any) -> None:
         called[module] = by.sum_of(said[0] if is_several(said) else said)
+        if module is block:
+            by.others = tuple(map(by.sum_of, tree_leaves(said)[1:]))
 
     with ExitStack() as stack:
         for module in block.modules():
@@ -285,7 +294,9 @@ def followed(
         return None
     value = by.sum_of(output)
     seen, averaged = tuple(places.seen), tuple(by.averaged)
-    return Flow(value, terms[0], called, tuple(lengths), seen, averaged)
+    return Flow(
+        value, terms[0], called, tuple(lengths), seen, averaged, by.others
+    )
 
 
 def free_sizes(block: nn.Module) -> list[int]:

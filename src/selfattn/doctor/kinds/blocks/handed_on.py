@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks import calling
 from selfattn.doctor.kinds.blocks.calling import needs
 from selfattn.doctor.kinds.blocks.recording import (
     BATCH,
@@ -19,6 +20,7 @@ from selfattn.doctor.kinds.blocks.recording import (
     N,
     handed,
     is_text,
+    recorded,
 )
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
@@ -27,11 +29,27 @@ AXES = {(BATCH,): "BN", (BATCH, 1, 1): "B11N"}  # before those of the keys
 LARGE = -1000.0  # what is added is below, where a key is hidden
 
 
+def of_part(
+    part: nn.Module,
+    call: Callable[..., Any],
+    wide: tuple[int, int | None],
+    facts: Facts,
+) -> Facts:
+    """What is known of an attention by what was told, and how it is handed.
+
+    Its axes need not be the block's, which may turn them going in.
+    """
+    told, padding = calling.of_attention(facts), bool(facts.get("padding"))
+    seen = recorded(part, call, wide[0], wide[1] is not None, wide[1])
+    if seen.widths:
+        told = {**told, "layout": "NBD" if seen.turned else "BND"}
+    return {**told, **of_masks(part, call, wide, padding)}
+
+
 def of_masks(
     part: nn.Module,
     call: Callable[..., Any],
-    d_model: int,
-    across: bool,
+    wide: tuple[int, int | None],
     padding: bool,
 ) -> Facts:
     """What is known of a part's mask by how its block calls it.
@@ -39,13 +57,11 @@ def of_masks(
     Args:
         part: an attention of the block's.
         call: calls the block with x, perhaps a context, and masks of ours.
-        d_model: how wide they are.
-        across: whether it takes a context.
+        wide: how wide they are; None: it takes no context.
         padding: whether a mask of ours is for padding.
     """
     if isinstance(part, nn.MultiheadAttention):
         return {}  # everybody knows how it is called
-    wide = d_model, d_model if across else None
     usual, masked, hidden = both_ways(part, call, wide, padding)
     if not usual:
         return {}  # it is not called, or cannot be

@@ -31,14 +31,19 @@ def repeated(flow: Flow) -> Iterator[str]:
 
 
 def unused(block: nn.Module, flow: Flow) -> Iterator[str]:
-    """A part was made, and nothing of it is in the output.
+    """A part was made, and nothing of it is in what comes out.
 
     Who does not look at the context is told so, and not of each map for it.
     """
     if len(flow.lengths) > 1 and "context" not in flow.output.inputs:
         return
     found: list[str] = []
-    said = {s.part for value in below(flow.output) for s in value.terms}
+    said = {
+        s.part
+        for output in flow.outputs
+        for value in below(output)
+        for s in value.terms
+    }
     for module in (block, *flow.called):
         for name, part in module.named_children():
             if any(word in name.lower() for word in ELSEWHERE):

@@ -40,6 +40,10 @@ from selfattn.masks import causal_mask
 
 OPTIONAL = {"mask": "a mask", "padding": "a mask for padding", **TYPES}
 N, N_K = 7, 6
+MAY_IT_SEE = (
+    "It sees later tokens, and nobody said whether it may. Say causal=True or "
+    "causal=False."
+)
 ITS_SIGHT = "a token sees what it may see"
 
 

@@ -29,11 +29,24 @@ from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
-from selfattn.doctor.kinds.layer.experiments import who_sees_whom
+from selfattn.doctor.kinds.layer.experiments import (
+    which_sequences_meet,
+    who_sees_whom,
+)
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
+from selfattn.doctor.probes import Inputs
 
 DO_NOT_FIT = "The parts that I find do not fit together. Say which they are."
+UNCALLED = (
+    "However I call it, with texts as wide as its parts take them, it raises. "
+    "Hand over a module whose forward takes x, for a decoder block a context "
+    "behind it, and perhaps a mask by its name."
+)
+IN_NO_WAY = (
+    "I find its parts, and they are joined in no way that I know. Say "
+    "formula='own', if it joins them in its own way."
+)
 MORE = (
     "A block of this kind joins no more than its attention, its network and "
     "norms, but I find {}, too. Say which parts it joins, by their names."
@@ -46,16 +59,40 @@ Call = Callable[..., Any]
 def read(kind: Kind, thing: Any, told: Facts) -> Reading:
     """What can be read off a block, whether or not its parts can be found.
 
+    Of one of which nothing was told its axes are read off first.
+
     Args:
         kind: that of the block, and how one is read whose parts can.
         thing: the block.
         told: the facts that were told.
+    """
+    if told:
+        return read_as_told(kind, thing, told)
+    known = kind.read(thing, told).facts
+    block = kind.prepare(thing, known)
+    if layouts_of(kind, block, known) == [NBD]:
+        seen = read_as_told(kind, thing, {"layout": NBD}, untold=True)
+        return seen.with_facts(layout=NBD)
+    return read_as_told(kind, thing, told, untold=True)
+
+
+def read_as_told(
+    kind: Kind, thing: Any, told: Facts, untold: bool = False
+) -> Reading:
+    """What can be read off a block of which this was told.
+
+    ``untold``: somebody told nothing, and what is known was read off.
+
+    Raises:
+        UnclearError: if that depends on what nobody told.
     """
     usual = kind.read(thing, told)
     known = {**usual.facts, **told}
     if known.get("formula") == "plain":
         return usual
     block = kind.prepare(thing, known)
+    if untold and sees_all(kind, block, known):
+        raise UnclearError(properties.MAY_IT_SEE)
     words = ""
     if known.get("formula") is None:
         words = why_unfound(kind, block, told, usual)
@@ -65,6 +102,10 @@ def read(kind: Kind, thing: Any, told: Facts) -> Reading:
         if are_rather(kind, block, told, usual, lying, found=not words):
             seen = shows_its_steps(kind, block, {**usual.facts, **told})
             return lying.with_facts(in_passing=IN_STEPS) if seen else lying
+        if untold and not (words or are_joined(kind, block, told, usual)):
+            words = IN_NO_WAY
+        if words == DO_NOT_FIT and not is_called(kind, block, known):
+            raise UnclearError(UNCALLED)
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
@@ -143,6 +184,11 @@ def are_rather(
     return any(fit(lying, wrongly) for wrongly in (False, True)[: 1 + known])
 
 
+def are_joined(kind: Kind, block: Any, told: Facts, usual: Reading) -> bool:
+    """Whether its parts are joined in a way that is known, right or wrong."""
+    return any(fits(kind, block, told, usual, way) for way in (False, True))
+
+
 def norms_inside(told: Facts) -> bool:
     """Whether a norm was named that lies in a part that was named, too."""
     parts = tuple(
@@ -199,23 +245,63 @@ def ran(block: nn.Module, call: Call, given: list[Tensor]) -> list[nn.Module]:
 def layouts_of(kind: Kind, block: Any, known: Facts) -> list[str]:
     """The layouts in which it takes texts, and tokens hear of others.
 
-    A module in which they do in none is no block.
+    A module in which they do in none is no block. Where they do in one, and
+    no text hears of another, the axes are those of that one.
     """
     told = known.get("layout")
-    return [
-        layout
+    calls = {
+        layout: kind.adapt(block, {**known, "layout": layout})
         for layout in ([told] if told else LAYOUTS)
-        if mixes(block, kind.adapt(block, {**known, "layout": layout}))
-    ]
+    }
+    mixing = [n for n, call in calls.items() if mixes(block, call)]
+    apart = [n for n in mixing if keeps_apart(block, calls[n])]
+    return apart[:1] or mixing
+
+
+def is_called(kind: Kind, block: Any, known: Facts) -> bool:
+    """Whether it takes texts in any layout."""
+    told = known.get("layout")
+    return any(
+        given_to(block, kind.adapt(block, {**known, "layout": layout}))
+        for layout in ([told] if told else LAYOUTS)
+    )
+
+
+def keeps_apart(block: nn.Module, call: Call) -> bool:
+    """Whether tokens hear of others of their own text, and of no other."""
+    given = given_to(block, call)
+    met = trial_calls.outcome(which_sequences_meet, call, given)
+    own = trial_calls.outcome(of_itself, call, given)
+    if not (isinstance(met, Tensor) and isinstance(own, Tensor)):
+        return False
+    others = met & ~torch.eye(len(met), dtype=torch.bool)
+    heard = own & ~torch.eye(len(own), dtype=torch.bool)
+    return bool(heard.any()) and not bool(others.any())
+
+
+def sees_all(kind: Kind, block: Any, known: Facts) -> bool:
+    """Whether one that reads a context sees all of its own text, too."""
+    call = kind.adapt(block, known)
+    given = given_to(block, call)
+    if given is None or "context" not in given:
+        return False
+    widths = [text.shape[-1] for text in given.values()]
+    told = "own_mask" in known  # then nothing is hidden but what is handed
+    return not told and properties.seen_past(call, *widths) is False
+
+
+def given_to(block: nn.Module, call: Call) -> Inputs | None:
+    """Texts that a block takes; None if it takes none."""
+    across = "context" in inspect.signature(call).parameters
+    wide = trial_calls.outcome(properties.widths, block, call, across)
+    return None if wide is None else properties.texts(*wide)
 
 
 def mixes(block: nn.Module, call: Call) -> bool:
     """Whether tokens hear of others in a block, or of another text."""
-    across = "context" in inspect.signature(call).parameters
-    wide = trial_calls.outcome(properties.widths, block, call, across)
-    if wide is None:
+    given = given_to(block, call)
+    if given is None:
         return False
-    given = properties.texts(*wide)
     tables = [
         trial_calls.outcome(one, call, given)
         for one in (of_itself, who_sees_whom)
@@ -224,7 +310,7 @@ def mixes(block: nn.Module, call: Call) -> bool:
         return False
     own, seen = tables
     others = own & ~torch.eye(len(own), dtype=torch.bool)
-    return bool(others.any() or (across and seen.any()))
+    return bool(others.any() or ("context" in given and seen.any()))
 
 
 def unknown_mask(kind: Kind, thing: Any, known: Facts) -> str:

@@ -14,7 +14,7 @@ from torch import nn
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import parts
 from selfattn.doctor.kinds.blocks.flow import Flow, followed
-from selfattn.doctor.kinds.blocks.paths import stages
+from selfattn.doctor.kinds.blocks.paths import sources, stages
 from selfattn.doctor.kinds.blocks.sums import Said
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
@@ -67,9 +67,31 @@ def is_of_parts(block: nn.Module, flow: Flow, n: int) -> bool:
     ]
     if not attending or len(said) > n or not times <= USUAL:
         return False
+    if any(map(looks_twice, said)):
+        return False
     return all(
         {bare(one) for one in value.moving} & said for value in attending
     )
+
+
+def looks_twice(said: Said) -> bool:
+    """Whether a sublayer looks at the path normed, and as it is, too.
+
+    So it is where queries alone are normed: no usual block does that.
+    """
+    seen = {*sources(said)}
+    return any((not normed, value) in seen for normed, value in seen)
+
+
+def is_of_two_looks(
+    block: nn.Module, call: Callable[..., Any], widths: tuple[int | None, ...]
+) -> bool:
+    """Whether a sublayer of a block looks twice, and its path is its own."""
+    texts = [d for d in widths if d is not None]
+    flow = trial_calls.outcome(followed, block, call, *texts)
+    found = None if flow is None else stages(flow)
+    beside = [one for stage in found or () for one in stage.beside]
+    return any(map(looks_twice, beside))
 
 
 def bare(said: Said) -> Said:

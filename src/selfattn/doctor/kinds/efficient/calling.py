@@ -11,6 +11,8 @@ from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
 
+# By which it is told, or read off, what a mechanism claims.
+CLAIMS = ("formula", "window", "table", "kernel", "key_kernel")
 # Which fact says so, where somebody builds on purpose what is a mistake.
 FEATURES = (
     "another feature map",
@@ -60,6 +62,10 @@ FACTS = {
         "the feature map it claims, with a kernel for softmax",
         saying=sayings.FUNCTION,
     ),
+    "key_kernel": Fact(
+        "the feature map of its keys, where they have another one",
+        saying=sayings.FUNCTION,
+    ),
     "square": attention.FACTS["square"],
     "names": attention.FACTS["names"],
     "call": attention.FACTS["call"],
@@ -91,19 +97,22 @@ def read(thing: Any, told: Facts) -> Reading:
     return Reading(facts, seen.candidates, lacks, has)
 
 
+def is_claimed(facts: Facts) -> bool:
+    """Whether it is known what is claimed, or that nothing usual is."""
+    return any(facts.get(name) is not None for name in CLAIMS)
+
+
 def is_masked(told: Facts, names: Facts) -> bool:
     """Whether it was told what a mask says, of one that is plain attention.
 
     Then that is asked as of any other function of attention.
     """
-    others = ("formula", "window", "table", "kernel")
-    claims = any(told.get(name) is not None for name in others)
-    return "mask" in told and "mask" in names and not claims
+    return "mask" in told and "mask" in names and not is_claimed(told)
 
 
 def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
     """Take it for the usual linear attention, if nobody told what it is."""
-    if {"formula", "window", "table", "kernel"} & told.keys():
+    if {*CLAIMS} & told.keys():
         return None
     return seen.with_facts(formula="linear")
 

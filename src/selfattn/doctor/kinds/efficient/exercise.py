@@ -29,6 +29,7 @@ from selfattn.doctor.kinds.efficient import (
     weights_seen,
 )
 from selfattn.doctor.kinds.efficient.experiments import is_measured, measured
+from selfattn.doctor.kinds.efficient.feature_maps import alike, claimed
 from selfattn.doctor.kinds.efficient.kernel_steps import holds, taken_apart
 from selfattn.doctor.kinds.efficient.mistakes import (
     kernels,
@@ -101,9 +102,9 @@ def of(thing: Any, facts: Facts) -> Exercise:
     always = bool(facts.get("causal"))
     layout = facts.get("layout", "any")
     if facts.get("formula") == "linear":
-        return of_claim(KERNELS, elu_plus_one, always, layout)
-    if facts.get("kernel") is not None:
-        return of_claim(KERNELS, facts["kernel"], always, layout)
+        return of_claim(KERNELS, alike(elu_plus_one), always, layout)
+    if (maps := claimed(facts)) is not None:
+        return of_claim(KERNELS, maps, always, layout)
     if window is not None:
         return of_claim(TABLES, window_of(window), always, layout)
     return of_claim(TABLES if table else TILES, table, always, layout)
@@ -138,7 +139,7 @@ def window_of(window: int) -> Callable[[int, int], Tensor]:
 def of_claim(
     exercise: Exercise, claim: Any, always: bool, layout: str = "any"
 ) -> Exercise:
-    """The exercise for one claim: its table, its feature map, or None.
+    """The exercise for one claim: its table, its feature maps, or None.
 
     ``always`` is of one that hides later keys without a flag.
     """

@@ -4,7 +4,9 @@ What its weights sum to, or which outputs move when an input is changed.
 """
 
 import contextlib
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -12,7 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from selfattn.doctor.patient import Patient
-from selfattn.doctor.probes import Inputs
+from selfattn.doctor.probes import Inputs, numbers
 
 Answer = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -21,6 +23,8 @@ N = 2048  # where a table is far longer than all else
 # package's mechanisms what is hidden moves nothing, and what is seen moves an
 # output by 0.02 or more; who sums in another order may be off by rounding.
 MOVES = 1e-4
+MANY = (4, 8), (32,)  # texts and heads, of which some do a few at a time
+FEW = 256  # tokens of each
 # How far apart, relatively, the outputs of two loud queries must lie: random
 # features blur them, but who looks at no query gives the same to both.
 APART = 0.01
@@ -184,9 +188,30 @@ class Largest(TorchDispatchMode):
 
 
 def makes_no_table(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
-    """Whether no tensor is longer than half of the table of scores."""
+    """Whether no tensor is longer than half of the table of scores.
+
+    Of one text that is the table of all its tokens. Who does a few heads or
+    texts at a time never holds the tables of all.
+    """
     if not is_measured(answer):
         return torch.tensor(True)  # a reference need not save work
+    if longest(answer, inputs) <= N * N / 2:
+        return torch.tensor(True)
+    return torch.tensor(any(map(partial(shares_out, answer), MANY)))
+
+
+def longest(answer: Answer, inputs: Inputs) -> int:
+    """The length of the longest tensor that it makes on the way."""
     with contextlib.suppress(EnoughError), Largest() as largest:
         answer(*inputs.values())
-    return torch.tensor(largest.numel <= N * N / 2)
+    return largest.numel
+
+
+def shares_out(answer: Answer, front: tuple[int, ...]) -> bool:
+    """Whether it holds the scores of no more than half of many texts."""
+    qkv = [numbers(*front, FEW, 8, seed=seed) for seed in range(3)]
+    try:
+        most = longest(answer, dict(zip("qkv", qkv, strict=True)))
+    except Exception:  # it takes no such axes
+        return False
+    return most <= math.prod(front) * FEW * FEW / 2

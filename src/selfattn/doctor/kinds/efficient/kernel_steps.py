@@ -24,11 +24,15 @@ from selfattn.doctor.kinds.attention.layouts import (
     laid_back,
     laid_out,
 )
+from selfattn.doctor.kinds.efficient.feature_maps import (
+    Map,
+    Maps,
+    over_features,
+)
 from selfattn.doctor.kinds.efficient.mistakes import kernels
 from selfattn.doctor.probes import Probe
 from selfattn.masks import causal_mask
 
-Map = Callable[[Tensor], Tensor]
 FAR = 1e-19  # half of the powers of ten that float32 has, so to speak
 
 
@@ -61,12 +65,12 @@ def first_text(x: Tensor) -> Tensor:
     return x[:1].expand_as(x) if x.ndim > 2 else x
 
 
-def usual(kernel: Map) -> Kernel:
-    """What one claims who claims this feature map."""
+def usual(kernel: Maps) -> Kernel:
+    """What one claims who claims these feature maps."""
     return Kernel(
         enter=as_they_are,
-        of_q=kernel,
-        of_k=kernel,
+        of_q=kernel.of_q,
+        of_k=kernel.of_k,
         above=unchanged,
         below=unchanged,
         values=lambda features, v: v,
@@ -104,7 +108,7 @@ OTHERS: tuple[Map, ...] = (
 )
 MAPS: tuple[tuple[Any, Map], ...] = (
     (kernels.relu_for_its_features, torch.relu),
-    (kernels.softmax_for_its_features, lambda x: x.softmax(dim=-1)),
+    (kernels.softmax_for_its_features, over_features),
     *((another_feature_map, one) for one in OTHERS),
 )
 FIRST = scores.keys_of_the_first_sequence
@@ -123,8 +127,8 @@ KNOWN = (
 )
 
 
-def taken_apart(kernel: Map, always: bool, layout: str) -> dict[str, Any]:
-    """What is done otherwise by who claims this feature map."""
+def taken_apart(kernel: Maps, always: bool, layout: str) -> dict[str, Any]:
+    """What is done otherwise by who claims these feature maps."""
     base = usual(kernel)
     inner = INNER.get(layout.partition(TO)[0], layout.partition(TO)[0])
 
@@ -148,7 +152,7 @@ def taken_apart(kernel: Map, always: bool, layout: str) -> dict[str, Any]:
     }
 
 
-def holds(kernel: Map, probe: Probe) -> bool:
+def holds(kernel: Maps, probe: Probe) -> bool:
     """Whether a map's features of a probe are numbers that float32 holds.
 
     Where they are all next to nothing, or as large as none, nothing is to be
@@ -156,7 +160,8 @@ def holds(kernel: Map, probe: Probe) -> bool:
     """
     given = probe.make()
     try:
-        queries, keys = (kernel(given[name].double()) for name in "qk")
+        q, k = (given[name].double() for name in "qk")
+        queries, keys = kernel.of_q(q), kernel.of_k(k)
         total = queries @ keys.mT
     except Exception:  # which is for the probe to say
         return True

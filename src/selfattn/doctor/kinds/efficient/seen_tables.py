@@ -16,20 +16,29 @@ from torch import Tensor
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.attention import untold_facts
 from selfattn.doctor.kinds.attention.calling import adapt
+from selfattn.doctor.kinds.attention.layouts import TURNED
+from selfattn.doctor.kinds.efficient import feature_maps
 from selfattn.doctor.kinds.efficient import untold_facts as of_kernels
+from selfattn.doctor.kinds.efficient.calling import CLAIMS
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
-CLAIMS = ("formula", "window", "table", "kernel", "causal", "grouped")
+OTHERS = ("causal", "grouped")
 D = 11  # features, as in what is asked
-FRONTS = {"BHND": (2, 3), "BNHD": (2, 3), "BND": (2,)}
+FRONTS = {
+    "BHND": (2, 3),
+    "BNHD": (2, 3),
+    "BND": (2,),
+    "BHDN": (2, 3),
+    "BDN": (2,),
+}
 N, LONG = 13, 37  # tokens; what is so in one text is so in a longer one
 Call = Callable[..., Any]
 
 
 def claims(thing: Any, facts: Facts) -> Iterator[Facts]:
     """What it may claim by what it hides, in each layout in which it hides."""
-    if any(facts.get(name) is not None for name in CLAIMS):
+    if any(facts.get(name) is not None for name in (*CLAIMS, *OTHERS)):
         return
     if "causal" in (facts.get("names") or {}):
         return  # who has a flag for it hides nothing without
@@ -46,9 +55,12 @@ def claims(thing: Any, facts: Facts) -> Iterator[Facts]:
             made = {**made, "causal": True}
         whole = torch.ones_like(seen)
         plain = seen.equal(whole.tril() if "causal" in made else whole)
+        if plain:
+            maps = feature_maps.seen(call, front, N)
+            yield from ({**made, **one} for one in maps)
         if plain and of_kernels.is_of_pairs(thing, {**facts, **made}):
             yield {**made, "formula": "own"}
-        elif not plain:
+        elif not plain and layout not in TURNED:
             yield {**made, "table": kept(call, front)}
         elif "causal" in made:
             yield made

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.attention import untold_facts as of_attention
+from selfattn.doctor.kinds.efficient import feature_maps
+from selfattn.doctor.kinds.efficient.calling import is_claimed
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
-CLAIMS = ("formula", "window", "table", "kernel")
 N = 140  # tokens: more than any tile has
 NEAR = 1e-3
 
@@ -25,8 +26,9 @@ NEAR = 1e-3
 def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
     """What may be meant of attention, or else that its weights are its own."""
     yield from of_attention.perhaps(thing, facts)
-    claimed = any(facts.get(name) is not None for name in CLAIMS)
-    if not claimed and is_of_pairs(thing, facts):
+    if facts.get("kernel") is not None and "key_kernel" not in facts:
+        yield from feature_maps.of_the_keys()
+    if not is_claimed(facts) and is_of_pairs(thing, facts):
         yield {"formula": "own"}
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from selfattn.doctor.exercise import Mistake, name_of, unspoken
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.kinds.efficient import masks_seen, powers_seen
+from selfattn.doctor.kinds.efficient.feature_maps import Maps
 from selfattn.doctor.kinds.efficient.mistakes import kernels, tiles
 from selfattn.doctor.probes import numbers
 
@@ -44,7 +45,7 @@ KNOWN = (
 def hint(
     attend: Callable[..., Any],
     past: Table | None,
-    kernel: Callable[[Tensor], Tensor] | None = None,
+    kernel: Maps | None = None,
     others: dict[str, Mistake] | None = None,
 ) -> str:
     """The name of what its weights tell; "" if they tell nothing.
@@ -52,7 +53,7 @@ def hint(
     Args:
         attend: of q, k and v, (texts, heads, tokens, features).
         past: of n_q and n_k, which keys each query may see; None: all.
-        kernel: the feature map that it claims; None: it has a softmax.
+        kernel: the feature maps that it claims; None: it has a softmax.
         others: see `masks_seen.hint`; None: masks are another matter.
     """
     may = torch.ones(N, N).bool() if past is None else past(N, N)
@@ -78,11 +79,9 @@ def hint(
     return of_factors(weights, scores, may)
 
 
-def of_features(
-    kernel: Callable[[Tensor], Tensor], q: Tensor, k: Tensor
-) -> Tensor:
-    """The logarithms of what a feature map makes of each query and key."""
-    made: Tensor = kernel(q) @ kernel(k).mT
+def of_features(kernel: Maps, q: Tensor, k: Tensor) -> Tensor:
+    """The logarithms of what feature maps make of each query and key."""
+    made: Tensor = kernel.of_q(q) @ kernel.of_k(k).mT
     return made[0, 0].log()
 
 

@@ -19,7 +19,7 @@ from selfattn.doctor.kinds.blocks import (
     properties,
 )
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
-from selfattn.doctor.kinds.blocks.handed_on import of_masks
+from selfattn.doctor.kinds.blocks.handed_on import of_part
 from selfattn.doctor.kinds.blocks.recording import recorded
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
@@ -52,9 +52,18 @@ FACTS = {
 
 
 def names_of(
-    block: nn.Module, facts: Facts, call: Callable[..., object], d_model: int
+    block: nn.Module,
+    facts: Facts,
+    call: Callable[..., object],
+    wide: tuple[int, int],
 ) -> tuple[Any, Any]:
     """The names of the attentions to itself, and to the context.
+
+    Args:
+        block: in which they are.
+        facts: what was told.
+        call: calls the block.
+        wide: how wide x and a context are.
 
     Raises:
         UnclearError: if they are not told and cannot be found.
@@ -65,7 +74,7 @@ def names_of(
         across = [
             name
             for name, part in found.items()
-            if recorded(part, call, d_model, across=True).context
+            if recorded(part, call, wide[0], True, wide[1]).context
         ]
     own = [n for n in found if n not in across]
     names = facts.get("self_attention"), facts.get("cross_attention")
@@ -92,7 +101,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
     wide = widths(block, call, d_model)
     if facts.get("in_passing"):
         return parts_in_passing(block, norms, call, wide)
-    names = names_of(block, facts, call, d_model)
+    names = names_of(block, facts, call, wide)
     own, cross = (
         parts.callable_attention(
             parts.part(block, name), call, facts, d_model, wide[1]
@@ -158,20 +167,15 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         return mixing.in_passing(block, facts, adapt, wide)
     d_model = parts.width(parts.norms(block, facts, 3).each[0], block)
     call = adapt(block, facts)
-    names = names_of(block, facts, call, d_model)
-    kinds = "self-attention", "cross-attention"
-    told, padding = calling.of_attention(facts), bool(facts.get("padding"))
-    found = [parts.part(block, name) for name in names]
-    usual = {
-        name: (
-            part,
-            kind,
-            {**told, **of_masks(part, call, d_model, True, padding)},
-        )
-        for name, part, kind in zip(names, found, kinds, strict=True)
-    }
     ready = calling.prepare(block, facts)
     wide = widths(ready, adapt(ready, facts), d_model)
+    names = names_of(block, facts, call, wide)
+    kinds = "self-attention", "cross-attention"
+    found = [parts.part(block, name) for name in names]
+    usual = {
+        name: (part, kind, of_part(part, call, wide, facts))
+        for name, part, kind in zip(names, found, kinds, strict=True)
+    }
     return passing_parts.in_their_place(usual, ready, facts, adapt, wide)
 
 

@@ -21,7 +21,7 @@ from selfattn.doctor.kinds.blocks import (
     properties,
 )
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
-from selfattn.doctor.kinds.blocks.handed_on import of_masks
+from selfattn.doctor.kinds.blocks.handed_on import of_part
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
@@ -127,18 +127,13 @@ def within(block: nn.Module, facts: Facts) -> Inner:
     name = facts.get("attention")
     found = {name: parts.part(block, name)} if name else None
     found = found or parts.attentions(block)
-    told, call = calling.of_attention(facts), adapt(block, facts)
     d_model = parts.width(parts.norms(block, facts, 2).each[0], block)
-    padding = bool(facts.get("padding"))
+    call, wide = adapt(block, facts), (d_model, None)
     usual = {
-        name: (
-            part,
-            "self-attention",
-            {**told, **of_masks(part, call, d_model, False, padding)},
-        )
+        name: (part, "self-attention", of_part(part, call, wide, facts))
         for name, part in found.items()
     }
-    ready, wide = calling.prepare(block, facts), (d_model, None)
+    ready = calling.prepare(block, facts)
     return passing_parts.in_their_place(usual, ready, facts, adapt, wide)
 
 

@@ -12,11 +12,12 @@ from selfattn.doctor.kinds.blocks.encoder.calling import (
 )
 from selfattn.doctor.kinds.blocks.encoder.mistakes import (
     MISTAKES,
+    norm_behind_the_sublayer,
     side_by_side,
 )
 from selfattn.doctor.kinds.blocks.encoder.probes import of_width
 from selfattn.doctor.kinds.blocks.encoder.reference import encoder_block
-from selfattn.doctor.kinds.blocks.family import kind_of_block
+from selfattn.doctor.kinds.blocks.family import Design, kind_of_block
 from selfattn.doctor.kinds.blocks.stand_ins import SIGHTS
 
 KIND = kind_of_block(
@@ -32,6 +33,11 @@ KIND = kind_of_block(
     adapt=adapt,
     within=within,
     sights=SIGHTS,
-    orders={name_of(side_by_side): 'order="parallel"'},
+    designs={
+        name_of(side_by_side): Design('order="parallel"', ("order",)),
+        name_of(norm_behind_the_sublayer): Design(
+            "formula='own'", ("order", "norms")
+        ),
+    },
     healthy=lambda: nn.TransformerEncoderLayer(6, 2, 11, batch_first=True),
 )

@@ -7,9 +7,9 @@ from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.masks import causal as triangles
 from selfattn.doctor.kinds.attention import mistakes as flags
 from selfattn.doctor.kinds.efficient.experiments import measured
+from selfattn.doctor.kinds.efficient.feature_maps import alike, over_features
 from selfattn.doctor.kinds.efficient.mistakes import tables as masked
 from selfattn.dot_product import attention
-from selfattn.efficient.linear import linear_weights
 from selfattn.masks import causal_mask
 
 
@@ -20,7 +20,7 @@ def past(q, k):
 
 def products(q, k, v, causal, kernel):
     """φ(q) φ(k)ᵀ, with zeros for what is hidden."""
-    weights = kernel(q) @ kernel(k).mT
+    weights = kernel.of_q(q) @ kernel.of_k(k).mT
     return weights * past(q, k) if causal else weights
 
 
@@ -32,7 +32,7 @@ def shared(weights):
 
 def linear(q, k, v, causal, kernel):
     """The reference, in its quadratic form."""
-    weights = linear_weights(q, k, causal=causal, feature_map=kernel)
+    weights = shared(products(q, k, v, causal, kernel))
     return (weights @ v.to(weights)).to(q.dtype)
 
 
@@ -77,7 +77,7 @@ def queries_without_features(q, k, v, causal, kernel):
     Cure: φ(q), too.
     Chapter: bench#a-window-and-no-softmax
     """
-    weights = q @ kernel(k).mT
+    weights = q @ kernel.of_k(k).mT
     return shared(weights * past(q, k) if causal else weights) @ v
 
 
@@ -89,7 +89,7 @@ def keys_without_features(q, k, v, causal, kernel):
     Cure: φ(k), too.
     Chapter: bench#a-window-and-no-softmax
     """
-    weights = kernel(q) @ k.mT
+    weights = kernel.of_q(q) @ k.mT
     return shared(weights * past(q, k) if causal else weights) @ v
 
 
@@ -101,7 +101,7 @@ def relu_for_its_features(q, k, v, causal, kernel):
     Cure: The one you claim, such as elu(x) + 1.
     Chapter: bench#a-window-and-no-softmax
     """
-    return linear(q, k, v, causal, torch.relu)
+    return linear(q, k, v, causal, alike(torch.relu))
 
 
 @mistake
@@ -112,7 +112,7 @@ def softmax_for_its_features(q, k, v, causal, kernel):
     Cure: The one you claim, such as elu(x) + 1.
     Chapter: bench#a-window-and-no-softmax
     """
-    return linear(q, k, v, causal, lambda x: x.softmax(dim=-1))
+    return linear(q, k, v, causal, alike(over_features))
 
 
 @mistake
@@ -171,7 +171,7 @@ def causal_flag_ignored(q, k, v, causal, kernel):
 
 def under_another(table, q, k, v, causal, kernel):
     """Linear attention whose causal flag stands for another table."""
-    weights = kernel(q) @ kernel(k).mT
+    weights = kernel.of_q(q) @ kernel.of_k(k).mT
     if causal:
         weights = weights * table(q.shape[-2], k.shape[-2])
     return shared(weights) @ v

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from selfattn.doctor import sayings
@@ -17,6 +18,8 @@ from selfattn.doctor.kinds.positions.rotary.part import (
 )
 from selfattn.doctor.kinds.positions.rotary.trying import (
     AXES,
+    ROW,
+    TOKENS,
     Found,
     axis_of,
     find_out,
@@ -32,11 +35,12 @@ FACTS = {
         {"neighbours": "2i and 2i + 1", "halves": "i and i + d/2"},
     ),
     "layout": Fact(
-        "the axes of x, if it has four",
+        "the axes of x, if it has four; or one row of all tokens",
         {
             "BHND": "batch, heads, tokens, features",
             "BNHD": "batch, tokens, heads, features",
             "NBHD": "tokens, batch, heads, features",
+            ROW: "tokens, heads, features: all texts in one row",
         },
     ),
     "call": Fact(
@@ -91,8 +95,10 @@ def layouts_of(found: Found, told: Facts) -> dict[str, list[str]]:
 
     Who takes others, too, and counts along the first is wrong in those.
     """
+    if {layout for layout, _ in found.ways} == {ROW}:
+        return {"layout": [ROW]}
     four = all(axes == AXES["heads"] for _, axes in found.ways)
-    layouts = [*FACTS["layout"].options]
+    layouts = [*TOKENS]
     return {"layout": layouts if four or told.get("layout") else layouts[:2]}
 
 
@@ -117,6 +123,8 @@ def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
 def axes_it_lacks(found: Found) -> dict[str, str]:
     """What numbers of axes it does not take, if it takes four."""
     taken = {axes for _, axes in found.ways}
+    if {layout for layout, _ in found.ways} == {ROW}:
+        return {}  # each text is handed over on its own
     why = "it takes no x of so many axes"
     few = {name: n for name, n in AXES.items() if n < 4 or 4 not in taken}
     return {name: why for name, n in few.items() if n not in taken}
@@ -126,6 +134,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     """Call it in its own order of axes and features, and turn back."""
 
     def rotate(x: Tensor, offset: int) -> object:
+        if facts["layout"] == ROW and x.ndim != AXES["batch"]:
+            return text_by_text(rotate, x, offset)
         axis = axis_of(facts["layout"], x.ndim)
         given = pairs_to_halves(x) if facts["pairs"] == "halves" else x
         if facts.get("part"):
@@ -142,6 +152,19 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         )
 
     return rotate
+
+
+def text_by_text(
+    rotate: Callable[[Tensor, int], object], x: Tensor, offset: int
+) -> object:
+    """Each text in a row of its own, with its heads or with one."""
+    heads = x.shape[-3] if x.ndim > AXES["batch"] else 1
+    texts = x.reshape(-1, heads, *x.shape[-2:])
+    turned = [rotate(text, offset) for text in texts]
+    fitting = [y for y in turned if isinstance(y, Tensor)]
+    if any(y.shape != texts[0].shape for y in fitting) or not fitting:
+        return turned[0]
+    return torch.stack(fitting).reshape(x.shape)
 
 
 def at_position(thing: Any, x: Tensor, offset: int, facts: Facts) -> object:

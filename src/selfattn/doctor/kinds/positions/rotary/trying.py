@@ -23,7 +23,10 @@ from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
 
 TOKENS = {"BHND": -2, "BNHD": 1, "NBHD": 0}  # which axis, where there are four
+ROW = "NHD"  # the tokens of all texts in one row
 AXES = {"batch": 3, "heads": 4, "single": 2}
+IN_A_ROW = ROW, AXES["batch"]
+TAKEN = {"NBHD": (4,), ROW: (3,)}  # how many axes, where it is not any number
 SIZES = {"b": 2, "h": 3, "n": 5}
 WIDTHS = (6, 8, 4, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
 PAIRS = ("halves", "neighbours")
@@ -43,6 +46,8 @@ class Found(NamedTuple):
 
 def axis_of(layout: str, axes: int) -> int:
     """Which axis holds the tokens."""
+    if layout == ROW:
+        return 0
     return TOKENS.get(layout, -2) if axes == 4 else -2
 
 
@@ -50,8 +55,7 @@ def sample(layout: str, axes: int, d: int, n: int = 5) -> Tensor:
     """An input of so many axes, each of a length of its own."""
     b, h = SIZES["b"], SIZES["h"]
     shapes = {2: (n, d), 3: (b, n, d), 4: (b, h, n, d)}
-    x = numbers(*shapes[axes], seed=3)
-    return x.movedim(-2, axis_of(layout, axes)) if axes == 4 else x
+    return numbers(*shapes[axes], seed=3).movedim(-2, axis_of(layout, axes))
 
 
 @contextlib.contextmanager
@@ -99,7 +103,7 @@ def find_out(thing: Any, told: Facts) -> Found:
         UnclearError: if it raises, or gives something else, however it is
             called.
     """
-    layouts = [told["layout"]] if told.get("layout") else [*TOKENS]
+    layouts = [told["layout"]] if told.get("layout") else [*TOKENS, ROW]
     every = [Way()]
     if not told.get("call"):
         listed = ways(thing, told.get("told"), told.get("name"))
@@ -131,22 +135,50 @@ def at_a_width(
 
     At a wrong one tables may be reshaped by accident to what was asked for:
     one text is turned by what belongs to another. So the first counts at
-    which it turns, and texts that are alike alike; only else the first.
+    which it turns, and texts that are alike alike; only else the first. Who
+    turns heads alike, and no texts, wants all tokens in a row.
     """
     first = None
     for d in widths:
         found = working(thing, told, layouts, every, d)
         if not found:
             continue
-        (layout, axes), way = next(iter(found.items()))
-        facts, x = {**told, "layout": layout}, sample(layout, axes, d)
-        x = x[:1].expand_as(x) if axes > AXES["single"] else x
-        output = tried(fresh(thing), way, facts, x, 0)
-        alike = output is not None and torch.allclose(output[0], output[-1])
-        if (alike or x.ndim == 2) and rotates(thing, way, facts, x):
-            return d, found
-        first = first or (d, found)
+        row = {key: found.pop(key) for key in [IN_A_ROW] if key in found}
+        for some in filter(None, (found, row)):
+            if turns_alike(thing, told, next(iter(some.items())), d):
+                return d, some
+        first = first or (d, found or row)
     return first
+
+
+def turns_alike(
+    thing: Any, told: Facts, one: tuple[tuple[str, int], Way], d: int
+) -> bool:
+    """Whether it turns, in one way, and what is alike beside others alike."""
+    (layout, axes), way = one
+    facts, x = {**told, "layout": layout}, sample(layout, axes, d)
+    if x.ndim == AXES["single"]:
+        return rotates(thing, way, facts, x)
+    beside = int(layout == ROW)  # the axis of heads, where no text has one
+    x = x.narrow(beside, 0, 1).expand_as(x)
+    output = tried(fresh(thing), way, facts, x, 0)
+    if output is None or not torch.allclose(
+        output.select(beside, 0), output.select(beside, -1)
+    ):
+        return False
+    if layout == ROW and are_two_heads(thing, way, facts, x):
+        return False
+    return rotates(thing, way, facts, x)
+
+
+def are_two_heads(thing: Any, way: Way, facts: Facts, x: Tensor) -> bool:
+    """Whether each half of the features is turned as if it were all.
+
+    So it is if a row of heads side by side is parted into narrower ones.
+    """
+    half = x[..., : x.shape[-1] // 2]
+    output = tried(fresh(thing), way, facts, torch.cat((half, half), -1), 3)
+    return output is not None and torch.equal(*output.chunk(2, dim=-1))
 
 
 def working(
@@ -155,7 +187,7 @@ def working(
     """The way that works, for each layout and number of axes."""
     found: dict[tuple[str, int], Way] = {}
     for layout in layouts:
-        for axes in (4,) if layout == "NBHD" else (4, 3, 2):
+        for axes in TAKEN.get(layout, (4, 3, 2)):
             x = sample(layout, axes, d)
             facts = {**told, "layout": layout}
             way = best(thing, facts, every, x)
