@@ -113,6 +113,15 @@ def test_two_tables_do_not_fit_into_one():
     )
 
 
+def test_nor_do_they_under_a_third_name():
+    model = reader_and_writer()
+    model.reader = model.embed  # which is the encoder's as well
+    numbers = model.state_dict() | {"reader.tokens.weight": torch.ones(11, D)}
+    words = r"head\.weight and reader\.tokens\.weight must be alike"
+    with pytest.raises(RuntimeError, match=words):
+        model.load_state_dict(numbers)
+
+
 def test_a_model_with_two_tables_loads_two():
     one, other = (
         Decoder(
