@@ -808,18 +808,25 @@ def test_softmax_says_that_a_mask_is_elsewhere(places):
 
 @pytest.mark.parametrize("attend", [attention, fused_attention])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_largest_value_is_hidden_among_large_ones(attend, dtype):
+@pytest.mark.parametrize(
+    ("seen", "hidden", "up"),
+    [(0.8, 1.0, 0.01), (0.6, 0.8, 0.25), (0.0, 0.8, 0.25), (0.0, 0.6, 0.45)],
+)
+def test_the_largest_value_is_hidden_among_large_ones(
+    attend, dtype, seen, hidden, up
+):
     """Who saw a value of 1e30 felt the largest number there is, hidden: its
-    product overflowed on the way back, and 0 · ∞ is NaN.
+    product overflowed on the way back, and 0 · ∞ is NaN. So it was with less
+    of both where what came from behind was large.
     """
     most = torch.finfo(dtype).max
-    q, k, v = torch.randn(3, 2, 7, 5).to(dtype)
-    v, mask = v * most**0.8, torch.arange(7) != 3
+    q, k, v = torch.randn(3, 2, 11, 5).to(dtype)
+    v, mask = v * most**seen, torch.arange(11) % 4 != 3
     given = [x.requires_grad_() for x in (q, k, v)]
-    up = 4 * torch.ones(2, 7, 5, dtype=dtype)
+    up = torch.full((2, 11, 5), most**up, dtype=dtype)
     wanted = torch.autograd.grad(attend(*given, mask=mask), given, up)
     with torch.no_grad():
-        v[:, 3] = most
+        v[:, 3], v[:, 7] = most**hidden, most
     found = torch.autograd.grad(attend(*given, mask=mask), given, up)
     assert all(x.isfinite().all() for x in wanted)
     assert_close(found, wanted)

@@ -59,9 +59,20 @@ def test_a_probe_that_cannot_be_solved_says_so():
     """
     labels = torch.tensor([0, 1, 1])
     x = torch.tensor([[1.0], [2.0], [4.0]]).double()
-    for bad, penalty in ((x * 1e200, 1e-3), (x.expand(3, 2), 1e-300)):
+    far = 1e200 * torch.randn(3, 4).double()  # of these LAPACK has no answer
+    for bad, penalty in (
+        (x * 1e200, 1.0),
+        (far, 1.0),
+        (x.expand(3, 2), 1e-300),
+    ):
         with pytest.raises(ValueError, match="x must be numbers whose squ"):
             Probe(bad, labels, penalty=penalty)
+
+
+def test_a_probe_of_no_features_reads_the_most_frequent_class():
+    """Of no equations, LAPACK would have no smallest eigenvalue."""
+    x, labels = torch.ones(5, 0), torch.tensor([0, 1, 1, 2, 1])
+    assert Probe(x, labels).read(x).tolist() == [1] * 5
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
 """Heads recorded, switched off and patched, against the layer by hand."""
 
 import math
+import subprocess
+import sys
+import textwrap
 import threading
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -10,6 +14,7 @@ from torch import nn
 from torch.nn.modules import module
 from torch.testing import assert_close
 
+from selfattn import transforms
 from selfattn.dot_product import (
     fused_attention,
 )
@@ -20,6 +25,7 @@ from selfattn.single_heads import (
     record_heads,
     record_weights,
 )
+from selfattn.transforms import eagerly, uncompiled
 
 
 def layer_of(**options):
@@ -198,12 +204,14 @@ def test_what_is_compiled_around_a_model_is_looked_into(unchecked):
     step = torch.compile(lambda x: 2 * layer(x), backend="eager")
     before = step(x)
     off = dict.fromkeys(heads_of(layer), 0.0)
-    with record_heads(layer) as heads, record_weights(layer) as weights:
+    with record_heads(layer) as heads:  # each alone: one would do for all
         step(x)
-        with change_heads(layer, off):
-            assert not step(x).any()
+    with record_weights(layer) as weights:
+        step(x)
+    with change_heads(layer, off):
+        assert not step(x).any()
     assert heads.keys() == off.keys()
-    assert len(weights) == 2
+    assert len(weights) == 1
     assert_close(step(x), before)
 
 
@@ -237,15 +245,61 @@ def test_threads_that_look_into_one_model_leave_nothing_behind(unchecked):
             entered.set()
             left.wait(60)
 
-    torch.compile(lambda x: x, backend="eager")(x)
+    step = torch.compile(lambda x: 2 * layer(x), backend="eager")
+    step(x)
     thread = threading.Thread(target=first)
     thread.start()
     entered.wait(60)
-    with record_heads(layer):
+    with record_heads(layer) as heads:
         left.set()
         thread.join()
+        step(x)
+    assert heads.keys() == heads_of(layer).keys()
     torch.compile(lambda x: 2 * x, backend=noting)(x)
     assert len(calls) == 1
+
+
+def test_of_two_threads_one_takes_the_stance(unchecked, monkeypatch):
+    """Were the second to take it while the first one does, each would give
+    back to PyTorch what the other had taken.
+    """
+    both = threading.Barrier(2)
+
+    def slowly():
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)  # for another to come in, who must not
+        return eagerly()
+
+    def look():
+        with uncompiled():
+            pass
+
+    torch.compile(lambda x: x, backend="eager")(tokens())
+    monkeypatch.setattr(transforms, "eagerly", slowly)
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert both.broken
+
+
+def test_where_nothing_is_compiled_the_compiler_stays_away():
+    """It takes longer to be imported than most models to run."""
+    lines = """
+        import sys
+        import torch
+        from selfattn import MultiHeadAttention
+        from selfattn.single_heads import record_heads, record_weights
+
+        layer = MultiHeadAttention(8, 2)
+        with record_heads(layer) as heads, record_weights(layer) as weights:
+            layer(torch.ones(1, 3, 8))
+        assert len(heads) == 2 and len(weights) == 1
+        assert "torch._dynamo" not in sys.modules
+    """
+    command = [sys.executable, "-c", textwrap.dedent(lines)]
+    subprocess.run(command, check=True)
 
 
 def test_a_layer_that_began_before_is_not_recorded():
@@ -277,21 +331,60 @@ def test_a_layer_that_began_before_is_not_recorded():
     assert not weights
 
 
-def test_a_layer_is_recorded_though_one_within_it_failed():
+def drawing(layer):
+    """The same, whose queries see each feature of the keys half the time."""
+    layer.W_k = nn.Sequential(layer.W_k, nn.Dropout(0.5))
+    return layer
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_layer_is_recorded_though_one_within_it_failed(before):
     """What draws again begins where the layer did, not where that one did."""
 
     class Tries(MultiHeadAttention):
-        def forward(self, x):
+        def fails(self, x):
             with pytest.raises(ValueError, match="15 features"):
                 self.other(x[..., :4])
-            return super().forward(x)
 
-    outer, x = Tries(15, 3).double(), tokens()
+        def forward(self, x):
+            if before:
+                self.fails(x)
+            made = super().forward(x)
+            if not before:
+                self.fails(x)
+            return made
+
+    outer, x = drawing(Tries(15, 3).double()), tokens()
     outer.other = layer_of()
+    torch.manual_seed(1)
     with record_weights(outer) as weights:
         outer(x)
     assert len(weights) == 1
+    torch.manual_seed(1)
     assert torch.equal(weights[0], outer.weights(x))
+
+
+def test_a_layer_that_failed_draws_anew_when_it_runs_again():
+    """Where it began the first time is no matter then."""
+
+    class Fails(MultiHeadAttention):
+        failing = True
+
+        def forward(self, x):
+            if self.failing:
+                torch.rand(5)
+                raise ValueError
+            return super().forward(x)
+
+    layer, x = drawing(Fails(15, 3).double()), tokens()
+    with record_weights(layer) as weights:
+        with pytest.raises(ValueError, match=r"^$"):
+            layer(x)
+        layer.failing = False
+        torch.manual_seed(1)
+        layer(x)
+    torch.manual_seed(1)
+    assert torch.equal(weights[0], layer.weights(x))
 
 
 @pytest.mark.parametrize(
@@ -314,6 +407,13 @@ def test_a_tensor_with_a_number_too_large_is_refused_as_a_number_is(
         layer(x)
     with change_heads(layer, {"1.2": torch.tensor([math.inf])}):
         assert not layer(x).isfinite().all()
+
+
+def test_a_tensor_without_numbers_is_not_asked_for_them():
+    """On meta there are none that could be too large."""
+    layer, x = layer_of().to("meta"), tokens().to("meta")
+    with change_heads(layer, {"1.2": torch.zeros(5, device="meta")}):
+        assert layer(x).shape == x.shape
 
 
 def test_a_quantised_tensor_is_no_head():

@@ -498,6 +498,23 @@ def test_a_device_that_is_here_is_taken(name, device):
     assert DEVICED[name](made.device).device == made.device
 
 
+def test_a_device_is_not_tried_in_what_is_compiled():
+    """Each call of the compiled would make an empty tensor, for nothing."""
+    torch._dynamo.reset()
+    calls = []
+
+    def noting(graph, example):
+        calls.extend(node.target for node in graph.graph.nodes)
+        return graph
+
+    def mask():
+        return causal_mask(2, 3, device="cpu:0")
+
+    made = torch.compile(mask, backend=noting, fullgraph=True)()
+    assert torch.equal(made, mask())
+    assert torch.empty not in calls
+
+
 @pytest.mark.parametrize("device", [5, torch.float32, b"cpu"])
 def test_what_is_no_device_is_of_another_type(device):
     with pytest.raises(TypeError, match=r"^device must be a device that Py"):

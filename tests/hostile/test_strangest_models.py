@@ -6,16 +6,18 @@ As in `test_strangers`, each is a single story.
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.exc import Unsupported
 from torch.distributed.device_mesh import init_device_mesh
 from torch.testing import assert_close
 
 from selfattn import attention
 from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.called import known_as
 from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.world import on_ranks
 from selfattn.models import Decoder, Embedding, Encoder, EncoderDecoder
 from selfattn.multihead import MultiHeadAttention
-from selfattn.origins import AdditiveAttention, Translator
+from selfattn.origins import AdditiveAttention, Recurrent, Translator
 
 D = 8
 
@@ -112,6 +114,39 @@ def test_two_tables_do_not_fit_into_one():
     )
 
 
+def test_nor_do_they_under_a_third_name():
+    model = reader_and_writer()
+    model.reader = model.embed  # which is the encoder's as well
+    numbers = model.state_dict() | {"reader.tokens.weight": torch.ones(11, D)}
+    words = r"head\.weight and reader\.tokens\.weight must be alike"
+    with pytest.raises(RuntimeError, match=words):
+        model.load_state_dict(numbers)
+
+
+def test_a_model_with_two_tables_loads_two():
+    one, other = (
+        Decoder(
+            Embedding(11, D), [EncoderBlock(D, 2, 16, pre=True)], tied=False
+        )
+        for _ in range(2)
+    )
+    one.load_state_dict(other.state_dict())
+    assert_close(one.state_dict(), other.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [(torch.ones(12, D), "size mismatch"), (3, "expected torch.Tensor")],
+)
+def test_of_what_is_no_such_table_only_pytorch_speaks(head, words):
+    """That it differs from the other one is not the matter."""
+    model = Decoder(Embedding(11, D), [EncoderBlock(D, 2, 16, pre=True)])
+    numbers = {**model.state_dict(), "head.weight": head}
+    with pytest.raises(RuntimeError, match=words) as refused:
+        model.load_state_dict(numbers)
+    assert "must be alike" not in str(refused.value)
+
+
 # Two recurrent networks
 
 
@@ -132,11 +167,26 @@ def test_a_translator_says_what_cannot_be_mapped():
     def write(text):
         return model.write(text[None], memory)[0]
 
-    for function, texts in ((read, source), (write, target)):
+    def align(text):
+        return model.alignment(source[:1], text[None])
+
+    for function, texts in ((read, source), (write, target), (align, target)):
         with pytest.raises(
             ValueError, match=r"cannot map .* recurrent layers"
         ):
             torch.func.vmap(function)(texts)
+
+
+def test_what_fails_otherwise_within_a_transform_is_told_as_it_is():
+    """Whatever did was said to be what `torch.func.vmap` cannot map."""
+
+    class Fails(nn.GRU):
+        def forward(self, x):
+            raise RuntimeError("no room")
+
+    network = Recurrent(Fails(D, D, batch_first=True))
+    with pytest.raises(RuntimeError, match=r"^no room$"):
+        torch.func.grad(lambda x: network(x).sum())(torch.randn(2, 5, D))
 
 
 @torch.no_grad()  # else PyTorch warns of what its own graph asks
@@ -150,7 +200,27 @@ def test_lengths_may_be_compiled():
     assert_close(found, model(source, target, lengths))
 
 
+@pytest.mark.parametrize(
+    ("strict", "error"), [(False, ValueError), (True, Unsupported)]
+)
+def test_lengths_may_not_be_exported(strict, error):
+    """There no graph breaks; of one that does PyTorch would speak."""
+    model, source, target = translator()
+    given = source, target, torch.tensor([2, 5])
+    with pytest.raises(error, match=r"lengths must be .* in an export"):
+        torch.export.export(model, given, strict=strict)
+
+
 # By its own name
+
+
+def of_more_heads():
+    """An `EncoderDecoder` that writes with more heads than it reads with: a
+    mask for each of the latter is refused where it looks at the memory.
+    """
+    embed = Embedding(11, D)
+    encoder = Encoder(embed, [EncoderBlock(D, 2, 16, pre=True)])
+    return EncoderDecoder(encoder, embed, [DecoderBlock(D, 4, 16, pre=True)])
 
 
 def refusals():
@@ -165,6 +235,7 @@ def refusals():
     one = text[:1]
     old, source, told = translator()
     said = old.read(source)._replace(mask=padded(7)[:, 0])
+    far = [kv._replace(k=kv.k.to("meta"), v=kv.v.to("meta")) for kv in own]
     return {
         r"^memory_mask must bro": (block, (x, x), {"memory_mask": padded(7)}),
         r"^memory_mask must.*write memory_mask\[:": (
@@ -185,6 +256,28 @@ def refusals():
         r"^memory\.kept\[0\] must": (model.step, (one,), {"memory": memory}),
         r"^cache\[0\] must hold": (writer.step, (one, own), {}),
         r"^memory\.mask must bro": (old.step, (told,), {"memory": said}),
+        r"^source must.*from 0 to 10, ": (model.read, (text + 11,), {}),
+        r"^mask must.* = \(2, 4": (
+            of_more_heads(),
+            (text, text),
+            {"mask": torch.ones(2, 2, 1, 5, dtype=torch.bool)},
+        ),
+        r"^memory\.mask must be a t.*is 3$": (
+            old.step,
+            (told,),
+            {"memory": said._replace(mask=3)},
+        ),
+        r"^cache\[0\]\.k must be where x": (writer.step, (text, far), {}),
+        r"^memory\.kept must hold": (
+            model.step,
+            (text,),
+            {"memory": memory._replace(kept=[3])},
+        ),
+        r"^memory\.kept\[0\]\.k must": (
+            model.step,
+            (text,),
+            {"memory": memory._replace(kept=[type(own[0])(3, 4)])},
+        ),
     }
 
 
@@ -194,8 +287,16 @@ def test_what_is_refused_further_in_has_the_name_it_was_given_by(words):
     besides; a target as tokens, and a cache as the past.
     """
     call, given, more = refusals()[words]
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         call(*given, **more)
+
+
+def test_a_name_that_another_ends_with_is_left_alone():
+    def read(k):
+        raise ValueError(f"k must be one of bank=[1, 2], but k={k}")
+
+    with pytest.raises(ValueError, match=r"^key .* of bank=.* but key=3$"):
+        known_as({"k": "key"}, read, 3)
 
 
 # On several ranks

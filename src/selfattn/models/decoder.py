@@ -166,8 +166,8 @@ def check_list(name: str, cache: object) -> None:
         raise TypeError(f"{name} must be a list, but it is {shown(cache)}")
 
 
-def length_of(cache: Cache | None, n_blocks: int) -> int:
-    """How many tokens a cache holds.
+def length_of(cache: Cache | None, n_blocks: int, name: str = "cache") -> int:
+    """How many tokens a cache holds, which is called so where it came from.
 
     Raises:
         ValueError: if it is not of so many blocks, or if they do not hold
@@ -182,12 +182,12 @@ def length_of(cache: Cache | None, n_blocks: int) -> int:
         return 0
     kept = [kv for kv in cache if isinstance(kv, KeysValues)]
     for i, kv in enumerate(kept):
-        check_four_axes(f"cache[{i}]", kv)
+        check_four_axes(f"{name}[{i}]", kv)
     lengths = [kv.k.shape[-2] for kv in kept]
     if not len(cache) == len(kept) == n_blocks or len(set(lengths)) > 1:
         raise ValueError(
-            "a cache must hold the KeysValues of each block, of equally many "
-            f"tokens, but there are {n_blocks} blocks and cache holds "
+            f"{name} must hold the KeysValues of each block, of equally many "
+            f"tokens, but there are {n_blocks} blocks and it holds "
             f"{[type(kv).__name__ for kv in cache]}, of {lengths} tokens"
         )
     return lengths[0]

@@ -193,7 +193,7 @@ class EncoderDecoder(Writer):
         check_new(tokens)
         n_past = length_of(cache, len(self.blocks))
         check_list("memory.kept", memory.kept)
-        length_of(memory.kept, len(self.blocks))
+        length_of(memory.kept, len(self.blocks), "memory.kept")
         memory = for_each(memory, len(tokens))
         x = self.embed(spared(self.embed, tokens), offset=n_past)
         n = x.shape[-2]
