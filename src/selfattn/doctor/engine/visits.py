@@ -209,7 +209,8 @@ def as_read(
     not_asked = {
         exercise.optional[need]: why
         for need, why in report.not_asked.items()
-        if need in exercise.optional
+        if why
+        and need in exercise.optional
         and IMPLIED.get(need) not in report.not_asked
     }
     return report.with_(
