@@ -39,7 +39,7 @@ TAKES = Fact("names of what it can do; all else is not asked")
 DTYPES = Fact("the number types that it promises, such as float32; no others")
 TYPES = ("float64", "float32", "bfloat16", "float16")
 # Who takes a mask takes one of rows, or says otherwise by its axes.
-IMPLIED = {"rows": "mask", "texts": "mask"}
+IMPLIED = {"rows": "mask", "texts": "mask", "together": "padding"}
 IMPLIED_BY_ALL = ("batches", "strides")
 UNFOUND = "parts"  # what was looked for in a thing: nobody says it takes that
 IN_STEPS = "in steps"  # how parts lie in a forward of which all is seen
@@ -65,7 +65,7 @@ class Reading:
         facts: facts by name, such as the names of its arguments.
         candidates: facts that are open, each with the values to try.
         lacks: what of the exercise's ``optional`` it does not take, each
-            with the reason.
+            with the reason; with none, if that is not worth a word.
         has: what of it the thing plainly takes, and so must not refuse.
         takes: what of it the thing was said to take, and nothing else; None
             if that was not said.

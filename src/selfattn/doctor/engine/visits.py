@@ -209,7 +209,7 @@ def as_read(
     not_asked = {
         exercise.optional[need]: why
         for need, why in report.not_asked.items()
-        if need in exercise.optional
+        if need in (exercise.optional if why else ())
         and IMPLIED.get(need) not in report.not_asked
     }
     return report.with_(

@@ -105,11 +105,14 @@ def with_its_end(seen: Reading, module: nn.Module, told: Facts) -> Reading:
 def lacking(names: Facts) -> dict[str, str]:
     """What it cannot be asked, for it has no argument that takes it."""
     needs = {"mask": "mask", "padding": "padding", "flag": "causal"}
-    return {
+    lacks = {
         need: "it has no argument for it"
         for need, name in needs.items()
         if names[name] is None
     }
+    if names["padding"] is None or lacks.keys() >= {"mask", "flag"}:
+        lacks["together"] = ""  # which nobody misses
+    return lacks
 
 
 def named_order(module: nn.Module) -> str:

@@ -72,11 +72,12 @@ def of_each_head(
 
     Which row is of which pair of places a table of whole numbers may tell.
     """
-    h = parts.n_heads
+    h, maps = parts.n_heads, {name for name, _ in module.named_modules()}
     held = [
         x if x.shape[-1] == h else x.mT
-        for _, x in numbers_left(module, parts)
+        for name, x in numbers_left(module, parts)
         if x.ndim == 2 and h in x.shape and max(x.shape) >= FEWEST
+        if name.removesuffix(".weight") not in maps  # which takes x, say
     ]
     if len(held) != 1:
         return None
