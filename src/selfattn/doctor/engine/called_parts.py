@@ -149,10 +149,10 @@ def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
         facts = {**kind.read(thing, said).facts, **report.facts, **said}
         return report_on(report, held_to(ill, kind, said, facts))
     if UNFOUND not in report.lacking:
-        facts = kind.read(thing, said).facts
-        if any(found.values()) or not lies_in_forward(facts):
+        seen = kind.read(thing, said).facts
+        if any(found.values()) or not lies_in_forward(seen):
             return report
-        if facts["in_passing"] != IN_STEPS or not said:
+        if seen["in_passing"] != IN_STEPS or not said:
             return report.with_(question=UNHEARD)
         return report.with_(not_asked={**report.not_asked, **UNTOLD})
     known = any(found.values()) and not names_parts(kind, said)
