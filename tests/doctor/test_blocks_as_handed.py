@@ -9,10 +9,10 @@ import functools
 
 import pytest
 import torch
-from doctor.blocks_of_their_own import D, Mixing, network
 from torch import nn
 
 from selfattn.doctor import examine
+from tests.doctor.blocks_of_their_own import D, Mixing, network
 
 encoder = functools.partial(examine, kind="encoder-block", time_limit=None)
 decoder = functools.partial(examine, kind="decoder-block", time_limit=None)

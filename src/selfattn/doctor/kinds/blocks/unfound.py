@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.exercise import Exercise
@@ -25,17 +24,17 @@ from selfattn.doctor.kind import (
 )
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import beheld, cores, made_of, properties
+from selfattn.doctor.kinds.blocks.axes_heard import (
+    NBD,
+    is_called,
+    layouts_of,
+    sees_all,
+)
 from selfattn.doctor.kinds.blocks.flow import followed
-from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
-from selfattn.doctor.kinds.layer.experiments import (
-    which_sequences_meet,
-    who_sees_whom,
-)
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
-from selfattn.doctor.probes import Inputs
 
 DO_NOT_FIT = "The parts that I find do not fit together. Say which they are."
 UNCALLED = (
@@ -52,7 +51,6 @@ MORE = (
     "norms, but I find {}, too. Say which parts it joins, by their names."
 )
 OF_ITS_OWN = re.compile(r"([;,] or|Say) formula='own'.*")
-LAYOUTS = _, NBD = ("BND", "NBD")
 Call = Callable[..., Any]
 
 
@@ -100,8 +98,8 @@ def read_as_told(
             return usual  # who names maps wrongly is told so
         lying = usual.with_facts(in_passing=True)
         if are_rather(kind, block, told, usual, lying, found=not words):
-            seen = shows_its_steps(kind, block, {**usual.facts, **told})
-            return lying.with_facts(in_passing=IN_STEPS) if seen else lying
+            shown = shows_its_steps(kind, block, {**usual.facts, **told})
+            return lying.with_facts(in_passing=IN_STEPS) if shown else lying
         if untold and not (words or are_joined(kind, block, told, usual)):
             words = IN_NO_WAY
         if words == DO_NOT_FIT and not is_called(kind, block, known):
@@ -240,77 +238,6 @@ def ran(block: nn.Module, call: Call, given: list[Tensor]) -> list[nn.Module]:
         if any(x.ndim > 1 for x in part.parameters(recurse=False))
     ]
     return parts_called(maps, call, *given)
-
-
-def layouts_of(kind: Kind, block: Any, known: Facts) -> list[str]:
-    """The layouts in which it takes texts, and tokens hear of others.
-
-    A module in which they do in none is no block. Where they do in one, and
-    no text hears of another, the axes are those of that one.
-    """
-    told = known.get("layout")
-    calls = {
-        layout: kind.adapt(block, {**known, "layout": layout})
-        for layout in ([told] if told else LAYOUTS)
-    }
-    mixing = [n for n, call in calls.items() if mixes(block, call)]
-    apart = [n for n in mixing if keeps_apart(block, calls[n])]
-    return apart[:1] or mixing
-
-
-def is_called(kind: Kind, block: Any, known: Facts) -> bool:
-    """Whether it takes texts in any layout."""
-    told = known.get("layout")
-    return any(
-        given_to(block, kind.adapt(block, {**known, "layout": layout}))
-        for layout in ([told] if told else LAYOUTS)
-    )
-
-
-def keeps_apart(block: nn.Module, call: Call) -> bool:
-    """Whether tokens hear of others of their own text, and of no other."""
-    given = given_to(block, call)
-    met = trial_calls.outcome(which_sequences_meet, call, given)
-    own = trial_calls.outcome(of_itself, call, given)
-    if not (isinstance(met, Tensor) and isinstance(own, Tensor)):
-        return False
-    others = met & ~torch.eye(len(met), dtype=torch.bool)
-    heard = own & ~torch.eye(len(own), dtype=torch.bool)
-    return bool(heard.any()) and not bool(others.any())
-
-
-def sees_all(kind: Kind, block: Any, known: Facts) -> bool:
-    """Whether one that reads a context sees all of its own text, too."""
-    call = kind.adapt(block, known)
-    given = given_to(block, call)
-    if given is None or "context" not in given:
-        return False
-    widths = [text.shape[-1] for text in given.values()]
-    told = "own_mask" in known  # then nothing is hidden but what is handed
-    return not told and properties.seen_past(call, *widths) is False
-
-
-def given_to(block: nn.Module, call: Call) -> Inputs | None:
-    """Texts that a block takes; None if it takes none."""
-    across = "context" in inspect.signature(call).parameters
-    wide = trial_calls.outcome(properties.widths, block, call, across)
-    return None if wide is None else properties.texts(*wide)
-
-
-def mixes(block: nn.Module, call: Call) -> bool:
-    """Whether tokens hear of others in a block, or of another text."""
-    given = given_to(block, call)
-    if given is None:
-        return False
-    tables = [
-        trial_calls.outcome(one, call, given)
-        for one in (of_itself, who_sees_whom)
-    ]
-    if not all(isinstance(table, Tensor) for table in tables):
-        return False
-    own, seen = tables
-    others = own & ~torch.eye(len(own), dtype=torch.bool)
-    return bool(others.any() or ("context" in given and seen.any()))
 
 
 def unknown_mask(kind: Kind, thing: Any, known: Facts) -> str:
