@@ -8,6 +8,7 @@ from torch import nn
 
 from selfattn.doctor import examine
 from selfattn.doctor.kinds.efficient.exercise import KERNELS, of_claim
+from selfattn.doctor.kinds.efficient.feature_maps import alike
 from selfattn.doctor.kinds.layer.learnt.scores import afterwards
 from selfattn.doctor.kinds.positions.added import seen
 from selfattn.positions import sinusoidal
@@ -73,8 +74,8 @@ def test_a_kernel_is_not_asked_where_its_features_are_nothing():
     told = {"kernel": bells, "dtypes": ["float32"]}
     report = here(with_bells, kind="efficient", **told)
     assert report.passed, report
-    kept = of_claim(KERNELS, bells, False).probes
-    usual = of_claim(KERNELS, lambda x: F.elu(x) + 1, False).probes
+    kept = of_claim(KERNELS, alike(bells), False).probes
+    usual = of_claim(KERNELS, alike(lambda x: F.elu(x) + 1), False).probes
     left = {p.claim for p in usual} - {p.claim for p in kept}
     assert left == {"scores in the hundreds"}
 

@@ -11,6 +11,7 @@ from selfattn import attention, flash_attention
 from selfattn.doctor.kinds.efficient import masks_seen, powers_seen
 from selfattn.doctor.kinds.efficient import weights_seen as seen
 from selfattn.doctor.kinds.efficient.exercise import first_tile_left_out
+from selfattn.doctor.kinds.efficient.feature_maps import alike
 from selfattn.doctor.kinds.efficient.mistakes.own_weights import not_causal
 
 OTHERS = {"future": not_causal, "first": first_tile_left_out}
@@ -124,7 +125,7 @@ def with_features(q, k, v, divides=True, itself=0):
 
 
 def test_of_a_kernel_weights_are_products_of_features():
-    tell = partial(told, kernel=F.softplus)
+    tell = partial(told, kernel=alike(F.softplus))
     assert tell(with_features) == ""
     assert tell(partial(with_features, divides=False)) == "not divided"
     assert tell(partial(with_features, itself=-1)) == "not itself"
