@@ -130,11 +130,7 @@ def read(
         seen["mask_name"] = names[0]
     if not names or told.get("padding"):
         seen["mask"] = "keep"
-    for attribute in ("norm_first", "pre"):
-        for module in thing.modules():
-            found = getattr(module, attribute, None)
-            if isinstance(found, bool):
-                seen["order"] = "pre" if found else "post"
+    seen |= order_kept(thing)
     torchs = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
     if isinstance(thing, torchs):
         seen["mask"] = "block"
@@ -148,6 +144,19 @@ def read(
     if handing_over.wants_more(thing, n_texts, names[:1]):
         seen["path"] = "free"  # what it is handed besides may lie on it
     return Reading(seen, lacks=lacking(names, told))
+
+
+def order_kept(block: nn.Module) -> dict[str, str]:
+    """Where its norms stand, if it or a part of it has an attribute for that;
+    of several, the last.
+    """
+    kept = [
+        getattr(module, attribute, None)
+        for attribute in ("norm_first", "pre")
+        for module in block.modules()
+    ]
+    said = [found for found in kept if isinstance(found, bool)]
+    return {"order": "pre" if said[-1] else "post"} if said else {}
 
 
 def placed(order: str | None) -> dict[str, str]:

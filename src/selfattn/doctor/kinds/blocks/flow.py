@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from selfattn.doctor.kinds.blocks import cores
-from selfattn.doctor.kinds.blocks.operations import said_by
+from selfattn.doctor.kinds.blocks.operations import constant, fills, said_by
 from selfattn.doctor.kinds.blocks.sums import (
     NOTHING,
     Said,
@@ -212,21 +212,6 @@ def is_tensor(thing: object) -> bool:
 def is_several(thing: object) -> bool:
     """Whether something is a tuple of things, of which the first counts."""
     return isinstance(thing, tuple) and bool(thing)
-
-
-def fills(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors may have the same numbers, each as often."""
-    return one.numel() == other.numel()
-
-
-def constant(thing: Any) -> float | None:
-    """The number that a factor is, if it is one."""
-    if not isinstance(thing, Tensor):
-        return float(thing) if isinstance(thing, int | float) else None
-    flat = thing.detach().flatten()
-    if not flat.numel() or not bool((flat == flat[0]).all()):
-        return None
-    return float(flat[0])
 
 
 @contextmanager

@@ -35,3 +35,18 @@ def said_by(
         inner=cores.inner(word, given),
         times=cores.times(word, kwargs, given),
     )
+
+
+def fills(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors may have the same numbers, each as often."""
+    return one.numel() == other.numel()
+
+
+def constant(thing: Any) -> float | None:
+    """The number that a factor is, if it is one."""
+    if not isinstance(thing, Tensor):
+        return float(thing) if isinstance(thing, int | float) else None
+    flat = thing.detach().flatten()
+    if not flat.numel() or not bool((flat == flat[0]).all()):
+        return None
+    return float(flat[0])

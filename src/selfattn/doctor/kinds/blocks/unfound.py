@@ -7,7 +7,7 @@ parts, and by which facts these could be found.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -109,10 +109,14 @@ def read_as_told(
     layouts = layouts_of(kind, block, known)
     if words and layouts:
         usual = as_its_own(usual, words, unknown_mask(kind, thing, known))
-    if NBD in layouts and "layout" not in known:
-        open_ = {**usual.candidates, "layout": layouts}
-        return replace(usual, candidates=open_)
-    return usual
+    return usual if "layout" in known else in_layouts(usual, layouts)
+
+
+def in_layouts(usual: Reading, layouts: Sequence[str]) -> Reading:
+    """The same, to be tried in each layout if tokens may come first."""
+    if NBD not in layouts:
+        return usual
+    return replace(usual, candidates={**usual.candidates, "layout": layouts})
 
 
 def shows_its_steps(kind: Kind, block: Any, known: Facts) -> bool:
