@@ -19,7 +19,7 @@ UNCALLED = (
 # What is raised of inputs that are not what was expected, sizes above all.
 OF_INPUTS = re.compile(
     "^(?!.*(CUDA|memory)).*(ValueError|IndexError|AssertionError)"
-    "|RuntimeError.*(shape|size|dimension|multipl)"
+    "|RuntimeError.*(shape|size|dimension|multiplied)"
 )
 
 
