@@ -9,6 +9,8 @@ import torch.nn.functional as F
 
 from selfattn import attention
 from selfattn.doctor import examine
+from selfattn.doctor.kinds.attention.layouts import TURNED
+from selfattn.doctor.kinds.efficient.seen_tables import claims
 
 
 def here(thing, **facts):
@@ -105,3 +107,15 @@ def test_a_mask_is_asked_of_whom_its_meaning_was_told():
 def test_and_it_shall_save_work_still():
     report = here(attention, layout="any", mask="keep", mask_axes="any")
     assert report.mistake.name == "the whole table is made", report
+
+
+def test_a_window_of_tokens_last_claims_no_more_than_is_seen():
+    """One that hides more than the future was taken for causal alone."""
+
+    def turned(q, k, v):
+        rows = (x.mT.contiguous() for x in (q, k, v))
+        return by_rows(*rows, sees=since_noon).mT
+
+    names = {"q": None, "k": None, "v": None}
+    found = [*claims(turned, {"names": names, "mask": "keep"})]
+    assert not [one for one in found if one["layout"] in TURNED], found

@@ -17,9 +17,11 @@ UNCALLED = (
 )
 
 # What is raised of inputs that are not what was expected, sizes above all.
+# An error in a thing's own words says nothing of how it is called.
 OF_INPUTS = re.compile(
-    "^(?!.*(CUDA|memory)).*(ValueError|IndexError|AssertionError)"
-    "|RuntimeError.*(shape|size|dimension|multiplied)"
+    "^(?!.*(CUDA|memory)).*(IndexError|AssertionError|"
+    "(RuntimeError|ValueError).*"
+    "(shape|size|dimension|multiplied|unpack|divisible|expected))"
 )
 
 

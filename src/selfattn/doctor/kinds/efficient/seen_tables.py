@@ -62,7 +62,7 @@ def claims(thing: Any, facts: Facts) -> Iterator[Facts]:
             yield {**made, "formula": "own"}
         elif not plain and layout not in TURNED:
             yield {**made, "table": kept(call, front)}
-        elif "causal" in made:
+        elif plain and "causal" in made:
             yield made
 
 
