@@ -116,7 +116,7 @@ def write_wheel(root: Path, place: Path) -> Path:
         for name, content in [*files, (record, "".join(rows).encode())]:
             info = zipfile.ZipInfo(name, SINCE)
             info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, content)
+            archive.writestr(info, content, compresslevel=9)
     return path
 
 
