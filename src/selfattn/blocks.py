@@ -115,7 +115,13 @@ class EncoderBlock(nn.Module):
             ValueError: what `MultiHeadAttention` raises.
         """
         look = partial(
-            self.attention, context=kept, mask=mask, bias=bias, causal=causal
+            known_as,
+            {"context": "kept"},
+            self.attention,
+            context=kept,
+            mask=mask,
+            bias=bias,
+            causal=causal,
         )
         x = self.add_norm_1(x, look)
         return self.add_norm_2(x, self.feed_forward)
@@ -218,7 +224,13 @@ class DecoderBlock(nn.Module):
             ValueError: what `MultiHeadAttention` raises.
         """
         look = partial(
-            self.attention, context=kept, mask=mask, bias=bias, causal=causal
+            known_as,
+            {"context": "kept"},
+            self.attention,
+            context=kept,
+            mask=mask,
+            bias=bias,
+            causal=causal,
         )
         names = {"mask": "memory_mask", "context": "memory"}
         look_across = partial(

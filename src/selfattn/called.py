@@ -13,6 +13,7 @@ from selfattn.entering import check_function
 from selfattn.signatures import shown
 
 R = TypeVar("R")
+ASIDE = r"(?: \([^)]*\))?"  # what a name may have behind it
 
 
 def check_called(
@@ -54,8 +55,9 @@ def known_as(
         return f(*given, **more)
     except (ValueError, TypeError) as error:
         told = str(error)
-        first = re.match(r"(\w+)\S* must ", told)
+        first = re.match(rf"(\w+)\S*{ASIDE} must ", told)
         if first and first[1] in names:
-            word, name = rf"\b{first[1]}(?= must |[.=\[])", names[first[1]]
+            word = rf"\b{first[1]}{ASIDE}(?= must |[.=\[])"
+            name = names[first[1]]
             error.args = (re.sub(word, lambda _: name, told),)
         raise

@@ -20,6 +20,7 @@ from selfattn.dot_product import widen
 from selfattn.entering import (
     check_at_layer,
     check_enters,
+    check_function,
     check_same_shape,
     check_width,
     made_alike,
@@ -205,6 +206,7 @@ class AddNorm(nn.Module):
             ValueError: if the sublayer changes the shape: the sum would
                 broadcast, or fail with a worse message.
         """
+        check_function("sublayer", sublayer)
         norm = partial(made_alike, "norm", of_each_token(self.norm))
         # What works in place gets a copy: x is the caller's, and still needed.
         leaves_x = self.pre and leaves_it(self.norm)
@@ -223,7 +225,8 @@ def leaves_it(norm: nn.Module) -> bool:
     return type(norm) in (LayerNorm, RMSNorm) and not hooks
 
 
-def relu(x: Tensor) -> Tensor:
+@checked
+def relu(x: Features) -> Features:
     """max(0, x); at 0 its slope is 0, as that of `torch.relu` is."""
     return x.relu()
 

@@ -217,7 +217,7 @@ class MultiHeadAttention(Owner):
         True
         """
         check_matrices(self)
-        check_enters("the context (without one, x)", context, self.W_k)
+        check_enters("context (without one, x)", context, self.W_k)
         if past is not None:
             check_kept(self, "past", past, context)
         k = split_heads(projected(self.W_k, context), self.n_kv_heads)
@@ -328,13 +328,16 @@ class MultiHeadAttention(Owner):
         return layer
 
 
+@checked
 def split_heads(
     x: Float[Tensor, "*batch n d_model"], n_heads: int
 ) -> Float[Tensor, "*batch {n_heads} n d_model//{n_heads}"]:
     """Cut the last axis into heads: (..., n, h d) -> (..., h, n, d)."""
+    check_divides("n_heads", n_heads, "d_model", x.shape[-1])
     return x.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
 
 
+@checked
 def merge_heads(
     x: Float[Tensor, "*batch h n d"],
 ) -> Float[Tensor, "*batch n h*d"]:

@@ -16,7 +16,7 @@ from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.dot_product import attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.window import sliding_window_attention
-from selfattn.layers import FeedForward
+from selfattn.layers import AddNorm, FeedForward, relu
 from selfattn.models import (
     Decoder,
     Embedding,
@@ -29,7 +29,7 @@ from selfattn.models import (
     keep_top_p,
 )
 from selfattn.models.config import LLAMA, check_config
-from selfattn.multihead import MultiHeadAttention
+from selfattn.multihead import MultiHeadAttention, merge_heads, split_heads
 from selfattn.positions import alibi_bias, sinusoidal, t5_bucket
 from selfattn.single_heads import record_heads
 
@@ -40,6 +40,7 @@ def by_strangers(unchecked):
 
 
 TOKENS = torch.tensor([[1, 2]])
+TEXT = torch.zeros(2, 3, 8)
 
 
 def reads():
@@ -113,6 +114,48 @@ def test_a_class_is_no_function():
     """It makes a module of the tokens, and says nothing of it."""
     with pytest.raises(TypeError, match="must be a function or a module"):
         FeedForward(8, 8, activation=nn.ReLU)
+
+
+def test_a_class_is_no_sublayer():
+    """Its answer would be a module, or an error of one that nobody wrote."""
+    for sublayer in (nn.Identity, nn.Linear):
+        with pytest.raises(TypeError, match=r"^sublayer must be a function"):
+            AddNorm(8, pre=True)(TEXT, sublayer)
+
+
+OTHERS = torch.zeros(2, 3, 8, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_block_names_what_it_was_handed_by_its_own_names(kept):
+    """Within, all that is looked at is the context, and nobody gave one."""
+    other = DecoderBlock(8, 2, 16, pre=True).double().remember(OTHERS)
+    with pytest.raises(ValueError, match=r"^memory must have the type of "):
+        block = DecoderBlock(8, 2, 16, pre=True)
+        block(TEXT, other if kept else OTHERS)
+    for block, memory in (
+        (EncoderBlock(8, 2, 16, pre=True), ()),
+        (DecoderBlock(8, 2, 16, pre=True), (TEXT,)),
+    ):
+        with pytest.raises(ValueError, match=r"^kept must have the type of x"):
+            block(TEXT, *memory, kept=other)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: relu("a"), "x must be a tensor of floating-point numbers"),
+        (lambda: relu(TEXT.long()), "x must be a tensor of floating-point"),
+        (lambda: split_heads(TEXT, 3), "n_heads must divide d_model, but"),
+        (lambda: split_heads(TEXT, 0), "n_heads must divide d_model, but"),
+        (lambda: split_heads(TEXT[0, 0], 2), r"x must .* axes \(\.\.\., n, d"),
+        (lambda: merge_heads(TEXT[0]), r"x must .* axes \(\.\.\., h, n, d"),
+    ],
+)
+def test_what_is_small_has_errors_of_its_own(call, words):
+    """They were PyTorch's: of clamp, of unflatten, of a dimension -3."""
+    with pytest.raises((TypeError, ValueError), match=words):
+        call()
 
 
 def test_segments_are_for_an_embedding_that_takes_them():
