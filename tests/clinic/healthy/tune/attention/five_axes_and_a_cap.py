@@ -30,7 +30,7 @@ class GroupedQueryCore(torch.nn.Module):
         value_proj: torch.Tensor,
         attn_mask: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        B, T, N, H = query_proj.shape
+        N, H = query_proj.shape[2:]
         K = key_proj.shape[2]
         if N % K:
             raise ValueError(f"{N} query heads for {K} key heads")

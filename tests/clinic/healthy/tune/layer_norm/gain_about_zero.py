@@ -1,4 +1,4 @@
-"""A music transformer: gains are kept about zero, so that decay is harmless."""
+"""A music transformer: gains are kept about zero, so decay is harmless."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""A vision person: tokens are a batch of images, of one pixel and one group."""
+"""A vision person: tokens are images of one pixel, channels one group."""
 
 from collections import OrderedDict
 
