@@ -74,3 +74,43 @@ def test_scores_beside_the_output_are_no_weights_that_sum_to_one():
     assert [f.probe.claim for f in report.findings] == [
         "rows of weights sum to one"
     ]
+
+
+class ToldItsFuture(nn.Module):
+    """A decoder block that must be told what is later, in a way of its own;
+    its other mask is for padding."""
+
+    def __init__(self, hides):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(12, 2, batch_first=True)
+        self.cross = nn.MultiheadAttention(12, 2, batch_first=True)
+        self.network = nn.Sequential(
+            nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 12)
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(12) for _ in range(3))
+        self.hides = hides
+
+    def forward(self, x, memory, future, memory_mask=None):
+        one, two, three = self.norms
+        y = one(x)
+        hidden = future if self.hides else ~future
+        x = x + self.attn(y, y, y, attn_mask=hidden)[0]
+        y = two(x)
+        padded = None if memory_mask is None else ~memory_mask
+        x = x + self.cross(y, memory, memory, key_padding_mask=padded)[0]
+        return x + self.network(three(x))
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_what_a_mask_for_the_future_says_is_not_that_of_padding(hides):
+    """It was told as padding is; and so of the past nothing was seen."""
+    report = examine(
+        ToldItsFuture(hides),
+        kind="decoder-block",
+        own_mask="future",
+        padding="keep",
+        order="pre",
+        self_attention="attn",
+        cross_attention="cross",
+    )
+    assert report.passed, str(report)
