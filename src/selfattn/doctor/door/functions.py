@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.door.names import MASKS, says
+from selfattn.doctor.door.names import MASKS, OF_LENGTHS, says, snake
 from selfattn.doctor.door.things import words_of
 from selfattn.doctor.door.trying import (
     alike,
@@ -155,7 +155,7 @@ def which_norm(
     if not (alike(made, x) and alike(opposite, x)):
         return "", ""
     made = (made - opposite) / 2
-    if is_resized(x, made):
+    if is_resized(x, made) and not OF_LENGTHS.search(snake(name)):
         return "rms-norm", "it gives tokens another size"
     if is_resized(x - x.mean(dim=-1, keepdim=True), made):
         return "layer-norm", "it takes tokens' mean away, and their size"
