@@ -59,7 +59,7 @@ def hardly_called(report: Report, told: bool) -> str:
     """That it may be called otherwise, as it raised at nearly all, or "".
 
     Of whom nothing was told, that is so if it always raised, or if Python
-    refused what it was handed; or if what it gave was always of another
+    refused what it was handed; or if what it gave was mostly of another
     shape, as of pictures. Who raises within, of a wrong name, say, is at
     fault; but of what it was handed, it may be the doctor who is. Then most
     will do, if that has nothing in common that it might not take.
@@ -67,11 +67,12 @@ def hardly_called(report: Report, told: bool) -> str:
     found = report.findings
     if report.mistake is not None or report.probes < 2:
         return ""
-    sorts = {one.difference.sort for one in found}
+    sorts = [one.difference.sort for one in found]
     always = len(found) == report.probes
-    if "shape" in sorts and sorts <= {"shape", "raises"}:
-        return OF_OTHER_AXES if always and not told else ""
-    if sorts != {"raises"}:
+    if "shape" in sorts and not told:
+        other = sum(sort in ("shape", "raises") for sort in sorts)
+        return OF_OTHER_AXES if 2 * other > report.probes else ""
+    if {*sorts} != {"raises"}:
         return ""
     if always and (report.uncalled or not told):
         return UNCALLED
