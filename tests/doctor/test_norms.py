@@ -98,3 +98,23 @@ def test_in_what_float64_is_computed_is_a_convention():
     assert [m.name for m in report.remarks] == ["computed in float32"]
     report = examined(InFloat32(5), "rms-norm", precision="exact")
     assert report.mistake.name == "computed in float32"
+
+
+class OfItsWidth(nn.Module):
+    """As nn.RMSNorm without a gain, but of its own width alone."""
+
+    def __init__(self, width, factor=1.0):
+        super().__init__()
+        self.root = factor * width**0.5
+
+    def forward(self, x):
+        return x / (x.square().sum(-1, keepdim=True) + 1e-5).sqrt() * self.root
+
+
+def test_a_norm_without_parameters_may_be_of_one_width():
+    """Its factor told of it, and it was asked at widths of ours."""
+    told = {"eps": 1e-5 / 12, "dtypes": ["float32", "float64"]}
+    report = examined(OfItsWidth(12), "rms-norm", **told)
+    assert report.passed, str(report)
+    assert report.lacking["any width"] == "its width is fixed"
+    assert not examined(OfItsWidth(12, 1.1), "rms-norm", **told).passed

@@ -34,6 +34,11 @@ MADE_UNTOLD = {  # unless its class is told so, no part of it sees a memory
 TAKEN_FOR = {  # where the door is wrong
     "attention/sliding_window": "efficient",
     "attention/softmax_by_hand": "efficient",
+    "attention/cosine_with_relative_table": "efficient",
+    "attention/decoder_states_sequence_first": "efficient",
+    "attention/keras_value_before_key": "",
+    "cached-decoder/latents_by_a_method": "",
+    "efficient/partial_results_merged": "attention",
     "cached-decoder/counted_room_in_the_module": "encoder-block",
     "cached-decoder/doubles_when_full": "encoder-block",
     "cached-decoder/pages_and_a_table": "self-attention",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from selfattn.doctor.command.arguments import Request
 from selfattn.doctor.command.loading import load, load_made, load_module
+from selfattn.doctor.door.functions import BY_NAME
 from selfattn.doctor.door.guessing import Guess
 from selfattn.doctor.door.surveying import Survey, survey
 from selfattn.doctor.engine.examination import examine_made
@@ -14,6 +15,10 @@ from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.report import Report
 
 JOINED = ("encoder-block", "decoder-block")
+OF_A_NAME = (
+    "It has the name of one, and does something else. If it is to be one, "
+    "say --kind {kind}."
+)
 GRAVEST_FIRST = (1, 2, 4, 3, 0)  # of the codes with which the command exits
 
 
@@ -113,6 +118,8 @@ def guessed(request: Request, guess: Guess) -> Visit:
         second = examined(request, other)
         if second.passed or (second.likely and other != "efficient"):
             report = second
+    if BY_NAME in guess.why and report.exit_code == 1 and not report.mistake:
+        report = report.with_(different=OF_A_NAME.format(kind=report.exercise))
     return Visit(str(guess), report)
 
 

@@ -149,14 +149,16 @@ def of_addition(f: Function, name: str) -> str:
 def of_a_norm(f: Function, name: str) -> tuple[str, str]:
     """A norm with its parameters: which of the two, and why."""
     ones, zeros = torch.ones(D), torch.zeros(D)
-    calls = (ones, zeros), (ones, zeros, 1e-5), (ones,), (ones, 1e-5)
-    behind = (ones, zeros), (ones,)
+    behind = (ones, zeros), (ones, zeros, 1e-5), (ones,), (ones, 1e-5)
 
-    def norm(x: Tensor) -> Tensor | None:
-        first = [(x, *rest) for rest in calls]
-        return first_tensor(f, [*first, *((*rest, x) for rest in behind)])
+    def of_tokens(x: Tensor) -> Tensor | None:
+        return first_tensor(f, [(x, *rest) for rest in behind])
 
-    return which_norm(norm, D, name)
+    def of_parameters(x: Tensor) -> Tensor | None:
+        return first_tensor(f, [(ones, zeros, x), (ones, x)])
+
+    found = (which_norm(one, D, name) for one in (of_tokens, of_parameters))
+    return next((one for one in found if one[0]), ("", ""))
 
 
 def which_norm(

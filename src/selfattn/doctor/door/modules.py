@@ -9,7 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.door import functions
-from selfattn.doctor.door.names import CACHES, MASKS, SECOND, says
+from selfattn.doctor.door.names import (
+    CACHES,
+    MASKS,
+    NETWORKS,
+    SECOND,
+    says,
+    snake,
+)
 from selfattn.doctor.door.networks import has_a_network
 from selfattn.doctor.door.trying import (
     alike,
@@ -65,7 +72,9 @@ def with_a_table(module: nn.Module, name: str) -> Iterator[tuple[str, str]]:
     for width in widths(module):
         one, other = drawn(2, 3, width), drawn(2, 3, width, seed=1)
         first, second = tensor(module, one), tensor(module, other)
-        if not (alike(first, one) and alike(second, one)):
+        alone = tensor(module, one[:1])  # which no table for heads is added to
+        same = alike(first, one) and alike(second, one)
+        if not (same and alike(alone, one[:1])):
             continue
         if close(first - one, second - other) and not close(first, one):
             yield "positions", "it adds the same to all tokens"
@@ -77,7 +86,8 @@ def of_matrices(module: nn.Module, name: str) -> list[tuple[str, str]]:
     if keeps_a_cache(module):
         return [("cached-decoder", "it takes what it kept, and gives it back")]
     two = takes_two(module)
-    if is_block(module):
+    alone = NETWORKS.search(snake(name)) and not mixes(module, two)
+    if is_block(module) and not alone:
         path = "a path leads past its parts, or norms and a network say so"
         kind = "decoder-block" if two else "encoder-block"
         return [(kind, f"{path}{', and it takes two sequences' * two}")]
@@ -106,6 +116,8 @@ def keeps_a_cache(module: nn.Module) -> bool:
                 return False
             if isinstance(made, tuple) and len(made) == 2:
                 kept = made[1]
+                if kept is None:
+                    return False
                 if not isinstance(kept, Tensor):
                     return named or takes_back(module, x, kept)
                 return named and kept.shape[-2:] != (N, N)  # no weights

@@ -23,6 +23,7 @@ from selfattn.doctor.kinds.norms.epsilon import (
     set_eps,
 )
 from selfattn.doctor.kinds.norms.order import code, in_usual_order
+from selfattn.doctor.kinds.norms.own_width import own_width
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, parameters
 
@@ -119,6 +120,8 @@ def of_bare(module: nn.Module, told: Facts) -> Reading:
     facts: dict[str, Any] = {"form": "bare module", "learns": 0}
     if isinstance(shape, tuple) and len(shape) == 1:
         facts["width"] = shape[0]
+    elif width := own_width(module):
+        facts["width"] = width
     facts |= own_eps(module, facts.get("width", 7), told)
     lacks = {"any width": "its width is fixed"} if "width" in facts else {}
     return Reading(facts, lacks=lacks)

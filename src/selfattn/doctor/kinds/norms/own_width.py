@@ -1,0 +1,39 @@
+"""For how many features a norm without parameters was made, if for a number
+of them alone: its factor may be the root of that number.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import Tensor, nn
+
+from selfattn.doctor.kinds.trial_calls import outcome
+from selfattn.doctor.probes import numbers
+
+MOST = 4096  # features
+NEAR = 0.01  # what eps, and half precision, may take from a mean square
+
+
+def own_width(module: nn.Module) -> int | None:
+    """The only width at which it gives tokens a mean square of one."""
+    for width in kept(module):
+        if is_normed(module, width) and not is_normed(module, width + 1):
+            return width
+    return None
+
+
+def kept(module: nn.Module) -> Iterator[int]:
+    """The widths that a number which it keeps may be, or be the root of."""
+    for value in vars(module).values():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            for width in (value, value**2):
+                if 1 < width < MOST and abs(width - round(width)) < NEAR:
+                    yield round(width)
+
+
+def is_normed(module: nn.Module, width: int) -> bool:
+    """Whether tokens that are so wide come out with a mean square of one."""
+    made: Any = outcome(module, 10 * numbers(3, width))
+    if not isinstance(made, Tensor) or made.shape != (3, width):
+        return False
+    return bool(((made.square().mean(dim=-1) - 1).abs() < NEAR).all())
