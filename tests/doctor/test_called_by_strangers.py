@@ -94,6 +94,40 @@ def test_who_must_be_handed_a_mask_is_handed_one(attend, told):
     assert attention(attend).passed
 
 
+def must_have_scores(q, k, v, mask):
+    """What it is handed is added, whether or not it is a mask of numbers."""
+    scores = q @ k.mT / math.sqrt(q.shape[-1]) + mask
+    return scores.softmax(dim=-1) @ v
+
+
+def must_have_what_hides(q, k, v, mask):
+    """It has no scale; and whoever is handed only what hides is lost."""
+    return (q @ k.mT).masked_fill(mask, -torch.inf).softmax(dim=-1) @ v
+
+
+def must_have_scores_unscaled(q, k, v, mask):
+    return (q @ k.mT + mask).softmax(dim=-1) @ v
+
+
+def test_what_a_mask_says_that_must_be_told_is_seen_by_one_that_hides():
+    """By one that hides nothing True allows, forbids or is added alike."""
+    report = attention(must_have_scores)
+    assert report.passed, report
+    assert report.facts["mask"] == "add"
+
+
+@pytest.mark.parametrize(
+    ("attend", "meaning"),
+    [(must_have_what_hides, "block"), (must_have_scores_unscaled, "add")],
+)
+def test_what_it_says_is_seen_of_one_without_a_scale(attend, meaning):
+    report = attention(attend)
+    assert report.mistake.name == "no scale", report
+    assert report.facts["mask"] == meaning
+    assert "scale=1.0" in report.different
+    assert attention(attend, scale=1.0).passed
+
+
 def in_other_words(q, k, v, mask=None):
     """A mask of words, of which nobody told."""
     if mask is not None:

@@ -16,7 +16,10 @@ from selfattn.doctor.probes import numbers
 from selfattn.dot_product import attention
 
 LENGTHS = re.compile(r"(^|_)(lens|lengths?|valid_len)$")
-Calls = Callable[[Facts], Callable[..., Any]]  # how it is called by facts
+Attend = Callable[..., Any]
+Calls = Callable[[Facts], Attend]  # how it is called by facts
+Inputs = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
+N = 5  # how many of each
 
 
 def of_lengths(thing: Any, names: Facts) -> list[str]:
@@ -43,7 +46,7 @@ def without_any(
     """What it is handed where nothing is hidden, if it must be something.
 
     That is None, if it takes that; or else a mask that hides nothing, of the
-    meaning and the axes by which it is right, or is called at all.
+    meaning and the axes by which it is right, hides, or is called at all.
     """
     name = facts["names"].get("mask")
     listed = {one.name: one for one in trial_calls.listed(thing)}
@@ -51,33 +54,73 @@ def without_any(
         return {}
     layouts = [told["layout"]] if "layout" in told else [*LAYOUTS]
     nothing = {**facts, **told, "without": "nothing"}
-    if any(outputs(calls, {**nothing, "layout": one}) for one in layouts):
+    if any(takes_none(calls({**nothing, "layout": one})) for one in layouts):
         return {"without": "nothing"}
     said = [told["mask"]] if "mask" in told else [*TO_HIDE]
     axes = [told["mask_axes"]] if "mask_axes" in told else [*MASKS]
     most, best = 0, {"without": "nothing"}
     for layout, meaning, its in product(layouts, said, axes):
         ways = {"without": "a mask", "mask": meaning, "mask_axes": its}
-        made = outputs(calls, {**facts, **told, **ways, "layout": layout})
-        # What is right counts most; of what is not, what is made at all.
-        if (much := 10 * sum(made) + len(made)) > most:
+        attend = calls({**facts, **told, **ways, "layout": layout})
+        if (much := how_well(attend)) > most:
             most, best = much, ways
     return best
 
 
-def outputs(calls: Calls, facts: Facts) -> list[bool]:
-    """Of the calls in which it makes what is asked, whether it is right."""
-    made = []
-    for q, k, v in some_inputs():
-        output = trial_calls.outcome(calls(facts), q, k, v)
-        if isinstance(output, Tensor) and output.shape == q.shape:
-            usual = attention(q, k, v)
-            right = torch.allclose(output.float(), usual, atol=1e-3)
-            made.append(right)
-    return made
+def takes_none(attend: Attend) -> bool:
+    """Whether it is right where it is handed no mask."""
+    return any(
+        right
+        for given in some_inputs()
+        for right, _ in seen_in(attend, given, None)
+    )
 
 
-def some_inputs() -> Iterator[tuple[Tensor, ...]]:
+def how_well(attend: Attend) -> int:
+    """How much is right of what it makes if all keys are seen, or but one.
+
+    What is right counts most; then whether the last key counts if it is
+    seen, and only then, which holds of any formula; then what is made at all.
+    By a mask that hides nothing no meaning is told from others.
+    """
+    every = torch.ones(N, N).bool()
+    but_one = every & (torch.arange(N) < N - 1)
+    return sum(
+        100 * right + 10 * hides + 1
+        for given, mask in product(some_inputs(), (every, but_one))
+        for right, hides in seen_in(attend, given, mask)
+    )
+
+
+def seen_in(
+    attend: Attend, given: Inputs, mask: Tensor | None
+) -> Iterator[tuple[bool, bool]]:
+    """Whether what it makes is right, and heeds the last key as it may.
+
+    That is none, if it makes nothing, or no numbers.
+    """
+    q, k, v = given
+    made = output_of(attend, q, k, v, mask)
+    if made is None:
+        return
+    usual = attention(q, k, v, mask=mask)
+    right = torch.allclose(made.float(), usual, atol=1e-3)
+    last = torch.arange(N)[:, None] == N - 1
+    k, v = (torch.where(last, 1 - x, x) for x in (k, v))
+    other = output_of(attend, q, k, v, mask)
+    heard = other is not None and not torch.allclose(other, made)
+    yield right, heard == (mask is None or bool(mask[-1, -1]))
+
+
+def output_of(attend: Attend, q: Tensor, *others: Any) -> Any:
+    """What it makes, if those are numbers, of the shape that was asked for."""
+    made = trial_calls.outcome(attend, q, *others)
+    fits = isinstance(made, Tensor) and made.shape == q.shape
+    return made if fits and bool(made.isfinite().all()) else None
+
+
+def some_inputs() -> Iterator[Inputs]:
     """Queries, keys and values, with heads and without."""
     for front in ((2, 3), (2,), ()):
-        yield tuple(numbers(*front, 5, 4, seed=seed) for seed in range(3))
+        q, k, v = (numbers(*front, N, 4, seed=seed) for seed in range(3))
+        yield q, k, v
