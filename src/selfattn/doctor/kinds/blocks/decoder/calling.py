@@ -20,6 +20,7 @@ from selfattn.doctor.kinds.blocks import (
 )
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
 from selfattn.doctor.kinds.blocks.handed_on import of_part
+from selfattn.doctor.kinds.blocks.handing_over import CROSS
 from selfattn.doctor.kinds.blocks.recording import recorded
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
@@ -32,10 +33,6 @@ MASKS = (
     "cross_mask",
     "src_mask",
 )
-
-
-CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
-
 
 FACTS = {
     "self_attention": Fact(
