@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks.calling import LAYOUTS
 from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.layer.experiments import (
     which_sequences_meet,
@@ -18,7 +19,7 @@ from selfattn.doctor.kinds.layer.experiments import (
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Inputs
 
-LAYOUTS = _, NBD = ("BND", "NBD")
+_, NBD = LAYOUTS
 Call = Callable[..., Any]
 
 

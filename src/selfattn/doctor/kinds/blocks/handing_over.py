@@ -1,23 +1,21 @@
 """What a block is handed: its texts by place or name, and what else it needs.
 
-Some take their context by its name alone. And some want more than their
-texts: the first embedding again, or where tokens stand. What that is nobody
-said; but it has a number of its own for each of a text, and so the texts
-themselves will do.
+Some take their context by its name alone.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter
-from itertools import product
 from typing import Any
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds.trial_calls import listed, outcome
-from selfattn.doctor.patient import handed
+from selfattn.doctor.kinds.trial_calls import listed
+from selfattn.doctor.patient import Facts, handed
 
 OF_MASKS = re.compile("mask|pad|bias")  # in the names of what is no text
+# In the names of a context, and of what hears it.
+CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
 # In the names of a context, and of what hears it.
 CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
 MOST = 3  # arguments of which nobody said what they are
@@ -30,24 +28,33 @@ def over(
 ) -> Any:
     """What a block gives for some texts, and what is given by name."""
     placed, named = by_place_or_name(thing, texts, given)
-    wanting = missing(thing, len(placed), named)
-    if 0 < len(wanting) <= MOST:
-        for chosen in product((*texts, None), repeat=len(wanting)):
-            more = dict(zip(wanting, chosen, strict=True))
-            said = outcome(handed, thing, *placed, **named, **more)
-            if said is not None:
-                return handed(thing, *placed, **named, **more)
     return handed(thing, *placed, **named)
 
 
-def wants_more(
-    thing: nn.Module, texts: int, given: Sequence[str | None]
-) -> bool:
-    """Whether it cannot be called with so many texts and a few by name."""
-    some: Any = [None] * texts
-    named = {name: None for name in given if name}
-    placed, named = by_place_or_name(thing, some, named)
-    return bool(missing(thing, len(placed), named))
+def beside(texts: Sequence[Tensor], facts: Facts) -> dict[str, Tensor | None]:
+    """What it is handed beside these texts, by its names: one of them each.
+
+    Or, ``otherwise``, something else in its place, unless that is a mask's:
+    to see whether it counts.
+    """
+    chosen: Mapping[str, int | None] = facts.get("besides") or {}
+    made: dict[str, Tensor | None] = {}
+    for name, which in chosen.items():
+        text = None if which is None else texts[which]
+        other = facts.get("otherwise") and not OF_MASKS.search(name)
+        made[name] = 1 - text if other and text is not None else text
+    return made
+
+
+def wanted(thing: nn.Module, n_texts: int, given: Sequence[str]) -> list[str]:
+    """What it must be given beside so many texts, and a few by name."""
+    some: Any = [None] * n_texts
+    placed, named = by_place_or_name(thing, some, dict.fromkeys(given))
+    return [
+        p.name
+        for p in unplaced(thing, len(placed))
+        if p.default is p.empty and p.name not in named
+    ]
 
 
 def by_place_or_name(
@@ -100,15 +107,6 @@ def likeness(p: Parameter) -> int:
     if OF_MASKS.search(p.name):
         return len(order) + (not needed)
     return order.index(True)
-
-
-def missing(thing: Any, n: int, named: Mapping[str, Any]) -> list[str]:
-    """The names of what must be given, besides n by place and some by name."""
-    return [
-        p.name
-        for p in unplaced(thing, n)
-        if p.default is p.empty and p.name not in named
-    ]
 
 
 def unplaced(thing: Any, n: int) -> Iterator[Any]:

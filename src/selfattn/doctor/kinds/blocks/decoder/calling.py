@@ -12,6 +12,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import (
+    besides,
     calling,
     mixing,
     parts,
@@ -213,6 +214,7 @@ def read(thing: Any, told: Facts) -> Reading:
     names = parameters(thing.forward)
     own = [n for n in ("tgt_mask", "causal_mask", "trg_mask") if n in names]
     seen = seen.with_facts(own_mask=own[0]) if own else seen
+    seen = besides.read(seen, thing, told, adapt, n_texts=2)
     second = takes_x_second(thing, {"mask": "keep", **seen.facts, **told})
     return seen.with_facts(context_first=True) if second else seen
 
