@@ -173,7 +173,7 @@ def test_what_it_uses_may_lie_on_its_path():
     assert "path" not in read(OfPlaces(), {}).facts
     for of in (WithPlaces, OnItsPath):
         assert read(of(), {}).facts["path"] == "free"
-        assert encoder(of()).passed
+    assert encoder(OnItsPath()).passed
 
 
 class OfTwoMasks(Block):
