@@ -147,3 +147,27 @@ def test_a_part_of_a_row_is_asked_after_whatever_its_number_type():
     report = rotation(module)
     assert "part=0.5" in report.different
     assert report.mistake.name == "only half of the features"
+
+
+def along_the_first(x, offset=0):
+    """Of any number of axes the first is time; nobody tells it positions."""
+    d = x.shape[-1]
+    rate = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    where = torch.arange(offset, offset + len(x))
+    angle = where.view(-1, *[1] * (x.ndim - 1)) * rate
+    a, b = x[..., ::2], x[..., 1::2]
+    cos, sin = angle.cos().to(x), angle.sin().to(x)
+    return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+
+
+def along_texts(x):
+    batch, n, d = x.shape
+    return along_the_first(x)
+
+
+@pytest.mark.parametrize("rotate", [along_the_first, along_texts])
+def test_who_counts_texts_has_no_row_of_tokens(rotate):
+    """What it does with two and four axes was left out, and it passed."""
+    report = rotation(rotate)
+    assert report.mistake.name == "first axis is time", report
+    assert rotation(rotate, layout="NHD").passed
