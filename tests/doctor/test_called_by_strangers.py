@@ -65,6 +65,47 @@ def test_lengths_that_hide_too_little_are_a_mistake():
     assert report.exit_code == 1, report
 
 
+def one_key_more(q, k, v, key_lengths=None):
+    """Nobody told what its lengths are, but they hide what is behind them."""
+    longer = None if key_lengths is None else key_lengths + 1
+    return of_heads(q, k, v, longer)
+
+
+def test_lengths_of_which_nobody_told_are_held_to_what_they_hide():
+    report = attention(one_key_more)
+    assert report.findings and report.facts["mask"] == "lengths", report
+
+
+def within_a_length(q, k, v, max_length=None):
+    """No mask, but the longest text that it takes."""
+    if max_length is not None and q.shape[-2] > max_length:
+        raise ValueError("too long")
+    return of_heads(q, k, v)
+
+
+def sharper_in_longer(q, k, v, train_length=None):
+    """No mask, but what its scores are multiplied by."""
+    if train_length is not None:
+        length = torch.as_tensor(train_length).flatten()[0]
+        q = q * math.log(k.shape[-2]) / length.log()
+    return of_heads(q, k, v)
+
+
+def sharper_by_lengths(q, k, v, lengths=None):
+    """The same, of a name that says no more."""
+    return sharper_in_longer(q, k, v, lengths)
+
+
+@pytest.mark.parametrize(
+    "attend", [within_a_length, sharper_in_longer, sharper_by_lengths]
+)
+def test_a_length_that_hides_no_key_is_no_mask(attend):
+    """It was handed lengths of texts, and called ill for what it made."""
+    report = attention(attend)
+    assert report.passed, report
+    assert "a mask" in str(report.not_asked) or "mask" in report.lacking
+
+
 def must_have_a_mask(q, k, v, mask):
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1) @ v

@@ -15,7 +15,10 @@ from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 from selfattn.dot_product import attention
 
-LENGTHS = re.compile(r"(^|_)(lens|lengths?|valid_len)$")
+LENGTHS = re.compile(
+    r"^(?!(.*_)?(max|min|train|chunk|window|block|total)_)"
+    r"(.*_)?(lens|lengths?|valid_len)$"
+)
 Attend = Callable[..., Any]
 Calls = Callable[[Facts], Attend]  # how it is called by facts
 Inputs = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
@@ -38,6 +41,21 @@ def meanings(name: str, told: Facts) -> list[str]:
     """What a mask may say: lengths, if it has such a name, and else none."""
     every = [LENGTHS.search(name) and "lengths", told.get("mask")]
     return [one for one in every if one][-1:] or [*MEANINGS]
+
+
+def hide_keys(calls: Calls, facts: Facts, told: Facts) -> bool:
+    """Whether lengths hide what is behind them, in any axes of theirs."""
+    every = torch.ones(N, N).bool()
+    few = every & (torch.arange(N) < 2)
+    layouts = [told["layout"]] if "layout" in told else [*LAYOUTS]
+    for layout, its in product(layouts, MASKS):
+        ways = {"mask": "lengths", "mask_axes": its, "layout": layout}
+        attend = calls({**facts, **told, **ways})
+        for given in some_inputs():
+            seen = [[*seen_in(attend, given, mask)] for mask in (every, few)]
+            if all(seen) and all(heeds for ((_, heeds),) in seen):
+                return True
+    return False
 
 
 def without_any(
