@@ -169,6 +169,22 @@ def test_what_it_says_is_seen_of_one_without_a_scale(attend, meaning):
     assert attention(attend, scale=1.0).passed
 
 
+def may_have_a_mask(q, k, v, mask=None, causal=False):
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if causal:
+        past = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
+        mask = past if mask is None else mask & past
+    return must_have_none(q, k, v, mask)
+
+
+@pytest.mark.parametrize("ours", ["mask", "causal"])
+def test_a_name_that_is_told_to_be_none_is_none(ours):
+    """It was looked for among the masks all the same, and raised."""
+    report = attention(may_have_a_mask, names={ours: None})
+    assert report.passed, report
+    assert ours in report.lacking
+
+
 def in_other_words(q, k, v, mask=None):
     """A mask of words, of which nobody told."""
     if mask is not None:

@@ -157,8 +157,11 @@ def read(thing: Any, told: Facts) -> Reading:
 
 
 def lacking(names: Facts, told: Facts) -> dict[str, str]:
-    """What it cannot be asked, each with the reason."""
-    flags = {"mask", "causal"} & names.keys()
+    """What it cannot be asked, each with the reason.
+
+    Of what was told to have no name it has none.
+    """
+    flags = {name for name in ("mask", "causal") if names.get(name)}
     wanted = {"mask": {"mask"}, "causal": {"causal"}}
     wanted["both"] = {"mask", "causal"}
     wanted |= {"rows": {"mask"}, "texts": {"mask"}}
