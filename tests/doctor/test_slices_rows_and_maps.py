@@ -171,3 +171,24 @@ def test_who_counts_texts_has_no_row_of_tokens(rotate):
     report = rotation(rotate)
     assert report.mistake.name == "first axis is time", report
     assert rotation(rotate, layout="NHD").passed
+
+
+class Empty(nn.Sequential):
+    """A map of features that holds no part, and has a length of nothing."""
+
+    def __init__(self, over):
+        super().__init__()
+        self.over = over
+
+    def __len__(self):
+        return 0
+
+    def forward(self, x):
+        return self.over(x)
+
+
+def test_a_map_of_features_may_be_a_module_without_parts():
+    """It was taken for none."""
+    told = {"kernel": Empty(over_features), "key_kernel": Empty(over_tokens)}
+    report = mechanism(by_contexts, layout="BHDN", **told)
+    assert report.passed, report
