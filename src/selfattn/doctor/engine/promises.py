@@ -50,7 +50,7 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     report = report.with_(mistake=surest_first(report.mistake, kind))
     if unknown := only_assumed(report, kind, said):
         return report.with_(different=unknown)
-    if report.findings and hardly_called(report, bool(said)):
+    if hardly_called(report, bool(said)):
         return report.with_(different=UNCALLED)
     if said:
         return report.with_(different=beyond_what_was_told(report, kind, said))

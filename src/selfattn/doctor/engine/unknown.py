@@ -21,7 +21,8 @@ UNCALLED = (
 OF_INPUTS = re.compile(
     "^(?!.*(CUDA|memory)).*(IndexError|AssertionError|"
     "(RuntimeError|ValueError).*"
-    "(shape|size|dimension|multiplied|unpack|divisible|expected))"
+    "(shape|size|dimension|multiplied|unpack|divisible|expected))",
+    re.DOTALL,
 )
 
 

@@ -38,7 +38,9 @@ def of_lengths(thing: Any, names: Facts) -> list[str]:
 
 
 def meanings(name: str, told: Facts) -> list[str]:
-    """What a mask may say: lengths, if it has such a name, and else none."""
+    """What a mask may say: what was told; else lengths, if it is called so;
+    else all but those.
+    """
     every = [LENGTHS.search(name) and "lengths", told.get("mask")]
     return [one for one in every if one][-1:] or [*MEANINGS]
 
