@@ -1,7 +1,7 @@
 """Masks by their length, and masks without which a function is not called."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import product
 from typing import Any
 
@@ -27,13 +27,20 @@ N = 5  # how many of each
 
 def of_lengths(thing: Any, names: Facts) -> list[str]:
     """What is called so as if it took lengths, of what else it takes."""
-    known = {*names.values()}
+    left = unsaid(thing, {*names.values()})
+    return [name for name in left if LENGTHS.search(name)]
+
+
+def unsaid(thing: Any, known: Collection[Any]) -> list[str]:
+    """What it takes behind q, k and v, of what nobody knows, and may be None.
+
+    That is the default, or it has none.
+    """
     return [
         one.name
         for one in trial_calls.listed(thing)[3:]
-        if one.name not in known
-        and LENGTHS.search(one.name)
-        and (one.default is None or one.default is one.empty)
+        if (one.default is None or one.default is one.empty)
+        and one.name not in known
     ]
 
 
