@@ -82,7 +82,7 @@ def tried(
     try:
         with quiet():
             given = x.clone()
-            if facts.get("call"):
+            if facts.get("call") is not None:
                 output = facts["call"](thing, given, offset)
             else:
                 pairs = facts.get("tables for", PAIRS[0])
@@ -105,7 +105,7 @@ def find_out(thing: Any, told: Facts) -> Found:
     """
     layouts = [told["layout"]] if told.get("layout") else [*TOKENS, ROW]
     every = [Way()]
-    if not told.get("call"):
+    if told.get("call") is None:
         listed = ways(thing, told.get("told"), told.get("name"))
         every = list(islice(listed, MOST))
     widths = [told["width"]] if told.get("width") else widths_of(thing)
