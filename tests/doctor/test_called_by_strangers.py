@@ -65,6 +65,47 @@ def test_lengths_that_hide_too_little_are_a_mistake():
     assert report.exit_code == 1, report
 
 
+def one_key_more(q, k, v, key_lengths=None):
+    """Nobody told what its lengths are, but they hide what is behind them."""
+    longer = None if key_lengths is None else key_lengths + 1
+    return of_heads(q, k, v, longer)
+
+
+def test_lengths_of_which_nobody_told_are_held_to_what_they_hide():
+    report = attention(one_key_more)
+    assert report.findings and report.facts["mask"] == "lengths", report
+
+
+def within_a_length(q, k, v, max_length=None):
+    """No mask, but the longest text that it takes."""
+    if max_length is not None and q.shape[-2] > max_length:
+        raise ValueError("too long")
+    return of_heads(q, k, v)
+
+
+def sharper_in_longer(q, k, v, train_length=None):
+    """No mask, but what its scores are multiplied by."""
+    if train_length is not None:
+        length = torch.as_tensor(train_length).flatten()[0]
+        q = q * math.log(k.shape[-2]) / length.log()
+    return of_heads(q, k, v)
+
+
+def sharper_by_lengths(q, k, v, lengths=None):
+    """The same, of a name that says no more."""
+    return sharper_in_longer(q, k, v, lengths)
+
+
+@pytest.mark.parametrize(
+    "attend", [within_a_length, sharper_in_longer, sharper_by_lengths]
+)
+def test_a_length_that_hides_no_key_is_no_mask(attend):
+    """It was handed lengths of texts, and called ill for what it made."""
+    report = attention(attend)
+    assert report.passed, report
+    assert "a mask" in str(report.not_asked) or "mask" in report.lacking
+
+
 def must_have_a_mask(q, k, v, mask):
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1) @ v
@@ -92,6 +133,56 @@ def test_who_must_be_handed_a_mask_is_handed_one(attend, told):
     """It was called without, and raised wherever nothing is hidden."""
     assert attention(attend, **told).passed
     assert attention(attend).passed
+
+
+def must_have_scores(q, k, v, mask):
+    """What it is handed is added, whether or not it is a mask of numbers."""
+    scores = q @ k.mT / math.sqrt(q.shape[-1]) + mask
+    return scores.softmax(dim=-1) @ v
+
+
+def must_have_what_hides(q, k, v, mask):
+    """It has no scale; and whoever is handed only what hides is lost."""
+    return (q @ k.mT).masked_fill(mask, -torch.inf).softmax(dim=-1) @ v
+
+
+def must_have_scores_unscaled(q, k, v, mask):
+    return (q @ k.mT + mask).softmax(dim=-1) @ v
+
+
+def test_what_a_mask_says_that_must_be_told_is_seen_by_one_that_hides():
+    """By one that hides nothing True allows, forbids or is added alike."""
+    report = attention(must_have_scores)
+    assert report.passed, report
+    assert report.facts["mask"] == "add"
+
+
+@pytest.mark.parametrize(
+    ("attend", "meaning"),
+    [(must_have_what_hides, "block"), (must_have_scores_unscaled, "add")],
+)
+def test_what_it_says_is_seen_of_one_without_a_scale(attend, meaning):
+    report = attention(attend)
+    assert report.mistake.name == "no scale", report
+    assert report.facts["mask"] == meaning
+    assert "scale=1.0" in report.different
+    assert attention(attend, scale=1.0).passed
+
+
+def may_have_a_mask(q, k, v, mask=None, causal=False):
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if causal:
+        past = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
+        mask = past if mask is None else mask & past
+    return must_have_none(q, k, v, mask)
+
+
+@pytest.mark.parametrize("ours", ["mask", "causal"])
+def test_a_name_that_is_told_to_be_none_is_none(ours):
+    """It was looked for among the masks all the same, and raised."""
+    report = attention(may_have_a_mask, names={ours: None})
+    assert report.passed, report
+    assert ours in report.lacking
 
 
 def in_other_words(q, k, v, mask=None):

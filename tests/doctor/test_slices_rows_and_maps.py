@@ -11,7 +11,9 @@ import pytest
 import torch
 from torch import nn
 
+from selfattn import MultiHeadAttention, attention
 from selfattn.doctor import examine
+from selfattn.positions import sinusoidal
 
 mechanism = functools.partial(examine, kind="efficient", time_limit=None)
 rotation = functools.partial(examine, kind="rope", time_limit=None)
@@ -147,3 +149,101 @@ def test_a_part_of_a_row_is_asked_after_whatever_its_number_type():
     report = rotation(module)
     assert "part=0.5" in report.different
     assert report.mistake.name == "only half of the features"
+
+
+def along_the_first(x, offset=0):
+    """Of any number of axes the first is time; nobody tells it positions."""
+    d = x.shape[-1]
+    rate = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    where = torch.arange(offset, offset + len(x))
+    angle = where.view(-1, *[1] * (x.ndim - 1)) * rate
+    a, b = x[..., ::2], x[..., 1::2]
+    cos, sin = angle.cos().to(x), angle.sin().to(x)
+    return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+
+
+def along_texts(x):
+    _, _, _ = x.shape
+    return along_the_first(x)
+
+
+@pytest.mark.parametrize("rotate", [along_the_first, along_texts])
+def test_who_counts_texts_has_no_row_of_tokens(rotate):
+    """What it does with two and four axes was left out, and it passed."""
+    report = rotation(rotate)
+    assert report.mistake.name == "first axis is time", report
+    assert rotation(rotate, layout="NHD").passed
+
+
+class Empty(nn.Sequential):
+    """A map of features that holds no part, and has a length of nothing."""
+
+    def __init__(self, over):
+        super().__init__()
+        self.over = over
+
+    def __len__(self):
+        return 0
+
+    def forward(self, *given):
+        return self.over(*given)
+
+
+def test_a_map_of_features_may_be_a_module_without_parts():
+    """It was taken for none."""
+    told = {"kernel": Empty(over_features), "key_kernel": Empty(over_tokens)}
+    report = mechanism(by_contexts, layout="BHDN", **told)
+    assert report.passed, report
+
+
+def from_a_start(start, x):
+    if not isinstance(start, list):
+        raise TypeError("a list of one number")
+    return along_the_first(x.movedim(-2, 0), int(start[0])).movedim(0, -2)
+
+
+def test_so_may_be_what_calls_a_rotation_or_a_table():
+    call = Empty(lambda thing, x, offset: thing([offset], x))
+    assert rotation(from_a_start, call=call, layout="BHND").passed
+
+    def waves(words, d):
+        if not isinstance(words, list):
+            raise TypeError("a list of words")
+        return sinusoidal(len(words), d)
+
+    call = Empty(lambda thing, n, d: thing(n * [""], d))
+    report = examine(waves, kind="sinusoidal", call=call, time_limit=None)
+    assert report.passed, report
+
+
+class InPairs(MultiHeadAttention):
+    def forward(self, x):
+        return super().forward(x, mask=pairs(x.shape[-2], x.shape[-2]))
+
+
+def pairs(n_q, n_k):
+    """Two tokens at a time look at each other."""
+    return torch.arange(n_q)[:, None] // 2 == torch.arange(n_k) // 2
+
+
+def test_so_may_be_the_mask_that_a_layer_keeps():
+    layer = InPairs(12, 3)
+    told = {"table": Empty(pairs), "causal": False}
+    report = examine(layer, kind="self-attention", time_limit=None, **told)
+    assert report.passed, report
+
+
+def past_pairs(n_q, n_k):
+    past = torch.ones(n_q, n_k).bool().tril(n_k - n_q)
+    return past & (torch.arange(n_k) % 2 == 0)
+
+
+def test_and_the_mask_that_a_mechanism_keeps():
+    def kept(q, k, v):
+        return attention(q, k, v, mask=past_pairs(q.shape[-2], k.shape[-2]))
+
+    reports = [
+        mechanism(kept, layout="any", table=table)
+        for table in (past_pairs, Empty(past_pairs))
+    ]
+    assert str(reports[1]) == str(reports[0])

@@ -26,7 +26,8 @@ OF_OTHER_AXES = (
 OF_INPUTS = re.compile(
     "^(?!.*(CUDA|memory)).*(IndexError|AssertionError|"
     "(RuntimeError|ValueError).*"
-    "(shape|size|dimension|multiplied|unpack|divisible|expected))"
+    "(shape|size|dimension|multiplied|unpack|divisible|expected))",
+    re.DOTALL,
 )
 
 

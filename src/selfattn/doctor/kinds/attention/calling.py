@@ -23,6 +23,7 @@ from selfattn.doctor.kinds.attention.layouts import (
 )
 from selfattn.doctor.kinds.attention.names import looked_up
 from selfattn.doctor.kinds.attention.needed_masks import (
+    hide_keys,
     meanings,
     without_any,
 )
@@ -129,6 +130,10 @@ def read(thing: Any, told: Facts) -> Reading:
     if not callable(thing):
         raise UnclearError("A function is asked for: hand over itself.")
     names, known = looked_up(thing, told)
+    calls = partial(adapt, thing)
+    may_be = not known and "mask" in names
+    if may_be and not hide_keys(calls, {"names": names}, told):
+        names = {ours: name for ours, name in names.items() if ours != "mask"}
     lacks = lacking(names, told)
     has = tuple(
         n
@@ -148,13 +153,15 @@ def read(thing: Any, told: Facts) -> Reading:
         return Reading(fixed, open_, lacks, has)
     open_["mask"] = meanings(names["mask"], told)
     seen = Reading({"names": names}, open_, lacks, has)
-    calls = partial(adapt, thing)
     return seen.with_facts(**without_any(thing, calls, seen.facts, told))
 
 
 def lacking(names: Facts, told: Facts) -> dict[str, str]:
-    """What it cannot be asked, each with the reason."""
-    flags = {"mask", "causal"} & names.keys()
+    """What it cannot be asked, each with the reason.
+
+    Of what was told to have no name it has none.
+    """
+    flags = {name for name in ("mask", "causal") if names.get(name)}
     wanted = {"mask": {"mask"}, "causal": {"causal"}}
     wanted["both"] = {"mask", "causal"}
     wanted |= {"rows": {"mask"}, "texts": {"mask"}}

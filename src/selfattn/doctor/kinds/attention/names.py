@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.attention.needed_masks import of_lengths
+from selfattn.doctor.kinds.attention.needed_masks import of_lengths, unsaid
+from selfattn.doctor.kinds.three_inputs import queries_keys_values
 from selfattn.doctor.patient import Facts, parameters
 
 WORDS = {  # what others call the arguments, the most common first
@@ -29,9 +29,8 @@ def argument_names(thing: Any) -> dict[str, str | None]:
     """Ours → theirs; None for an argument that is known by its place."""
     listed = parameters(thing)
     names: dict[str, str | None] = {"q": None, "k": None, "v": None}
-    first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
-    if sorted(first) == ["k", "q", "v"]:  # in whatever order
-        names |= first
+    if three := queries_keys_values(listed):
+        names |= dict(zip("qkv", three, strict=True))
     for ours, theirs in WORDS.items():
         found = [name for name in theirs if name in listed]
         found += [name for name in listed[3:] if ours in name]
@@ -47,11 +46,5 @@ def with_a_mask(thing: Any, names: Facts, told: Facts) -> Facts:
     """
     if "mask" in names or not {"mask", "mask_axes"} & told.keys():
         return names
-    known = {*names.values(), *(told.get("call") or {})}
-    left = [
-        one.name
-        for one in trial_calls.listed(thing)[3:]
-        if (one.default is None or one.default is one.empty)
-        and one.name not in known
-    ]
+    left = unsaid(thing, {*names.values(), *(told.get("call") or {})})
     return {**names, "mask": left[0]} if len(left) == 1 else names

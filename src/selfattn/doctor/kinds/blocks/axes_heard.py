@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks.calling import LAYOUTS
 from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.layer.experiments import (
     which_sequences_meet,
@@ -18,7 +19,7 @@ from selfattn.doctor.kinds.layer.experiments import (
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Inputs
 
-LAYOUTS = _, NBD = ("BND", "NBD")
+_, NBD = LAYOUTS
 Call = Callable[..., Any]
 
 
@@ -54,9 +55,12 @@ def keeps_apart(block: nn.Module, call: Call) -> bool:
     own = trial_calls.outcome(of_itself, call, given)
     if not (isinstance(met, Tensor) and isinstance(own, Tensor)):
         return False
-    others = met & ~torch.eye(len(met), dtype=torch.bool)
-    heard = own & ~torch.eye(len(own), dtype=torch.bool)
-    return bool(heard.any()) and not bool(others.any())
+    return hears_others(own) and not hears_others(met)
+
+
+def hears_others(table: Tensor) -> bool:
+    """Whether something hears of anything else, in a table of who does."""
+    return bool((table & ~torch.eye(len(table), dtype=torch.bool)).any())
 
 
 def sees_all(kind: Kind, block: Any, known: Facts) -> bool:
@@ -89,5 +93,4 @@ def mixes(block: nn.Module, call: Call) -> bool:
     if not all(isinstance(table, Tensor) for table in tables):
         return False
     own, seen = tables
-    others = own & ~torch.eye(len(own), dtype=torch.bool)
-    return bool(others.any() or ("context" in given and seen.any()))
+    return hears_others(own) or ("context" in given and bool(seen.any()))

@@ -20,6 +20,7 @@ ORDERS = {
     "post": "behind the sums",
     "sandwich": "before and behind each sublayer",
 }
+LAYOUTS = {"BND": "batch, tokens, features", "NBD": "tokens first"}
 FACTS = {
     "norms": Fact(
         "the names of its norms, in the order of the sublayers",
@@ -72,7 +73,7 @@ FACTS = {
     ),
     "layout": Fact(
         "the axes of x",
-        {"BND": "batch, tokens, features", "NBD": "tokens first"},
+        LAYOUTS,
         tried=False,
     ),
     "mask": Fact(
@@ -148,8 +149,6 @@ def read(
     if {"order", "norms"} & told.keys():
         seen["by_parts"] = True
     seen |= placed(told.get("order") or seen.get("order"))
-    if handing_over.wants_more(thing, n_texts, names[:1]):
-        seen["path"] = "free"  # what it is handed besides may lie on it
     return Reading(seen, lacks=lacking(names, told))
 
 
@@ -186,7 +185,8 @@ def masks_of(
         names += [n for n in listed[n_texts:] if "mask" in n or "pad" in n]
     if names or not {"mask", "padding"} & told.keys():
         return names
-    others = listed[n_texts:]  # who tells what it says has one
+    besides = told.get("besides") or ()  # who tells what it says has one
+    others = [n for n in listed[n_texts:] if n not in besides]
     return others if len(others) == 1 else []
 
 
@@ -244,7 +244,8 @@ def called(
     """Call a block in its own layout; of output and weights, the output."""
     tokens_first = facts.get("layout") == "NBD"
     turned = [t.transpose(0, 1) if tokens_first else t for t in (x, *others)]
-    output = handing_over.over(thing, turned, given)
+    besides = handing_over.beside(turned, facts)
+    output = handing_over.over(thing, turned, {**besides, **given})
     if isinstance(output, tuple):
         output = output[0]
     if tokens_first and isinstance(output, Tensor) and output.ndim == 3:

@@ -1,22 +1,23 @@
 """What a block is handed: its texts by place or name, and what else it needs.
 
-Some take their context by its name alone. And some want more than their
-texts: the first embedding again, or where tokens stand. What that is nobody
-said; but it has a number of its own for each of a text, and so the texts
-themselves will do.
+Some take their context by its name alone.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from inspect import Parameter
 from typing import Any
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds.trial_calls import listed, outcome
-from selfattn.doctor.patient import handed
+from selfattn.doctor.kinds.trial_calls import listed
+from selfattn.doctor.patient import Facts, handed
 
 OF_MASKS = re.compile("mask|pad|bias")  # in the names of what is no text
+# In the names of a context, and of what hears it.
+CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
+# In the names of a context, and of what hears it.
+CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
 MOST = 3  # arguments of which nobody said what they are
 
 
@@ -27,61 +28,85 @@ def over(
 ) -> Any:
     """What a block gives for some texts, and what is given by name."""
     placed, named = by_place_or_name(thing, texts, given)
-    wanting = missing(thing, len(placed), named)
-    if 0 < len(wanting) <= MOST:
-        for chosen in product((*texts, None), repeat=len(wanting)):
-            more = dict(zip(wanting, chosen, strict=True))
-            said = outcome(handed, thing, *placed, **named, **more)
-            if said is not None:
-                return handed(thing, *placed, **named, **more)
     return handed(thing, *placed, **named)
 
 
-def wants_more(
-    thing: nn.Module, texts: int, given: Sequence[str | None]
-) -> bool:
-    """Whether it cannot be called with so many texts and a few by name."""
-    some: Any = [None] * texts
-    named = {name: None for name in given if name}
-    placed, named = by_place_or_name(thing, some, named)
-    return bool(missing(thing, len(placed), named))
+def beside(texts: Sequence[Tensor], facts: Facts) -> dict[str, Tensor | None]:
+    """What it is handed beside these texts, by its names: one of them each.
+
+    Or, ``otherwise``, something else in its place, unless that is a mask's:
+    to see whether it counts.
+    """
+    chosen: Mapping[str, int | None] = facts.get("besides") or {}
+    made: dict[str, Tensor | None] = {}
+    for name, which in chosen.items():
+        text = None if which is None else texts[which]
+        other = facts.get("otherwise") and not OF_MASKS.search(name)
+        made[name] = 1 - text if other and text is not None else text
+    return made
+
+
+def wanted(thing: nn.Module, n_texts: int, given: Sequence[str]) -> list[str]:
+    """What it must be given beside so many texts, and a few by name."""
+    some: Any = [None] * n_texts
+    placed, named = by_place_or_name(thing, some, dict.fromkeys(given))
+    return [
+        p.name
+        for p in unplaced(thing, len(placed))
+        if p.default is p.empty and p.name not in named
+    ]
 
 
 def by_place_or_name(
-    thing: Any, texts: Sequence[Tensor], given: Mapping[str, Any]
-) -> tuple[Sequence[Tensor], dict[str, Any]]:
+    thing: Any, texts: Sequence[Any], given: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """The texts that have a place, and all that is told by its name.
 
-    What must be told by name is a text; else those are for which there is no
-    place.
+    A text goes by its name where something stands before it that takes none;
+    and for which nothing is listed, it has a place.
     """
-    free = [p for p in listed(thing) if p.name not in given]
-    places = [p for p in free if p.kind is not p.KEYWORD_ONLY]
-    alone = [
-        p
-        for p in free
-        if p.kind is p.KEYWORD_ONLY and not OF_MASKS.search(p.name)
-    ]
-    needed = [p for p in alone if p.default is p.empty]
-    most = len(texts) - bool(places)
-    n = min(len(needed), most)
-    if not needed and places:
-        n = max(0, min(len(texts) - len(places), len(alone)))
-    names = [p.name for p in (needed or alone)[:n]]
-    first = len(texts) - n
-    return texts[:first], {
-        **dict(zip(names, texts[first:], strict=True)),
-        **given,
-    }
+    every = listed(thing)
+    takers = takers_of([p for p in every if p.name not in given], len(texts))
+    names = [p.name for p in takers]
+    named = dict(zip(names, texts, strict=False))
+    placed = []
+    for p in every:
+        if p.kind is p.KEYWORD_ONLY or p.name not in named:
+            break
+        placed.append(named.pop(p.name))
+    return [*placed, *texts[len(names) :]], {**named, **given}
 
 
-def missing(thing: Any, n: int, named: Mapping[str, Any]) -> list[str]:
-    """The names of what must be given, besides n by place and some by name."""
-    return [
-        p.name
-        for p in unplaced(thing, n)
-        if p.default is p.empty and p.name not in named
-    ]
+def takers_of(free: Sequence[Parameter], n: int) -> list[Parameter]:
+    """The parameters that take so many texts, of those that are free.
+
+    The first takes the first, unless it is called like a mask.
+    """
+    ranked = sorted(free, key=likeness)
+    first = [p for p in free if not OF_MASKS.search(p.name)][:1]
+    chosen = [*first, *(p for p in ranked if p not in first)][:n]
+    return [p for p in free if p in chosen]
+
+
+def likeness(p: Parameter) -> int:
+    """How far a parameter is from one that takes a context.
+
+    A place that must be filled comes before all that goes by name, or may be
+    left out, but for a context by its name that must be told.
+    """
+    needed, by_name = p.default is p.empty, p.kind is p.KEYWORD_ONLY
+    like = any(word in p.name.lower() for word in CROSS)
+    order = (
+        needed and by_name and like,
+        needed and not by_name,
+        like,
+        needed,
+        not by_name,
+        True,
+    )
+    if OF_MASKS.search(p.name):
+        return len(order) + (not needed)
+    return order.index(True)
 
 
 def unplaced(thing: Any, n: int) -> Iterator[Any]:

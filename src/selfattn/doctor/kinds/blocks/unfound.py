@@ -37,7 +37,7 @@ from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
 
 DO_NOT_FIT = "The parts that I find do not fit together. Say which they are."
-UNCALLED = (
+UNCALLABLE = (
     "However I call it, with texts as wide as its parts take them, it raises. "
     "Hand over a module whose forward takes x, for a decoder block a context "
     "behind it, and perhaps a mask by its name."
@@ -103,7 +103,7 @@ def read_as_told(
         if untold and not (words or are_joined(kind, block, told, usual)):
             words = IN_NO_WAY
         if words == DO_NOT_FIT and not is_called(kind, block, known):
-            raise UnclearError(UNCALLED)
+            raise UnclearError(UNCALLABLE)
         if not words or not any(map(is_norm, block.modules())):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)

@@ -107,7 +107,7 @@ def of(thing: Any, facts: Facts) -> Exercise:
         return of_claim(KERNELS, maps, always, layout)
     if window is not None:
         return of_claim(TABLES, window_of(window), always, layout)
-    return of_claim(TABLES if table else TILES, table, always, layout)
+    return of_claim(TILES if table is None else TABLES, table, always, layout)
 
 
 def under_masks(thing: Any, facts: Facts) -> Exercise:
@@ -165,7 +165,7 @@ def with_a_hint(
     made: Exercise, table: Any, kernel: Any, always: bool
 ) -> Exercise:
     """The same, and what is to be seen where no numbers tell."""
-    past = table or (causal_mask if always else None)
+    past = causal_mask if always and table is None else table
     known = *made.deviations, *sight.told_by_sight(own_weights.not_causal)
     return replace(
         made,
@@ -204,7 +204,7 @@ def of_scores(table: Any, always: bool, layout: str) -> dict[str, Any]:
 
     tiled = tuple(
         replace(known, answer=bound(at(tile, known.answer), table, always))
-        for tile in (() if table else TILES_OF_OTHERS)
+        for tile in (TILES_OF_OTHERS if table is None else ())
         for known in OF_TILES
     )
     return {

@@ -39,9 +39,11 @@ def claimed(facts: Facts) -> Maps | None:
         UnclearError: if the map of the keys alone was told.
     """
     kernel, of_keys = facts.get("kernel"), facts.get("key_kernel")
-    if kernel is None and of_keys is not None:
-        raise UnclearError(ALONE)
-    return kernel and Maps(kernel, of_keys or kernel)
+    if kernel is None:
+        if of_keys is not None:
+            raise UnclearError(ALONE)
+        return None
+    return alike(kernel) if of_keys is None else Maps(kernel, of_keys)
 
 
 def over_features(x: Tensor) -> Tensor:

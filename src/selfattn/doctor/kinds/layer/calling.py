@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from selfattn.doctor.kinds.layer.constructing import (
 from selfattn.doctor.kinds.layer.named_masks import by_what_was_told
 from selfattn.doctor.kinds.layer.refilling import refilled
 from selfattn.doctor.kinds.mask_meanings import as_meant
+from selfattn.doctor.kinds.three_inputs import queries_keys_values
 from selfattn.doctor.patient import Facts, handed, parameters
 
 NAMES = {  # what others call the arguments
@@ -86,13 +87,6 @@ def looked_up(
         names["causal"] = HINT if HINT in listed else None
     check_rest(forward, names, told)
     return names
-
-
-def queries_keys_values(listed: Sequence[str]) -> list[str] | None:
-    """The names of its first three arguments, if they begin as those do."""
-    first = {name.lstrip("_")[:1].lower(): name for name in listed[2::-1]}
-    three = len(listed) > 2 and sorted(first) == ["k", "q", "v"]
-    return [first[part] for part in "qkv"] if three else None
 
 
 def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:

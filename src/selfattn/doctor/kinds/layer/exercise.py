@@ -49,9 +49,9 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
     """Attention by heads with the module's own projections, or properties."""
     dropout = facts.get("dropout")
     own = told_of(facts)
-    table = facts.get("table") or window_of(
-        facts.get("window"), facts["causal"]
-    )
+    table = facts.get("table")
+    if table is None:
+        table = window_of(facts.get("window"), facts["causal"])
     if facts.get("formula", "plain") == "own":
         found = inside(thing, facts, cross, own, table)
         # Who told of a formula in which nothing is found has another word.

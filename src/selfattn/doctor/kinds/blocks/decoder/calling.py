@@ -12,6 +12,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import (
+    besides,
     calling,
     mixing,
     parts,
@@ -20,6 +21,7 @@ from selfattn.doctor.kinds.blocks import (
 )
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
 from selfattn.doctor.kinds.blocks.handed_on import of_part
+from selfattn.doctor.kinds.blocks.handing_over import CROSS
 from selfattn.doctor.kinds.blocks.recording import recorded
 from selfattn.doctor.kinds.mask_meanings import as_meant
 from selfattn.doctor.patient import Facts, parameters
@@ -32,10 +34,6 @@ MASKS = (
     "cross_mask",
     "src_mask",
 )
-
-
-CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
-
 
 FACTS = {
     "self_attention": Fact(
@@ -217,6 +215,7 @@ def read(thing: Any, told: Facts) -> Reading:
     orders = parts.seen_order(thing, 3, [*calling.ORDERS])
     seen = replace(seen, candidates={"order": orders})
     seen = seen.with_facts(own_mask=own[0]) if own else seen
+    seen = besides.read(seen, thing, told, adapt, n_texts=2)
     second = takes_x_second(thing, {"mask": "keep", **seen.facts, **told})
     return seen.with_facts(context_first=True) if second else seen
 

@@ -12,6 +12,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import (
+    besides,
     calling,
     endings,
     flat_parts,
@@ -161,6 +162,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 def read(thing: Any, told: Facts) -> Reading:
     """What can be read off a block, and the name of its mask."""
     seen = calling.read(thing, parts.MASKS, told)
+    seen = besides.read(seen, thing, told, adapt, n_texts=1)
     orders = parts.seen_order(thing, 2, [*FACTS["order"].options])
     orders = ["post"] if endings.ended(thing) is not None else orders
     seen = replace(seen, candidates={"order": orders})

@@ -169,7 +169,7 @@ def text_by_text(
 
 def at_position(thing: Any, x: Tensor, offset: int, facts: Facts) -> object:
     """Call it with the position of the first token, in its own way."""
-    if facts.get("call"):
+    if facts.get("call") is not None:
         return facts["call"](thing, x, offset)
     layout, found = facts["layout"], facts["found"].ways
     any_way: Way = next(iter(found.values()))

@@ -82,7 +82,7 @@ def tried(
     try:
         with quiet():
             given = x.clone()
-            if facts.get("call"):
+            if facts.get("call") is not None:
                 output = facts["call"](thing, given, offset)
             else:
                 pairs = facts.get("tables for", PAIRS[0])
@@ -105,7 +105,7 @@ def find_out(thing: Any, told: Facts) -> Found:
     """
     layouts = [told["layout"]] if told.get("layout") else [*TOKENS, ROW]
     every = [Way()]
-    if not told.get("call"):
+    if told.get("call") is None:
         listed = ways(thing, told.get("told"), told.get("name"))
         every = list(islice(listed, MOST))
     widths = [told["width"]] if told.get("width") else widths_of(thing)
@@ -136,15 +136,19 @@ def at_a_width(
     At a wrong one tables may be reshaped by accident to what was asked for:
     one text is turned by what belongs to another. So the first counts at
     which it turns, and texts that are alike alike; only else the first. Who
-    turns heads alike, and no texts, wants all tokens in a row.
+    is told positions and turns heads alike, and no texts, wants all tokens in
+    a row; who counts by himself counts along the wrong axis.
     """
     first = None
     for d in widths:
         found = working(thing, told, layouts, every, d)
         if not found:
             continue
-        row = {key: found.pop(key) for key in [IN_A_ROW] if key in found}
-        for some in filter(None, (found, row)):
+        way = found.pop(IN_A_ROW, None)
+        row = {} if way is None else {IN_A_ROW: way}
+        told_where = way is not None and way.numbered
+        either = (found, row) if told_where or not found else (found,)
+        for some in filter(None, either):
             if turns_alike(thing, told, next(iter(some.items())), d):
                 return d, some
         first = first or (d, found or row)

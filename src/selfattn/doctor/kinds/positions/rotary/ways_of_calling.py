@@ -66,7 +66,8 @@ FORMS = {
 UNKNOWN = ("offset", "positions", "table", "key")
 STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 IN_A_TENSOR = {"offset in a tensor", "offset of texts"}
-PLACED = {"offset", "positions", "positions of texts", *IN_A_TENSOR}
+NUMBERED = {"positions", "positions of texts"}
+PLACED = {"offset", *NUMBERED, *IN_A_TENSOR}
 LEFT_OUT = ("", "key", "base", "width", "axis")  # what has its own default
 TURNED = ("x", "q", "xq", "qk", "query", "queries", "hidden_states")
 ANGLES = ("cos", "sin", "table")  # roles of tensors alone
@@ -82,6 +83,11 @@ class Way(NamedTuple):
     def placed(self) -> bool:
         """Whether it is told where the first token stands."""
         return any(form in PLACED for _, form in self.forms)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it is told where each token stands."""
+        return any(form in NUMBERED for _, form in self.forms)
 
     @property
     def given(self) -> bool:

@@ -57,7 +57,7 @@ def read(thing: Any, told: Facts) -> Reading:
     names = [name.lower() for name in parameters(thing)]
     first = bool(names) and names[0] in WIDTHS
     seen: dict[str, Any] = {"width_first": told.get("width_first", first)}
-    if not told.get("call"):
+    if told.get("call") is None:
         seen |= found_out(thing, {**told, **seen})
     wanted = {"layout": LAYOUTS} if "layout" not in told else {}
     if "width" in seen:
@@ -135,7 +135,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 
 def rows(thing: Any, facts: Facts, n: int, d_model: int) -> object:
     """Its table, without the axis for texts in front."""
-    if facts.get("call"):
+    if facts.get("call") is not None:
         return without_ones(facts["call"](thing, n, d_model))
     of: Any = torch.arange(n) if facts.get("of positions") else n
     given = [d_model, of] if facts["width_first"] else [of, d_model]

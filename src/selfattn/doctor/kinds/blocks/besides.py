@@ -1,0 +1,77 @@
+"""What a block is handed beside its texts and its masks.
+
+Some want more than their texts: the first embedding again, or where tokens
+stand. What that is nobody said; but it has a number of its own for each of a
+text, and so the texts themselves will do. Which, is found once, by calls of
+a copy.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from selfattn.doctor.kind import Reading
+from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks.calling import LAYOUTS, prepare
+from selfattn.doctor.kinds.blocks.handing_over import OF_MASKS, wanted
+from selfattn.doctor.patient import Facts
+
+MOST = 3  # arguments of which nobody said what they are
+Adapt = Callable[[Any, Facts], Callable[..., object]]
+
+
+def read(
+    seen: Reading, thing: nn.Module, told: Facts, adapt: Adapt, n_texts: int
+) -> Reading:
+    """The same reading, and what the block is handed besides.
+
+    If its output depends on that, it may lie on the block's path.
+
+    Args:
+        seen: what was read off it, and the names of its masks.
+        thing: the block.
+        told: the facts that were told.
+        adapt: calls a block by its facts.
+        n_texts: how many it takes: x, and perhaps a context.
+    """
+    known = {"mask": "keep", **seen.facts, **told}
+    masks = (known.get("mask_name"), known.get("own_mask"))
+    names = wanted(thing, n_texts, [name for name in masks if name])
+    block = trial_calls.outcome(prepare, thing, known)
+    if not 0 < len(names) <= MOST or block is None:
+        return seen
+    layouts = [told["layout"]] if told.get("layout") else LAYOUTS
+    for chosen, layout in product(choices(names, n_texts), layouts):
+        facts = {**known, "layout": layout, "besides": chosen}
+        call = adapt(block, facts)
+        wide = trial_calls.outcome(properties.widths, block, call, n_texts > 1)
+        if wide is not None:
+            given = properties.texts(*wide).values()
+            other = adapt(block, {**facts, "otherwise": True})
+            said = (trial_calls.outcome(f, *given) for f in (call, other))
+            free = {} if are_alike(*said) else {"path": "free"}
+            return seen.with_facts(besides=chosen, **free)
+    return seen
+
+
+def choices(
+    names: Sequence[str], n_texts: int
+) -> Iterator[dict[str, int | None]]:
+    """Which text each of these is handed, or None; None first for masks."""
+    texts = range(n_texts)
+    each = [
+        (None, *texts) if OF_MASKS.search(name) else (*texts, None)
+        for name in names
+    ]
+    for chosen in product(*each):
+        yield dict(zip(names, chosen, strict=True))
+
+
+def are_alike(one: Any, other: Any) -> bool:
+    """Whether two calls gave the same numbers."""
+    both = isinstance(one, Tensor) and isinstance(other, Tensor)
+    return both and torch.allclose(one, other)
