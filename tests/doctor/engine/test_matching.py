@@ -46,25 +46,6 @@ def test_who_fails_everywhere_has_no_name(an_exercise):
     assert diagnosis.diagnose(other, exercise).mistake is None
 
 
-def test_a_name_does_not_rest_on_the_one_probe_that_is_right(an_exercise):
-    """In what words one raises does not matter: so many raise there."""
-    probes = [Probe(f"{d}", ROWS, sizes={"d": d}) for d in (1, 2, 3)]
-
-    def raising(*widths):
-        def answer(x):
-            """It raises."""
-            if x.shape[-1] in widths:
-                raise ValueError
-            return doubled(x)
-
-        return answer
-
-    exercise = an_exercise(*probes, mistakes=(mistake(raising(2, 3)),))
-    assert diagnosis.diagnose(raising(2, 3), exercise).mistake is None
-    exercise = an_exercise(*probes, mistakes=(mistake(raising(3)),))
-    assert diagnosis.diagnose(raising(3), exercise).mistake is not None
-
-
 def test_values_are_compared_before_gradients_are_made(
     monkeypatch, an_exercise
 ):

@@ -37,7 +37,8 @@ def mistake_made(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
     wrong = {finding.probe for finding in wrong_on(exercise, seen)}
     if not wrong:
         return None
-    if tells_nothing(seen, wrong):
+    # Whoever fails everywhere is like all who do, which says nothing.
+    if all(one.outcome.error is not None for one in seen):
         return None
     telling = sorted(seen, key=lambda one: one.probe not in wrong)
     told = {one.rule.name for one in seen if one.rule}  # meant to be so
@@ -45,17 +46,6 @@ def mistake_made(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
         if mistake.name not in told and agrees_on(exercise, mistake, telling):
             return mistake
     return None
-
-
-def tells_nothing(seen: Sequence[Seen], wrong: Collection[Probe]) -> bool:
-    """Whether there is next to nothing by which mistakes could be told apart.
-
-    Whoever raises everywhere is like all who do. So is who is right on but
-    one of several probes: of who raises on the others, many are right there.
-    """
-    left = [one.probe for one in seen if one.outcome.error is None]
-    right = len(left) == 1 and left[0] not in wrong
-    return not left or (right and len(seen) > 2)
 
 
 def unlike(
