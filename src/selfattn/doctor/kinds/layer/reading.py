@@ -54,6 +54,7 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     first = getattr(module, "batch_first", None)
     if isinstance(first, bool):
         seen["layout"] = "BND" if first else "NBD"
+    seen["any_layout"] = "layout" not in {**seen, **told}
     if cross:
         seen["causal"] = False
     if "order" not in told:
