@@ -8,7 +8,6 @@ if it had but a trifle of its own, such as scores that it returns.
 import functools
 import math
 
-import torch
 from torch import nn
 
 from selfattn.doctor import examine
