@@ -172,12 +172,23 @@ def are_of_x(found: dict[str, Affine], cross: bool) -> bool:
     they are no projections of it.
     """
     if "q" not in found:
-        return "qkv" in found
+        return "qkv" in found and holds_three(found)
     if not ("kv" in found or {"k", "v"} <= found.keys()):
         return "qkv" in found
     width = found["q"].W.shape[0]
     others = [found[part] for part in ("k", "v", "kv") if part in found]
     return cross or all(one.W.shape[0] == width for one in others)
+
+
+def holds_three(found: dict[str, Affine]) -> bool:
+    """Whether one matrix may be all three: it makes more than it takes.
+
+    If not, the way out tells, which takes as much as there are queries.
+    """
+    n_in, n_out = found["qkv"].W.shape
+    out = found.get("out")
+    third = out is not None and out.W.shape[0] == queries_in(found)
+    return n_out > n_in or third
 
 
 def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:
