@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from selfattn.doctor.engine.matching import Seen, agrees_on, wrong_on
 from selfattn.doctor.engine.outcome import Outcome
 from selfattn.doctor.exercise import Exercise, Mistake
+from selfattn.doctor.probes import Probe
 
 
 def not_needing(needs: Mapping[str, str], seen: Sequence[Seen]) -> list[Seen]:
@@ -64,6 +65,20 @@ def refusals(
     if all(one.outcome.error for one in others):
         return {}  # it raises whatever it is asked
     return refused
+
+
+def without_way(
+    exercise: Exercise, seen: Sequence[Seen], required: Sequence[str]
+) -> set[Probe]:
+    """The probes that ask in a way in which an answer cannot be called.
+
+    That is no fault of its own where they need what it may refuse and was
+    not ``required``; who can be called in no way at all is asked no less.
+    """
+    free = {*exercise.optional} - {*required}
+    gone = {s.probe for s in seen if s.outcome.unusable}
+    gone = {probe for probe in gone if free & {*probe.needs}}
+    return gone if len(gone) < len(seen) else set()
 
 
 def why_not(outcome: Outcome) -> str:

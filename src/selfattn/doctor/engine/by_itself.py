@@ -13,7 +13,7 @@ from selfattn.doctor.deviations.handing_back import (
     changed_in_place,
 )
 from selfattn.doctor.engine.comparison import difference
-from selfattn.doctor.engine.matching import Seen, observe_known
+from selfattn.doctor.engine.matching import Seen, observe_known, unlike
 from selfattn.doctor.engine.outcome import Outcome, alike, undisturbed
 from selfattn.doctor.exercise import Exercise, Mistake, mistake
 from selfattn.doctor.exercises.dot_product.attention import detached
@@ -146,8 +146,7 @@ def varies(answer: Any, exercise: Exercise, seen: Sequence[Seen]) -> bool:
 
 def fault(exercise: Exercise, one: Seen) -> Difference | None:
     """In what an outcome is not the solution's, if it is not."""
-    right = observe_known(exercise, one.rule, one.probe)
-    return difference(one.outcome, right, one.probe.tolerance)
+    return unlike(exercise, one.rule, one.probe, one.outcome)
 
 
 def is_value(one: Seen) -> bool:

@@ -8,6 +8,7 @@ from selfattn.doctor.engine.allowances import (
     not_needing,
     refusals,
     without_conventions,
+    without_way,
 )
 from selfattn.doctor.engine.evidence import hinted
 from selfattn.doctor.engine.likeness import nearest
@@ -78,6 +79,7 @@ def judge(
     case = Case(answer, exercise, kept, report, outcomes)
     if wrong_on(exercise, kept):
         case = without(refusals(exercise, kept, required, plainly=True), case)
+        case = unasked(without_way(exercise, case.seen, required), case)
     if name and wrong_on(exercise, case.seen):
         case = with_name(case, required)
     findings = tuple(wrong_on(exercise, case.seen))
@@ -169,6 +171,14 @@ def without(refused: Mapping[str, str], case: Case) -> Case:
         refused=(*report.refused, *refused),
     )
     return case._replace(seen=seen, report=report)
+
+
+def unasked(gone: set[Probe], case: Case) -> Case:
+    """A case as if some probes had not been asked."""
+    seen = [one for one in case.seen if one.probe not in gone]
+    outcomes = {p: one for p, one in case.outcomes.items() if p not in gone}
+    report = case.report.with_(probes=case.report.probes - len(gone))
+    return case._replace(seen=seen, outcomes=outcomes, report=report)
 
 
 def explain(case: Case) -> Report:

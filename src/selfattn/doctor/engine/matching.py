@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from selfattn.doctor.engine.comparison import difference
+from selfattn.doctor.engine.comparison import difference, is_finite
 from selfattn.doctor.engine.outcome import Outcome, observe
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.probes import Probe
@@ -54,14 +54,22 @@ def unlike(
     """In what an outcome differs from a mistake's or, if None, solution's.
 
     Gradients cost most, and few mistakes come so far that these must tell.
+    Where a convention is another's, they depend on what a row is filled
+    with, and how: they need but be finite.
     """
     if probe.gradient and known is not None:
         expected = observe_known(exercise, known, probe, gradient=False)
         found = difference(outcome.forwards, expected, probe.tolerance)
-        if found is not None:
+        if found is not None or (probe.convention and flow(outcome)):
             return found
     expected = observe_known(exercise, known, probe)
     return difference(outcome, expected, probe.tolerance)
+
+
+def flow(outcome: Outcome) -> bool:
+    """Whether gradients came to all inputs, and are finite."""
+    came = [g is not None and is_finite(g) for g in outcome.gradients.values()]
+    return all(came) and outcome.gradient_error is None
 
 
 def agrees_on(

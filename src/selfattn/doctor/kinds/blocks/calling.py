@@ -109,15 +109,22 @@ def prepare(thing: Any, facts: Facts) -> Any:
 
 
 def read(
-    thing: Any, mask_names: Sequence[str], told: Facts, n_texts: int = 1
+    thing: Any,
+    mask_names: Sequence[str],
+    told: Facts,
+    n_texts: int = 1,
+    own_mask: bool = False,
 ) -> Reading:
     """What can be read off a block: the names of its mask, and the order.
+
+    Who has a mask of which nothing is known may mean anything by it.
 
     Args:
         thing: the block.
         mask_names: what others call its mask, the most common first.
         told: the facts that were told.
         n_texts: how many it takes before: x, and perhaps a context.
+        own_mask: whether it has another mask, for what is causal.
     """
     if not isinstance(thing, nn.Module):
         raise UnclearError(
@@ -128,7 +135,7 @@ def read(
     names = masks_of(thing, mask_names, told, n_texts)
     if names:
         seen["mask_name"] = names[0]
-    if not names or told.get("padding"):
+    if not own_mask and (not names or told.get("padding")):
         seen["mask"] = "keep"
     seen |= order_kept(thing)
     torchs = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer

@@ -161,9 +161,9 @@ def arranged(
     """X and the context in their layout: by their place, and by names."""
     given = [x for x in inputs if x is not None]
     given = [x.transpose(0, 1) if turned else x for x in given]
-    if len(given) == 2 and names.get("x") and names["context"]:
+    if names.get("x") and (len(given) == 1 or names["context"]):
         pair = (names["x"], names["context"])
-        return [], dict(zip(pair, given, strict=True))
+        return [], dict(zip(pair, given, strict=False))
     if names["qkv"]:
         three = [given[0], given[-1], given[-1]]
         return [], dict(zip(names["qkv"], three, strict=True))
@@ -217,7 +217,8 @@ def read(value: Any, turned: bool, whole: bool, sizes: tuple[int, int]) -> Any:
     """The output, (batch, n, d_model), with the weights if asked for.
 
     What comes beside it are weights if it is a table of queries and keys, of
-    these ``sizes``, and no keys and values to be kept.
+    these ``sizes``: no keys and values to be kept, nor scores, of which some
+    are below 0.
     """
     rest: tuple[Any, ...] = ()
     if isinstance(value, Mapping):  # of names, in the order of a tuple
@@ -235,6 +236,7 @@ def read(value: Any, turned: bool, whole: bool, sizes: tuple[int, int]) -> Any:
         if isinstance(w, Tensor)
         and w.ndim > 2
         and sorted(w.shape[-2:]) == sorted(sizes)
+        and not bool((w < 0).any())
     ]
     if not tables:
         raise UnusableError("it returns no weights")

@@ -37,7 +37,7 @@ def inputs_of(module: nn.Module, told: Facts) -> dict[str, str]:
         return {}
     needed = asked_for(module, told)
     texts = [name for name in needed if not is_to_hide(name)]
-    if len(texts) < 2:
+    if len(texts) < 2 and not may_be_told(module):
         texts = needed[:2]  # it needs two, whatever they are called
     if told.get("mask") or told.get("padding"):
         texts = texts[: max(2, len(needed) - 1)]  # one of them is the mask
@@ -67,6 +67,16 @@ def asked_for(module: nn.Module, told: Facts) -> list[str]:
         and name not in (told.get("call") or {})
         and name not in names.values()
     ]
+
+
+def may_be_told(module: nn.Module) -> bool:
+    """Whether something may be left out that sounds like a context."""
+    listed = inspect.signature(module.forward).parameters.items()
+    return any(
+        sounds_like_one(name) and not is_to_hide(name)
+        for name, one in listed
+        if one.default is not one.empty
+    )
 
 
 def is_context(name: str) -> bool:

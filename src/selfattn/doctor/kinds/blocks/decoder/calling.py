@@ -210,11 +210,12 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
 
 def read(thing: Any, told: Facts) -> Reading:
     """As for encoder blocks; and whether it must be told what is causal."""
-    seen = calling.read(thing, MASKS, told, n_texts=2)
+    names = parameters(getattr(thing, "forward", thing))
+    own = [n for n in ("tgt_mask", "causal_mask", "trg_mask") if n in names]
+    hides = bool(own or told.get("own_mask"))
+    seen = calling.read(thing, MASKS, told, n_texts=2, own_mask=hides)
     orders = parts.seen_order(thing, 3, [*calling.ORDERS])
     seen = replace(seen, candidates={"order": orders})
-    names = parameters(thing.forward)
-    own = [n for n in ("tgt_mask", "causal_mask", "trg_mask") if n in names]
     seen = seen.with_facts(own_mask=own[0]) if own else seen
     second = takes_x_second(thing, {"mask": "keep", **seen.facts, **told})
     return seen.with_facts(context_first=True) if second else seen
