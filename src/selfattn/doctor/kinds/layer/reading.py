@@ -16,6 +16,7 @@ from selfattn.doctor.kinds.layer.affine import Affine, queries_in
 from selfattn.doctor.kinds.layer.between import named_numbers
 from selfattn.doctor.kinds.layer.constructing import instance
 from selfattn.doctor.kinds.layer.facts import FACTS
+from selfattn.doctor.kinds.layer.found_masks import x_and_mask
 from selfattn.doctor.kinds.layer.inputs import inputs_of
 from selfattn.doctor.kinds.layer.longest import longest_taken
 from selfattn.doctor.kinds.layer.masks_taken import axes_taken
@@ -38,9 +39,8 @@ from selfattn.doctor.patient import Facts, parameters
 def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     """Its arguments, its number of heads, and how it holds what it learns."""
     module = instance(thing, told)
-    names = calling.looked_up(
-        module.forward, told, inputs_of(module, told) if cross else {}
-    )
+    find = inputs_of if cross else x_and_mask
+    names = calling.looked_up(module.forward, told, find(module, told))
     seen: dict[str, Any] = {"names": names}
     lacks = lacking(names)
     if "mask" not in lacks:
@@ -80,11 +80,16 @@ def meanings(names: Facts, told: Facts) -> list[str]:
     return [*MEANINGS]
 
 
+def known_of(seen: Reading, told: Facts) -> Facts:
+    """What is told, and read off: of names, those of which none was told."""
+    return {**seen.facts, **told, "names": seen.facts["names"]}
+
+
 def with_axes(
     seen: Reading, module: nn.Module, told: Facts, cross: bool
 ) -> Reading:
     """A reading with those axes alone of a mask that do not make it raise."""
-    known = {**seen.facts, **told}
+    known = known_of(seen, told)
     wide = trial_calls.outcome(widths, module, known, cross)
     if "mask_axes" in known or wide is None:
         return seen
@@ -95,7 +100,7 @@ def with_axes(
 
 def with_its_end(seen: Reading, module: nn.Module, told: Facts) -> Reading:
     """A reading with the longest text that it takes, if it has an end."""
-    known = {**seen.facts, **told}
+    known = known_of(seen, told)
     wide = trial_calls.outcome(widths, module, known)
     if known.get("longest") is not None or wide is None:
         return seen
