@@ -1,6 +1,7 @@
 """Functions are told apart by what they take and give back."""
 
 import torch
+from torch import nn
 from torch.nn.functional import elu, layer_norm
 
 from selfattn import attention
@@ -138,6 +139,19 @@ def test_a_norm_is_known_by_what_it_does_whatever_its_gain():
 
     assert first(by_spread) == "layer-norm" and first(by_size) == "rms-norm"
     assert not first(lambda x, weight: x * gain)
+
+
+class L2Norm(nn.Module):
+    def forward(self, x):
+        return x / x.norm(dim=-1, keepdim=True)
+
+
+def test_a_norm_that_says_to_leave_lengths_alike_is_none_of_ours():
+    """It was taken for an RMS norm that sums instead of averaging."""
+    assert guess(L2Norm(), "L2Norm").kind == ""
+    assert guess(L2Norm(), "L2Norm").why.startswith("it looks like nothing")
+    mean = type("RMSNorm", (L2Norm,), {})
+    assert guess(mean(), "RMSNorm").kind == "rms-norm"
 
 
 def test_two_numbers_that_hide_nothing_are_no_mask():

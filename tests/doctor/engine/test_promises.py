@@ -85,6 +85,47 @@ def test_of_what_always_raises_nothing_is_known():
     assert weighed(one_is_right, KIND, {}).exit_code == 1
 
 
+class NormOfPictures(nn.Module):
+    """Of (batch, channels, height, width): each place is normed for itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(1, 12, 1, 1))
+
+    def forward(self, x):
+        mean = x.mean(dim=1, keepdim=True)
+        spread = x.var(dim=1, unbiased=False, keepdim=True)
+        return (x - mean) / (spread + 1e-5).sqrt() * self.gain
+
+
+class WhereToLook(nn.Module):
+    """Of pictures, too: one number a place, from two of all channels."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 1, 7, padding=3)
+
+    def forward(self, x):
+        top, mean = x.amax(dim=1, keepdim=True), x.mean(dim=1, keepdim=True)
+        return self.conv(torch.cat([top, mean], dim=1)).sigmoid()
+
+
+def test_what_is_always_of_another_shape_may_take_other_axes():
+    """Norms of pictures were called ill, and attention to windows."""
+    findings = (found("width", sort="shape"), found(sort="raises"))
+    report = Report("attention", 3, findings)
+    assert "is not as long" in weighed(report, KIND, {}).different
+    assert weighed(report, KIND, {"layout": "any"}).exit_code == 1
+    assert weighed(report.with_(probes=4), KIND, {}).exit_code == 1
+    for kind, thing in (
+        ("layer-norm", NormOfPictures()),
+        ("self-attention", WhereToLook()),
+    ):
+        of_pictures = examine(thing, kind=kind)
+        assert of_pictures.exit_code == 3, str(of_pictures)
+        assert "is not as long" in of_pictures.different
+
+
 def softmax(q, k, v):
     """Attention, within which another softmax is called wrongly."""
     scores = q @ k.mT / q.shape[-1] ** 0.5

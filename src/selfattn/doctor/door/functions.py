@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from selfattn.doctor.door.names import MASKS, says
+from selfattn.doctor.door.names import MASKS, OF_LENGTHS, says, snake
 from selfattn.doctor.door.things import words_of
 from selfattn.doctor.door.trying import (
     alike,
@@ -33,6 +33,11 @@ TOKENS = torch.tensor([[4, 2, 7, 0, 0], [1, 2, 3, 4, 5]])
 LENGTHS = torch.tensor([3, 5])
 
 
+# Of queries, keys and values: with heads, in a batch, or one text, with tokens
+# before features, or before what is usually in front of them.
+ORDERS = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 1, 2), (1, 0, 2), (0, 1))
+
+
 def of_three(f: Function, name: str) -> str:
     """Attention: queries, keys and values, and an average of values."""
     three = [n.strip("_").lower() for n in parameters(f)[:3]]
@@ -41,9 +46,10 @@ def of_three(f: Function, name: str) -> str:
             return "it takes q, k and v"
     if len(needed(f)) != 3:
         return ""
-    for axes in ((0, 1, 2, 3), (0, 2, 1, 3)):  # heads first, or tokens
-        q, k = drawn(2, 3, N, D), drawn(2, 3, M, D, seed=1)
-        v, ones = torch.ones(2, 3, M, 4), torch.ones(2, 3, N, 4)
+    for axes in ORDERS:
+        front = (2, 3)[: len(axes) - 2]
+        q, k = drawn(*front, N, D), drawn(*front, M, D, seed=1)
+        v, ones = torch.ones(*front, M, 4), torch.ones(*front, N, 4)
         made = tensor(f, *(x.permute(axes) for x in (q, k, v)))
         if made is not None and close(made, ones.permute(axes)):
             return "its third argument is averaged"
@@ -103,20 +109,28 @@ def of_a_table(f: Function, name: str) -> str:
 
 def of_a_rotation(f: Function, name: str) -> str:
     """RoPE: the same lengths, turned by an angle for each position."""
-    x = drawn(2, 1, 1, D).expand(2, 4, 4, D)
-    angles = torch.arange(4)[:, None] * torch.tensor([1.0, 0.3, 0.1, 0.03])
+    found = ""
+    for width in (D, 4, 6, 12, 16, 32, 64):
+        x = drawn(2, 1, 1, width).expand(2, 4, 4, width)
+        made = first_tensor(f, calls_of_a_rotation(x))
+        if not alike(made, x):
+            continue
+        kept = close(made.norm(dim=-1), x.norm(dim=-1))
+        if kept and not close(made, made[:, :1, :1].expand_as(made)):
+            if len(needed(f)) > 2:
+                return "it turns tokens by tables that it is handed"
+            return "it turns tokens by their place, and keeps their lengths"
+        found = BY_NAME if says(name, "rope") else ""
+    return found
+
+
+def calls_of_a_rotation(x: Tensor) -> list[tuple[Any, ...]]:
+    """Tokens alone, with places, or with tables; and a query and a key."""
+    n, pairs = x.shape[-2], x.shape[-1] // 2
+    angles = torch.arange(n)[:, None] * 0.3 ** torch.arange(pairs)
     tables = [(x, t.cos(), t.sin()) for t in (angles.repeat(1, 2), angles)]
-    both = [(x, *given) for given in tables]  # of a query and a key
-    calls = ((x,), (x, 0), (x, torch.arange(4)), *tables, *both)
-    made = first_tensor(f, calls)
-    if not alike(made, x):
-        return ""
-    kept = close(made.norm(dim=-1), x.norm(dim=-1))
-    if kept and not close(made, made[:, :1, :1].expand_as(made)):
-        if len(needed(f)) > 2:
-            return "it turns tokens by tables that it is handed"
-        return "it turns tokens by their place, and keeps their lengths"
-    return BY_NAME if says(name, "rope") else ""
+    both = [(x, *given) for given in tables]
+    return [(x,), (x, 0), (x, torch.arange(n)), *tables, *both]
 
 
 def of_addition(f: Function, name: str) -> str:
@@ -136,9 +150,13 @@ def of_a_norm(f: Function, name: str) -> tuple[str, str]:
     """A norm with its parameters: which of the two, and why."""
     ones, zeros = torch.ones(D), torch.zeros(D)
     calls = (ones, zeros), (ones, zeros, 1e-5), (ones,), (ones, 1e-5)
-    return which_norm(
-        lambda x: first_tensor(f, [(x, *rest) for rest in calls]), D, name
-    )
+    behind = (ones, zeros), (ones,)
+
+    def norm(x: Tensor) -> Tensor | None:
+        first = [(x, *rest) for rest in calls]
+        return first_tensor(f, [*first, *((*rest, x) for rest in behind)])
+
+    return which_norm(norm, D, name)
 
 
 def which_norm(
@@ -155,7 +173,7 @@ def which_norm(
     if not (alike(made, x) and alike(opposite, x)):
         return "", ""
     made = (made - opposite) / 2
-    if is_resized(x, made):
+    if is_resized(x, made) and not OF_LENGTHS.search(snake(name)):
         return "rms-norm", "it gives tokens another size"
     if is_resized(x - x.mean(dim=-1, keepdim=True), made):
         return "layer-norm", "it takes tokens' mean away, and their size"

@@ -30,6 +30,9 @@ PLAIN = (
     *("causal-mask", "padding-mask"),
 )
 MASKS = re.compile("mask|pad|causal|allow|valid|length|bias|flag|drop|train")
+OF_LENGTHS = re.compile(
+    "l2|scale_norm|unit_norm"
+)  # norms that are none of ours
 SECOND = re.compile(
     "context|memory|cross|encoder_(?:hidden|out|state)"
     "|latents|media|(?:^|_)kv(?:_|$)"

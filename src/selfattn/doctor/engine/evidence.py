@@ -25,16 +25,25 @@ def told_by_a_probe(
     """The mistake of which a probe that fails is the evidence.
 
     It may fail by another one as well; so this comes last. What changes its
-    input gives nothing else away, nor does whoever raises.
+    input gives nothing else away, nor does whoever raises, or mostly gives
+    another shape.
     """
     known = {m.name: m for m in (*exercise.mistakes, *exercise.deviations)}
+    told = None
     for one in seen:
-        if one.outcome.error is not None:
+        if told or one.outcome.error is not None:
             continue
         found = fault(exercise, one) if one.probe.tells in known else None
         if found is not None and found.sort != "modifies":
-            return known[one.probe.tells]
-    return None
+            told = known[one.probe.tells]
+    return None if told is None or mostly_reshaped(exercise, seen) else told
+
+
+def mostly_reshaped(exercise: Exercise, seen: Sequence[Seen]) -> bool:
+    """Whether what comes out is mostly of another shape."""
+    faults = [found for one in seen if (found := fault(exercise, one))]
+    other = sum(found.sort == "shape" for found in faults)
+    return 2 * other > len(seen)
 
 
 def hinted(answer: Any, exercise: Exercise) -> Mistake | None:

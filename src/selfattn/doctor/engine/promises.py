@@ -11,11 +11,7 @@ is told: nearly all code runs in one or two of the four.
 
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.engine.two_at_once import exchanged
-from selfattn.doctor.engine.unknown import (
-    UNCALLED,
-    hardly_called,
-    only_assumed,
-)
+from selfattn.doctor.engine.unknown import hardly_called, only_assumed
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.exercises.multihead import attention as multihead
@@ -50,8 +46,8 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     report = report.with_(mistake=surest_first(report.mistake, kind))
     if unknown := only_assumed(report, kind, said):
         return report.with_(different=unknown)
-    if report.findings and hardly_called(report, bool(said)):
-        return report.with_(different=UNCALLED)
+    if uncalled := hardly_called(report, bool(said)):
+        return report.with_(different=uncalled)
     if said:
         return report.with_(different=beyond_what_was_told(report, kind, said))
     return report.with_(different=different(report, kind))

@@ -15,6 +15,11 @@ UNCALLED = (
     "However I call it, it raises, so that I know nothing of it. Say how it "
     "is to be called: --list has the facts that tell."
 )
+OF_OTHER_AXES = (
+    "However I call it, what comes out is not as long as what goes in, so "
+    "that it may take other things than I think. Say how it is to be called: "
+    "--list has the facts that tell."
+)
 
 # What is raised of inputs that are not what was expected, sizes above all.
 # An error in a thing's own words says nothing of how it is called.
@@ -50,22 +55,29 @@ def only_assumed(report: Report, kind: Kind, said: Facts) -> str:
     )
 
 
-def hardly_called(report: Report, told: bool) -> bool:
-    """Whether it may be called otherwise, as it raised at nearly all.
+def hardly_called(report: Report, told: bool) -> str:
+    """That it may be called otherwise, as it raised at nearly all, or "".
 
     Of whom nothing was told, that is so if it always raised, or if Python
-    refused what it was handed. Who raises within, of a wrong name, say, is at
+    refused what it was handed; or if what it gave was mostly of another
+    shape, as of pictures. Who raises within, of a wrong name, say, is at
     fault; but of what it was handed, it may be the doctor who is. Then most
     will do, if that has nothing in common that it might not take.
     """
     found = report.findings
     if report.mistake is not None or report.probes < 2:
-        return False
-    if not all(one.difference.sort == "raises" for one in found):
-        return False
-    if len(found) == report.probes and (report.uncalled or not told):
-        return True
+        return ""
+    sorts = [one.difference.sort for one in found]
+    always = len(found) == report.probes
+    if "shape" in sorts and not told:
+        other = sum(sort in ("shape", "raises") for sort in sorts)
+        return OF_OTHER_AXES if 2 * other > report.probes else ""
+    if {*sorts} != {"raises"}:
+        return ""
+    if always and (report.uncalled or not told):
+        return UNCALLED
     words = [one.difference.sentence for one in found]
     handed = all(map(OF_INPUTS.search, words))
     shared = set.intersection(*({*one.probe.needs} for one in found))
-    return handed and 2 * len(found) > report.probes and not shared
+    most = 2 * len(found) > report.probes
+    return UNCALLED if handed and most and not shared else ""
