@@ -126,10 +126,24 @@ def belied(case: Case, mistake: Mistake | None) -> bool:
     Of many a name the probes alone are no evidence: others fail alike.
     """
     exercise = case.exercise
+    if mistake is not None and right_but_once(case):
+        return True
     unsure = mistake is not None and mistake.name in exercise.unsure
     if not (unsure and isinstance(case.answer, Patient) and exercise.signs):
         return False
     return exercise.signs(case.answer) != (mistake and mistake.name)
+
+
+def right_but_once(case: Case) -> bool:
+    """Whether a patient is right on one of several probes, and else raises.
+
+    It may have been called as it should not be; and of all who raise wherever
+    they have more than one head, say, many are right where they have one.
+    """
+    called = [one for one in case.seen if one.outcome.error is None]
+    if not isinstance(case.answer, Patient) or len(case.seen) < 3:
+        return False
+    return len(called) == 1 and not wrong_on(case.exercise, called)
 
 
 def looked_at_again(case: Case, second: bool = True) -> Case:

@@ -25,6 +25,7 @@ OF_OTHER_AXES = (
 # An error in a thing's own words says nothing of how it is called.
 OF_INPUTS = re.compile(
     "^(?!.*(CUDA|memory)).*(IndexError|AssertionError|"
+    "TypeError.*position \\d+|"
     "(RuntimeError|ValueError).*"
     "(shape|size|dimension|multiplied|unpack|divisible|expected))",
     re.DOTALL,

@@ -33,6 +33,8 @@ WHATEVER_IS_MEANT = {
     name_of(tables.multiplied_by_the_root),
     name_of(scores.the_scale_is_applied_twice),
 }
+# Whose first weights are drawn the smaller needs no scale.
+MEANT = {name_of(tables.no_scale): "scale=1.0"}
 OVER_QUERIES = name_of(tables.softmax_over_queries)
 OVER_HEADS = name_of(scores.softmax_over_heads)
 KNOWN = (

@@ -16,7 +16,12 @@ from selfattn.doctor.deviations.training import with_dropout
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.kind import Kind, UnclearError
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import passing_on, properties, unfound
+from selfattn.doctor.kinds.blocks import (
+    cores,
+    passing_on,
+    properties,
+    unfound,
+)
 from selfattn.doctor.kinds.blocks.beheld import Asked, is_idle, with_sights
 from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
@@ -173,7 +178,7 @@ def by_design(designs: Mapping[str, Design]) -> dict[str, Any]:
     meant = {name: one.fact for name, one in designs.items()}
     told = {name: one.excluded_by for name, one in designs.items()}
     return {
-        "meant": {**passing_on.MEANT, **meant},
+        "meant": {**cores.MEANT, **passing_on.MEANT, **meant},
         "promised_by": {**passing_on.PROMISED_BY, **told},
     }
 

@@ -31,6 +31,7 @@ from selfattn.doctor.kinds.blocks.axes_heard import (
     sees_all,
 )
 from selfattn.doctor.kinds.blocks.flow import followed
+from selfattn.doctor.kinds.blocks.masks_heard import with_meanings
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.norming import is_norm
@@ -99,6 +100,7 @@ def read_as_told(
         lying = usual.with_facts(in_passing=True)
         if are_rather(kind, block, told, usual, lying, found=not words):
             shown = shows_its_steps(kind, block, {**usual.facts, **told})
+            lying = with_meanings(kind, block, told, lying)
             return lying.with_facts(in_passing=IN_STEPS) if shown else lying
         if untold and not (words or are_joined(kind, block, told, usual)):
             words = IN_NO_WAY

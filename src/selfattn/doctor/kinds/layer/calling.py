@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -39,6 +39,7 @@ NAMES = {  # what others call the arguments
         *("encoder_hidden_states", "key_value_states", "encoder_output"),
     ),
 }
+OF_PAIRS = ("attn_mask", "att_mask", "attention_mask")
 HINT = "is_causal"
 HIDING = ("mask", "padding")
 
@@ -78,8 +79,10 @@ def looked_up(
         ours: next((name for name in theirs if name in listed), None)
         for ours, theirs in NAMES.items()
     }
+    names |= of_two_masks(listed)
     names["qkv"] = queries_keys_values(listed)
     names |= dict(found) | dict(told.get("names") or {})
+    names |= left_for_x(forward, names, told)
     if names["mask"] is None and "mask" not in (told.get("names") or {}):
         names |= by_what_was_told(forward, names, told)
     if names["causal"] is None and names["mask"] is None:
@@ -89,16 +92,48 @@ def looked_up(
     return names
 
 
-def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
-    """Raise if an argument is needed of which nobody knows what it is."""
-    known = {*(told.get("call") or {}), *(names["qkv"] or ())}
-    known |= {name for name in names.values() if isinstance(name, str)}
-    needed = [
+def of_two_masks(listed: Sequence[str]) -> dict[str, str]:
+    """Which hides keys of all, beside one that says which pairs may meet."""
+    pairs = [name for name in OF_PAIRS if name in listed]
+    others = [name for name in NAMES["padding"] if name in listed]
+    if "mask" not in listed or not pairs or others:
+        return {}
+    return {"mask": pairs[0], "padding": "mask"}
+
+
+def left_for_x(
+    forward: Callable[..., Any], names: Facts, told: Facts
+) -> dict[str, str]:
+    """The name of x, if all else that it must be given was told.
+
+    Who tells of what comes first says that x does not.
+    """
+    needed, known = needed_by(forward), known_by(names, told)
+    left = [name for name in needed if name not in known]
+    open_ = not (names.get("x") or names["qkv"])
+    later = len(left) == 1 and needed[0] in known
+    return {"x": left[0]} if open_ and later else {}
+
+
+def needed_by(forward: Callable[..., Any]) -> list[str]:
+    """The names of what must be given."""
+    return [
         name
         for name, parameter in inspect.signature(forward).parameters.items()
         if parameter.default is parameter.empty and not is_rest(parameter)
     ]
-    for name in needed[0 if names["qkv"] else 1 :]:
+
+
+def known_by(names: Facts, told: Facts) -> set[str]:
+    """The names of arguments of which it is known what they are."""
+    known = {*(told.get("call") or {}), *(names["qkv"] or ())}
+    return known | {x for x in names.values() if isinstance(x, str)}
+
+
+def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
+    """Raise if an argument is needed of which nobody knows what it is."""
+    known = known_by(names, told)
+    for name in needed_by(forward)[0 if names["qkv"] else 1 :]:
         if name not in known:
             raise UnclearError(
                 f"It needs an argument {name!r}. Say call={{{name!r}: …}} if "

@@ -12,7 +12,7 @@ from torch import nn
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.deviations.design import pairs, singles
 from selfattn.doctor.deviations.training import with_dropout
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, name_of
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.attention.formula import Formula, claimed
 from selfattn.doctor.kinds.attention.own_options import of_own
@@ -27,6 +27,7 @@ from selfattn.doctor.kinds.layer.fitting import based, fitted
 from selfattn.doctor.kinds.layer.mistakes import (
     CONVENTIONS,
     MISTAKES,
+    heads,
 )
 from selfattn.doctor.kinds.layer.other_heads import OTHER_HEADS
 from selfattn.doctor.kinds.layer.own import Own, told_of
@@ -47,7 +48,13 @@ from selfattn.doctor.probes import Probe
 
 def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
     """Attention by heads with the module's own projections, or properties."""
-    dropout = facts.get("dropout")
+    made = held_to(thing, facts, cross)
+    made = in_either_layout(made) if facts.get("any_layout") else made
+    return with_dropout(made, facts.get("dropout"))
+
+
+def held_to(thing: Any, facts: Facts, cross: bool) -> Exercise:
+    """The same, of whoever may have told how batch and tokens lie."""
     own = told_of(facts)
     table = facts.get("table")
     if table is None:
@@ -56,7 +63,7 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
         found = inside(thing, facts, cross, own, table)
         # Who told of a formula in which nothing is found has another word.
         if found is None or not (found.inner or facts.get("free")):
-            return with_dropout(by_sight(thing, facts, cross), dropout)
+            return by_sight(thing, facts, cross)
         own = found
     made = of_module(
         thing,
@@ -69,7 +76,22 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
         own,
     )
     check_width(facts, made.probes[0].sizes["d_model"])
-    return with_dropout(made, dropout)
+    return made
+
+
+@lru_cache(maxsize=8)  # one object, so that what its bank does is known
+def in_either_layout(made: Exercise) -> Exercise:
+    """What one is held to who said neither that the batch comes first.
+
+    Who exchanges batch and tokens in the one layout is right in the other,
+    which is tried as well: so whoever is not has made another mistake.
+    """
+    name = name_of(heads.batch_and_tokens_exchanged)
+    return replace(
+        made,
+        mistakes=tuple(m for m in made.mistakes if m.name != name),
+        deviations=tuple(m for m in made.deviations if m.name != name),
+    )
 
 
 def inside(

@@ -15,6 +15,11 @@ from selfattn.doctor.kinds.layer.affine import (
     queries_in,
     unpacked,
 )
+from selfattn.doctor.kinds.layer.kernels import (
+    by_told,
+    is_turned,
+    of_heads,
+)
 from selfattn.doctor.kinds.layer.library import library_layer, torch_own
 from selfattn.doctor.kinds.layer.pieces import of_whole
 from selfattn.doctor.kinds.layer.words import part_called
@@ -67,19 +72,10 @@ def affines(module: nn.Module) -> Iterator[tuple[str, Affine]]:
             yield name, Affine(W, b, (weight, b))
     for name, weight in own_numbers(module):
         if weight.ndim == 2 and part_called(name) and name[:2] != "b_":
-            W = weight.mT if is_turned(name, weight) else weight
+            part = part_called(name)
+            W = weight.mT if is_turned(name, part, weight) else weight
             b = bias_beside(module, name, W)
             yield name, Affine(W, b, (weight, b))
-
-
-def is_turned(name: str, weight: Tensor) -> bool:
-    """Whether a bare matrix is of (out, in), by its name or by its shape.
-
-    What holds queries, keys and values at once is longer that way.
-    """
-    n_out, n_in = weight.shape
-    several = part_called(name) in ("qkv", "kv") and n_out > n_in
-    return name.endswith("proj_weight") or several
 
 
 def bare(module: nn.Module) -> dict[int, str]:
@@ -102,7 +98,7 @@ def bias_beside(module: nn.Module, name: str, W: Tensor) -> Tensor | None:
     part = part_called(name)
     for other, x in own_numbers(module):
         its = re.sub("^(b|bias)_?|_?(bias|b)$", "", other)
-        fits = x.numel() == W.numel() // W.shape[W.ndim == 3]
+        fits = x.numel() == W.shape[-1]
         if its != other and fits and part_called(its or "out") == part:
             return x.flatten()
     return None
@@ -115,12 +111,8 @@ def by_heads(module: nn.Module, n_heads: int) -> dict[str, Affine]:
         part = part_called(name)
         if weight.ndim != 3 or part is None:
             continue
-        b = bias_beside(module, name, weight)
-        first = weight.shape[0] == n_heads
-        if part == "out":  # (heads, d_head, d_model)
-            W = weight.flatten(0, 1)
-        else:
-            W = (weight.transpose(0, 1) if first else weight).flatten(1)
+        W = of_heads(weight, part, n_heads)
+        b = bias_beside(module, name, W)
         found[part] = Affine(W, b, (weight, b))
     return found
 
@@ -195,6 +187,7 @@ def maps_of(
 ) -> dict[str, Affine]:
     """The maps of x by their part, also those with an axis for heads."""
     found = by_word(module, told) | by_heads(module, n_heads)
+    found |= by_told(module, told, n_heads, found)
     found |= biases_apart(found, dict(own_numbers(module)))
     wide = number(module, MODEL), number(module, WIDTHS)
     return found | of_whole(found, n_heads, *wide)

@@ -16,6 +16,7 @@ from selfattn.doctor.kinds.layer.affine import Affine, queries_in
 from selfattn.doctor.kinds.layer.between import named_numbers
 from selfattn.doctor.kinds.layer.constructing import instance
 from selfattn.doctor.kinds.layer.facts import FACTS
+from selfattn.doctor.kinds.layer.found_masks import x_and_mask
 from selfattn.doctor.kinds.layer.inputs import inputs_of
 from selfattn.doctor.kinds.layer.longest import longest_taken
 from selfattn.doctor.kinds.layer.masks_taken import axes_taken
@@ -38,9 +39,8 @@ from selfattn.doctor.patient import Facts, parameters
 def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     """Its arguments, its number of heads, and how it holds what it learns."""
     module = instance(thing, told)
-    names = calling.looked_up(
-        module.forward, told, inputs_of(module, told) if cross else {}
-    )
+    find = inputs_of if cross else x_and_mask
+    names = calling.looked_up(module.forward, told, find(module, told))
     seen: dict[str, Any] = {"names": names}
     lacks = lacking(names)
     if "mask" not in lacks:
@@ -54,6 +54,7 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     first = getattr(module, "batch_first", None)
     if isinstance(first, bool):
         seen["layout"] = "BND" if first else "NBD"
+    seen["any_layout"] = "layout" not in {**seen, **told}
     if cross:
         seen["causal"] = False
     if "order" not in told:
@@ -79,11 +80,16 @@ def meanings(names: Facts, told: Facts) -> list[str]:
     return [*MEANINGS]
 
 
+def known_of(seen: Reading, told: Facts) -> Facts:
+    """What is told, and read off: of names, those of which none was told."""
+    return {**seen.facts, **told, "names": seen.facts["names"]}
+
+
 def with_axes(
     seen: Reading, module: nn.Module, told: Facts, cross: bool
 ) -> Reading:
     """A reading with those axes alone of a mask that do not make it raise."""
-    known = {**seen.facts, **told}
+    known = known_of(seen, told)
     wide = trial_calls.outcome(widths, module, known, cross)
     if "mask_axes" in known or wide is None:
         return seen
@@ -94,7 +100,7 @@ def with_axes(
 
 def with_its_end(seen: Reading, module: nn.Module, told: Facts) -> Reading:
     """A reading with the longest text that it takes, if it has an end."""
-    known = {**seen.facts, **told}
+    known = known_of(seen, told)
     wide = trial_calls.outcome(widths, module, known)
     if known.get("longest") is not None or wide is None:
         return seen
@@ -171,12 +177,23 @@ def are_of_x(found: dict[str, Affine], cross: bool) -> bool:
     they are no projections of it.
     """
     if "q" not in found:
-        return "qkv" in found
+        return "qkv" in found and holds_three(found)
     if not ("kv" in found or {"k", "v"} <= found.keys()):
         return "qkv" in found
     width = found["q"].W.shape[0]
     others = [found[part] for part in ("k", "v", "kv") if part in found]
     return cross or all(one.W.shape[0] == width for one in others)
+
+
+def holds_three(found: dict[str, Affine]) -> bool:
+    """Whether one matrix may be all three: it makes more than it takes.
+
+    If not, the way out tells, which takes as much as there are queries.
+    """
+    n_in, n_out = found["qkv"].W.shape
+    out = found.get("out")
+    third = out is not None and out.W.shape[0] == queries_in(found)
+    return n_out > n_in or third
 
 
 def fallback(thing: Any, told: Facts, seen: Reading) -> Reading | None:

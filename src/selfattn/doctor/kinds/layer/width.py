@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.layer import calling
+from selfattn.doctor.kinds.layer.facts import FACTS
 from selfattn.doctor.kinds.layer.inputs import (
     BATCH,
     N_K,
@@ -110,9 +111,19 @@ def called(
     if d_context is not None:
         texts.append(numbers(BATCH, N_K, d_context, seed=2))
     layouts = [facts["layout"]] if "layout" in facts else ["BND", "NBD"]
-    for layout in layouts:
-        call = calling.adapt(thing, {**USUAL, **facts, "layout": layout})
+    for layout, axes in product(layouts, axes_needed(thing, facts)):
+        known = {**USUAL, **facts, "layout": layout, "mask_axes": axes}
+        call = calling.adapt(thing, known)
         made = trial_calls.outcome(call, *texts)
         if isinstance(made, Tensor) and comes_from(made, texts[0]):
             return made
     return None
+
+
+def axes_needed(thing: nn.Module, facts: Facts) -> list[str]:
+    """The axes that a mask may have without which it cannot be called."""
+    if "mask_axes" in facts or not calling.must_be_told(
+        thing, facts["names"]["mask"]
+    ):
+        return [facts.get("mask_axes", USUAL["mask_axes"])]
+    return [*FACTS["mask_axes"].options]

@@ -14,7 +14,9 @@ SAYS_NOTHING = {
     *("w", "to", "proj", "projection", "projections", "linear", "lin", "c"),
     *("layer", "fc", "weight", "weights", "matrix", "mat", "conv"),
 }
-MAPS = {"map", "maps", "mapping", "mappings"}  # likewise, but not alone
+MAPS = {  # likewise, but not alone
+    *("map", "maps", "mapping", "mappings", "kernel", "kernels"),
+}
 
 
 def part_called(name: str) -> str | None:
