@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 from torch import nn
 
 from selfattn.doctor import examine
@@ -114,3 +115,21 @@ def test_what_a_mask_for_the_future_says_is_not_that_of_padding(hides):
         cross_attention="cross",
     )
     assert report.passed, str(report)
+
+
+class OfPairsAndOfTexts(Attends):
+    """One mask says which pairs may meet, the other which tokens are real."""
+
+    def forward(self, x, mask=None, attn_mask=None):
+        seen = torch.ones(x.shape[1], x.shape[1]).bool()
+        seen = seen if attn_mask is None else seen & attn_mask
+        seen = seen.expand(len(x), -1, -1)
+        seen = seen if mask is None else seen & mask[:, None]
+        return self.look(x, x, seen)[0]
+
+
+def test_beside_a_mask_of_pairs_a_mask_is_of_tokens():
+    """Of two masks the one for padding was taken for the one for pairs."""
+    report = examine(OfPairsAndOfTexts(), kind="self-attention")
+    assert report.passed, str(report)
+    assert {"mask", "padding"} <= {*report.promised}
