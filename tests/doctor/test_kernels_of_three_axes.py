@@ -143,3 +143,28 @@ def test_a_matrix_of_three_lies_on_its_side_under_any_name():
         d_model=12,
     )
     assert report.passed and "numbers" not in report.lacking, report
+
+
+class Convolved(nn.Module):
+    """Maps that are convolutions of width one, which have three axes, too."""
+
+    def __init__(self, d=12):
+        super().__init__()
+        self.ask, self.tag, self.say, self.mix = (
+            nn.Conv1d(d, d, 1) for _ in range(4)
+        )
+
+    def forward(self, x):
+        q, k, v = (
+            one(x.mT).mT.unflatten(-1, (3, -1))
+            for one in (self.ask, self.tag, self.say)
+        )
+        return self.mix(attend(q, k, v).flatten(2).mT).mT
+
+
+def test_a_convolution_of_width_one_has_no_axis_for_heads():
+    told = dict(zip(PARTS, STRANGE, strict=True))
+    report = here(
+        Convolved(), kind="self-attention", n_heads=3, projections=told
+    )
+    assert report.passed and "numbers" not in report.lacking, report

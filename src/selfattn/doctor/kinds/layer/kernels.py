@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds.layer.affine import Affine
+from selfattn.doctor.kinds.layer.affine import Affine, as_matrix
 
 THREE = 3  # axes: one is for heads
 OF_A_MAP = re.compile("^(w|weight|kernel)_|_?(w|weight|kernel)$", re.I)
@@ -51,7 +51,12 @@ def with_known(made: Affine, same: Affine | None) -> Affine:
 
 
 def of_module(module: nn.Module, part: str, n_heads: int) -> Affine | None:
-    """The map of a module that has one kernel, and perhaps a shift."""
+    """The map of a module that has one kernel, and perhaps a shift.
+
+    None of one that is a map without an axis for heads, or no such thing.
+    """
+    if as_matrix(module, getattr(module, "weight", None)) is not None:
+        return None
     own = [*module.parameters(recurse=False)]
     kernels = [x for x in own if x.ndim == THREE]
     if len(kernels) != 1 or len(own) > 2:
