@@ -144,11 +144,10 @@ def at_a_width(
         found = working(thing, told, layouts, every, d)
         if not found:
             continue
-        way = found.pop(IN_A_ROW, None)
-        row = {} if way is None else {IN_A_ROW: way}
-        told_where = way is not None and way.numbered
-        either = (found, row) if told_where or not found else (found,)
-        for some in filter(None, either):
+        row = {key: found.pop(key) for key in [IN_A_ROW] if key in found}
+        if found and not any(way.numbered for way in row.values()):
+            row = {}
+        for some in filter(None, (found, row)):
             if turns_alike(thing, told, next(iter(some.items())), d):
                 return d, some
         first = first or (d, found or row)
