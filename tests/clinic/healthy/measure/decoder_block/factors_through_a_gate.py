@@ -80,6 +80,8 @@ FACTS = {
     "causal": True,
     "self_attention": "history",
     "cross_attention": "exposure",
+    "norms": ["gates.0.norm", "gates.1.norm", "gates.2.norm"],
+    "feed_forward": "feed_forward",
     "dtypes": ("float64", "float32", "bfloat16"),
 }
 INPUTS = {"factors": "b m 6", "prices": "b n 6"}

@@ -80,6 +80,8 @@ FACTS = {
     "path": "free",
     "causal": False,
     "attention": "attention",
+    "norms": ["attention_gate.norm", "network_gate.norm"],
+    "flat_feed_forward": ["up", "act", "down"],
     "mask": "block",
     "dtypes": ("float64", "float32", "bfloat16"),
 }
