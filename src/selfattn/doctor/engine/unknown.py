@@ -61,7 +61,7 @@ def hardly_called(report: Report, told: bool) -> str:
     """That it may be called otherwise, as it raised at nearly all, or "".
 
     Of whom nothing was told, that is so if it always raised, or if Python
-    refused what it was handed; or if what it gave was mostly of another
+    refused what it was handed; or if what it gave was often of another
     shape, as of pictures. Who raises within, of a wrong name, say, is at
     fault; but of what it was handed, it may be the doctor who is. Then most
     will do, if that has nothing in common that it might not take.
@@ -73,7 +73,7 @@ def hardly_called(report: Report, told: bool) -> str:
     always = len(found) == report.probes
     if "shape" in sorts and not told:
         other = sum(sort in ("shape", "raises") for sort in sorts)
-        return OF_OTHER_AXES if 2 * other > report.probes else ""
+        return OF_OTHER_AXES if 3 * other > report.probes else ""
     if {*sorts} != {"raises"}:
         return ""
     if always and (report.uncalled or not told):
