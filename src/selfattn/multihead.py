@@ -174,11 +174,10 @@ class MultiHeadAttention(Owner):
         Raises:
             ValueError: if x or the context has another width than the layer.
         """
-        context = x if context is None else context
         check_matrices(self)
         check_enters("x", x, self.W_q)
         if not isinstance(context, KeysValues):
-            context = self.keys_values(context)
+            context = self.keys_values(x if context is None else context)
         check_kept(self, "context", context, x)
         q = split_heads(projected(self.W_q, x), self.n_heads)
         k, v = (kept.to(q.dtype) for kept in context)
