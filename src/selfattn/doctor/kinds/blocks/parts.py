@@ -1,8 +1,9 @@
 """The parts of a block that somebody else wrote, found and made callable."""
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from torch import Tensor, nn
 
@@ -32,6 +33,21 @@ def part(block: nn.Module, named: Any) -> nn.Module:
     """A part by its name, with dots for parts of parts."""
     found: nn.Module = block.get_submodule(named)
     return found
+
+
+def called(block: nn.Module, named: Any) -> Callable[..., Any]:
+    """What can be called by this name: a part, or a method of the block.
+
+    Raises:
+        UnclearError: if there is no such thing.
+    """
+    try:
+        found = operator.attrgetter(named)(block)
+    except AttributeError:
+        found = None
+    if callable(found):
+        return cast(Callable[..., Any], found)
+    raise UnclearError(f"The block has no {named!r} that could be called.")
 
 
 class Norms(NamedTuple):
@@ -136,7 +152,7 @@ def network(
         UnclearError: if it is not told and cannot be found.
     """
     if facts.get("feed_forward"):
-        return part(block, facts["feed_forward"])
+        return called(block, facts["feed_forward"])
     called_so = None if facts.get("flat_feed_forward") else by_name(block)
     if called_so is not None:
         return called_so

@@ -32,6 +32,8 @@ def held_to_its_parts(
     """Whether its sums are of the usual parts alone, and their order told."""
     if not (facts.get("by_parts") and facts.get("placed")):
         return False
+    if facts.get("path") == "free":
+        return False
     texts = [d for d in widths if d is not None]
     flow = trial_calls.outcome(followed, block, call, *texts)
     if trial_calls.outcome(is_random, call, texts):

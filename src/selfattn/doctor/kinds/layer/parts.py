@@ -142,7 +142,12 @@ def of_lists(module: nn.Module) -> dict[str, Affine]:
         part = part_called(word.rpartition(".")[-1])
         if part in ("q", "k", "v"):
             listed.setdefault(part, []).append(affine)
-    return {p: joined(maps) for p, maps in listed.items() if len(maps) > 1}
+    return {p: joined(maps) for p, maps in listed.items() if are_beside(maps)}
+
+
+def are_beside(maps: Sequence[Affine]) -> bool:
+    """Whether these are maps of one input, and not one behind the other."""
+    return len(maps) > 1 and len({one.W.shape[0] for one in maps}) == 1
 
 
 def stacked(module: nn.Module) -> dict[str, Affine]:
@@ -169,6 +174,8 @@ def by_word(module: nn.Module, told: dict[str, str]) -> dict[str, Affine]:
             found.setdefault(named, affine)
     if (library := library_layer(module)) is not None:
         found |= torch_own(library)
+    elif isinstance(module, nn.MultiheadAttention):
+        found.pop("qkv", None)  # a child's, of which nobody knows the parts
     found |= of_lists(module)
     if not {"q", "qkv"} & found.keys():
         found |= stacked(module)

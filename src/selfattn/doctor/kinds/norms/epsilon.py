@@ -77,7 +77,10 @@ def set_eps(module: nn.Module, eps: float, facts: Facts) -> bool:
     """
     found = settings(module)
     for part, name in found:
-        if not is_another(getattr(part, name), facts.get("eps")):
+        own = getattr(part, name)
+        if isinstance(own, Tensor):
+            part.register_buffer(name, torch.full_like(own, eps))
+        elif not is_another(own, facts.get("eps")):
             setattr(part, name, eps)
     if found:
         return True

@@ -186,12 +186,20 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             given[facts["masked"]] = as_meant(mask, meaning, scores.dtype)
         given |= facts.get("named", {})
         if facts.get("scores"):
-            return handed(thing, **{facts["scores"]: scores}, **given)
-        return handed(thing, scores, **given)
+            given[facts["scores"]] = scores
+            return alone(handed(thing, **given), scores)
+        return alone(handed(thing, scores, **given), scores)
 
     if facts.get("axes"):
         return of_axes(softmax, facts["axes"])
     return under_a_mask(softmax) if facts.get("always") else softmax
+
+
+def alone(made: Any, scores: Tensor) -> object:
+    """The weights, of what comes with the logarithms of their sums, say."""
+    first = made[0] if isinstance(made, tuple) and len(made) == 2 else None
+    weights = isinstance(first, Tensor) and first.shape == scores.shape
+    return first if weights else made
 
 
 def of_axes(softmax: Callable[..., Any], axes: int) -> Callable[..., object]:

@@ -29,6 +29,7 @@ from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import Facts
 from selfattn.positions import halves_to_pairs, pairs_to_halves
 
+AFTER_TOKENS = ("BNHD", "NBHD")  # axes with heads where fewer would be others
 FACTS = {
     "pairs": Fact(
         "which features make a pair",
@@ -78,7 +79,7 @@ def read(thing: Any, told: Facts) -> Reading:
         seen["width"] = found.width
     seen |= part_turned(thing, told, found)
     wanted = layouts_of(found, told)
-    lacks = axes_it_lacks(found)
+    lacks = axes_it_lacks(found, told)
     placed = any(way.placed or way.given for way in found.ways.values())
     if not (placed or "call" in told):
         why = "it has no argument for it that I know"
@@ -120,13 +121,18 @@ def perhaps(thing: Any, facts: Facts) -> Iterator[Facts]:
         yield {"part": 0.5}
 
 
-def axes_it_lacks(found: Found) -> dict[str, str]:
-    """What numbers of axes it does not take, if it takes four."""
+def axes_it_lacks(found: Found, told: Facts) -> dict[str, str]:
+    """What numbers of axes it does not take, if it takes four.
+
+    Who told where, of four, tokens stand promised nothing of fewer.
+    """
     taken = {axes for _, axes in found.ways}
     if {layout for layout, _ in found.ways} == {ROW}:
         return {}  # each text is handed over on its own
     why = "it takes no x of so many axes"
     few = {name: n for name, n in AXES.items() if n < 4 or 4 not in taken}
+    if told.get("layout") in AFTER_TOKENS:
+        taken &= {AXES["heads"]}
     return {name: why for name, n in few.items() if n not in taken}
 
 
