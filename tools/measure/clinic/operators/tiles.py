@@ -67,7 +67,7 @@ def other_feature_map(node: ast.AST) -> Iterator[str]:
     """The map of keys is another, or lacks what keeps it positive."""
     if binary(node, ast.Add) and number(node.right) in (1, 1e-3):
         yield text(node.left)
-    if call(node, "elu", "relu"):
+    if call(node, "elu", "relu") and node.args:
         yield f"({text(node.args[0])}).abs()"
 
 

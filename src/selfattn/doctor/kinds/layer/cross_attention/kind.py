@@ -24,9 +24,10 @@ def reference(thing: Any, facts: Facts) -> Exercise:
 def examples() -> Examples:
     """Healthy layers, of each sort of probes."""
     layer = MultiHeadAttention(12, 3, projection_bias=True)
+    plain = {"causal": False, "layout": "BND"}
     return {
-        "": (layer, {"causal": False}),
-        "properties": (layer, {"causal": False, "formula": "own"}),
+        "": (layer, plain),
+        "properties": (layer, {**plain, "formula": "own"}),
     }
 
 

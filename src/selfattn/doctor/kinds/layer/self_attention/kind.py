@@ -34,11 +34,15 @@ class InWindows(MultiHeadAttention):
 
 def examples() -> Examples:
     """Healthy layers, of each sort of probes."""
-    own = {"causal": False, "formula": "own"}
+    plain = {"causal": False, "layout": "BND"}
+    own = {**plain, "formula": "own"}
     layer = MultiHeadAttention(12, 3, projection_bias=True)
     return {
-        "": (layer, {"causal": False}),
-        "causal": (Causal(12, 3, projection_bias=True), {"causal": True}),
+        "": (layer, plain),
+        "causal": (
+            Causal(12, 3, projection_bias=True),
+            {**plain, "causal": True},
+        ),
         "properties": (layer, own),
         "in windows": (InWindows(12, 3), {"table": windows, **own}),
     }
