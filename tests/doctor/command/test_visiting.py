@@ -301,3 +301,38 @@ def test_a_whole_model_that_forgot_its_mask_needs_no_kind(told):
     assert code == 1
     assert out.startswith("GPT looks like language-model: it takes the numb")
     assert "\n✗ GPT (language-model): not causal\n" in out
+
+
+NORMS = """
+import torch
+from torch import nn
+
+
+class {name}(nn.Module):
+    def __init__(self, d=12):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d))
+
+    def forward(self, x):
+        return x / x.std(dim=-1, keepdim=True) * self.gain
+
+
+class LayerNormOfDays(nn.Module):
+    def __init__(self, d=12):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d))
+        self.shift = nn.Parameter(torch.zeros(d))
+
+    def forward(self, x):
+        return x.cumsum(dim=-1) * self.gain + self.shift
+"""
+
+
+def test_what_nobody_called_a_norm_is_asked_whether_it_is_one(told):
+    """Another kind of norm was called a wrong one of ours."""
+    code, out = told(NORMS.format(name="SimpleNorm"))
+    out = " ".join(out.split())
+    assert code == 3 and out.count("If it is to be one, say --kind") == 2
+    assert "its name says nothing" in out and "has the name of one" in out
+    code, out = told(NORMS.format(name="RMSNorm"))
+    assert code == 1 and "divided by the deviation" in out

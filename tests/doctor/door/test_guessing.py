@@ -32,6 +32,14 @@ MADE_UNTOLD = {  # unless its class is told so, no part of it sees a memory
     "decoder-block/geglu_after_a_prompt": "decoder-block",  # its own has none
 }
 TAKEN_FOR = {  # where the door is wrong
+    "attention/hidden_words_first": "",
+    "attention/rules_by_their_type": "",
+    "attention/sessions_in_diagonals": "",
+    "cached-decoder/items_with_mixins": "language-model",
+    "cross-attention/small_nets_for_all_roles": "",
+    "cross-attention/stars_that_may_look_away": "",
+    "padding-mask/bias_for_short_scans": "",
+    "self-attention/one_long_vector": "",
     "attention/sliding_window": "efficient",
     "attention/softmax_by_hand": "efficient",
     "attention/cosine_with_relative_table": "efficient",

@@ -10,6 +10,7 @@ from torch import nn
 from selfattn.doctor import examine
 from selfattn.doctor.engine.promises import weighed
 from selfattn.doctor.engine.uncalled import refused_arguments
+from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.multihead import attention as multihead
 from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.probes import Probe
@@ -74,6 +75,22 @@ def found(*needs, sort="raises"):
 def test_what_is_assumed_is_asked_after(findings, promised, said, code):
     report = Report("attention", 9, tuple(findings), promised=promised)
     assert weighed(report, KIND, said).exit_code == code
+
+
+def test_who_computes_in_float32_is_asked_after_what_else_is_wrong():
+    """A table of scores that was made hid behind a name of no fault."""
+    named = Report(
+        "attention",
+        9,
+        (found("float64", sort="value"), found(sort="value")),
+        mistake=functions.computed_in_float32,
+    )
+    rest = weighed(named, KIND, {})
+    assert rest.mistake is None and len(rest.findings) == 1
+    promised = named.with_(promised=("float64",))
+    assert weighed(promised, KIND, {}).mistake is named.mistake
+    alone = named.with_(findings=named.findings[:1])
+    assert weighed(alone, KIND, {}).exit_code == 3
 
 
 def test_of_what_always_raises_nothing_is_known():

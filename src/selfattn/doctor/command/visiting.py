@@ -8,6 +8,7 @@ from selfattn.doctor.command.arguments import Request
 from selfattn.doctor.command.loading import load, load_made, load_module
 from selfattn.doctor.door.functions import BY_NAME
 from selfattn.doctor.door.guessing import Guess
+from selfattn.doctor.door.names import says
 from selfattn.doctor.door.surveying import Survey, survey
 from selfattn.doctor.engine.examination import examine_made
 from selfattn.doctor.kind import UNFOUND
@@ -19,6 +20,11 @@ OF_A_NAME = (
     "It has the name of one, and does something else. If it is to be one, "
     "say --kind {kind}."
 )
+LIKE_ONE = (
+    "It does nearly what one does, and its name says nothing. If it is to be "
+    "one, say --kind {kind}."
+)
+NORMS = ("rms-norm", "layer-norm")
 GRAVEST_FIRST = (1, 2, 4, 3, 0)  # of the codes with which the command exits
 
 
@@ -118,9 +124,23 @@ def guessed(request: Request, guess: Guess) -> Visit:
         second = examined(request, other)
         if second.passed or (second.likely and other != "efficient"):
             report = second
-    if BY_NAME in guess.why and report.exit_code == 1 and not report.mistake:
-        report = report.with_(different=OF_A_NAME.format(kind=report.exercise))
+    if report.exit_code == 1 and (why := unsaid(guess, report)):
+        report = report.with_(different=why.format(kind=report.exercise))
     return Visit(str(guess), report)
+
+
+def unsaid(guess: Guess, report: Report) -> str:
+    """Why one that is ill may be none of its kind: nobody said that it is.
+
+    It has but the name, and no known mistake; or it is no more than like a
+    norm, and has another name.
+    """
+    if BY_NAME in guess.why and report.mistake is None:
+        return OF_A_NAME
+    kind = report.exercise
+    if kind in NORMS and not says(guess.name.rpartition(":")[2], kind):
+        return LIKE_ONE
+    return ""
 
 
 def is_diagnosis(report: Report) -> bool:

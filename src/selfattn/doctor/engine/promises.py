@@ -13,6 +13,7 @@ from selfattn.doctor.deviations import hiding
 from selfattn.doctor.engine.two_at_once import exchanged
 from selfattn.doctor.engine.unknown import hardly_called, only_assumed
 from selfattn.doctor.exercise import Mistake, name_of
+from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.dot_product import weights
 from selfattn.doctor.exercises.multihead import attention as multihead
 from selfattn.doctor.kind import TYPES as NAMES
@@ -25,6 +26,7 @@ TYPES = set(NAMES)
 AXES = {"batches", "heads"}  # which one may add by a loop
 FINE = {"finite"}  # who hides with -inf need not add before he scales
 EDGES = {"odd", "long", "early", "rowless"}  # sizes that few ever ask for
+IN_FLOAT32 = name_of(functions.computed_in_float32)
 # What is a mistake only if there is a flag, by which one could ask.
 BY_FLAG = {name_of(hiding.causal_without_being_asked): "causal"}
 
@@ -43,6 +45,7 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
         return report.with_(untried=untried(report, kind, said))
     if not report.findings:
         return report
+    report = without_float64(report)
     report = report.with_(mistake=surest_first(report.mistake, kind))
     if unknown := only_assumed(report, kind, said):
         return report.with_(different=unknown)
@@ -51,6 +54,20 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     if said:
         return report.with_(different=beyond_what_was_told(report, kind, said))
     return report.with_(different=different(report, kind))
+
+
+def without_float64(report: Report) -> Report:
+    """What else is wrong with who computes in float32, which is no fault.
+
+    Who did not promise float64 may; what remains has no name.
+    """
+    mistake, free = report.mistake, "float64" not in report.promised
+    if mistake is None or mistake.name != IN_FLOAT32 or not free:
+        return report
+    rest = [f for f in report.findings if "float64" not in f.probe.needs]
+    if not rest:
+        return report
+    return report.with_(mistake=None, findings=tuple(rest))
 
 
 def surest_first(mistake: Mistake | None, kind: Kind) -> Mistake | None:
