@@ -60,6 +60,14 @@ def past(n_q, n_k, alignment):
     return j <= i + moved
 
 
+def near(facts, n_q, n_k):
+    """Which keys a query may see of which there is a table or a window."""
+    if "table" in facts:
+        return facts["table"](n_q, n_k)
+    far = (torch.arange(n_q)[:, None] - torch.arange(n_k)).abs()
+    return far < facts.get("window", math.inf)
+
+
 def weights(scores, seen, empty):
     """Softmax over what is seen; what an empty row gets is a convention."""
     rows = scores.masked_fill(~seen, -math.inf).softmax(dim=-1)
@@ -99,12 +107,7 @@ def attention(facts, inputs, given):
             seen = seen & allowed(x, inputs[name])
     if facts.get("causal") is True:
         seen = seen & past(*seen.shape[2:], "last")
-    if "table" in facts:
-        seen = seen & facts["table"](*seen.shape[2:])
-    elif "window" in facts:
-        far = torch.arange(seen.shape[2])[:, None]
-        far = (far - torch.arange(seen.shape[3])).abs()
-        seen = seen & (far < facts["window"])
+    seen = seen & near(facts, *seen.shape[2:])
     if "kernel" in facts:
         of_keys = facts.get("key_kernel", facts["kernel"])
         shares = facts["kernel"](q) @ of_keys(k).mT * seen
@@ -140,7 +143,7 @@ def rotated(facts, x, start):
         halves = facts["pairs"] == "halves"
         a, b = (i, i + width // 2) if halves else (2 * i, 2 * i + 1)
         for p in range(x.shape[-2]):
-            angle = (start + p) * 10000 ** (-2 * i / width)
+            angle = (start + p) * facts.get("base", 10000) ** (-2 * i / width)
             cos, sin = math.cos(angle), math.sin(angle)
             one, other = x[..., p, a], x[..., p, b]
             turned[..., p, a] = one * cos - other * sin

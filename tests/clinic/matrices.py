@@ -1,83 +1,22 @@
 """How each sound layer holds its matrices, written once more by hand."""
 
 import torch
-
-
-def maps(*names):
-    """Four linear maps by their names."""
-    return lambda m: [pair(m.get_submodule(name)) for name in names]
-
-
-def pair(linear):
-    """Matrix, to be multiplied from the right, and shift."""
-    bias = linear.bias
-    zero = torch.zeros(linear.weight.shape[0], dtype=linear.weight.dtype)
-    return linear.weight.mT, zero if bias is None else bias
-
-
-def of_width_one(conv):
-    """The map that a convolution of width one is."""
-    return conv.weight[:, :, 0].mT, conv.bias
-
-
-def of_axes(dense, n_in):
-    """A kernel whose first n_in axes come in and whose others go out."""
-    W = dense.kernel
-    into = W.shape[:n_in].numel()
-    return W.reshape(into, -1), dense.bias.reshape(-1)
-
-
-def of_library(m):
-    """What PyTorch's own layer has, its matrices apart or in one."""
-    shifts = m.in_proj_bias.chunk(3)
-    matrices = m.q_proj_weight, m.k_proj_weight, m.v_proj_weight
-    if m.in_proj_weight is not None:
-        matrices = m.in_proj_weight.chunk(3)
-    three = zip((W.mT for W in matrices), shifts, strict=True)
-    return [*three, pair(m.out_proj)]
-
-
-def cut(linear, *order):
-    """A fused map, cut into equal parts, brought into our order."""
-    return parts(*pair(linear), *order)
-
-
-def parts(W, b, *order):
-    """A matrix and a shift, cut likewise."""
-    n = len(order)
-    cuts = list(zip(W.chunk(n, 1), b.chunk(n), strict=True))
-    return [cuts[order.index(name)] for name in sorted(order, key="qkv".find)]
-
-
-def cut_by_head(linear, heads):
-    """A fused map that holds q, k and v of a head beside each other."""
-    W, b = pair(linear)
-    W = W.unflatten(1, (heads, 3, -1))
-    b = b.unflatten(0, (heads, 3, -1))
-    return [(W[:, :, i].flatten(1), b[:, i].flatten()) for i in range(3)]
-
-
-def cut_by_group(linear, groups, sizes):
-    """A fused map that holds q, k and v of a group beside each other."""
-    W, b = pair(linear)
-    W = W.unflatten(1, (groups, sum(sizes), -1)).split(sizes, 2)
-    b = b.unflatten(0, (groups, sum(sizes), -1)).split(sizes, 1)
-    return [(w.flatten(1), s.flatten()) for w, s in zip(W, b, strict=True)]
-
-
-def joined(linears):
-    """The maps of all heads as one."""
-    pairs = [pair(linear) for linear in linears]
-    return tuple(torch.cat(parts, -1) for parts in zip(*pairs, strict=True))
-
-
-def of_parameters(m):
-    """Matrices with an axis for the heads."""
-    q, k, v = (W.transpose(0, 1).flatten(1) for W in (m.W_Q, m.W_K, m.W_V))
-    none, W_o = torch.zeros(q.shape[1]).double(), m.W_O.flatten(0, 1)
-    zero = torch.zeros(W_o.shape[1]).double()
-    return [(q, m.b_Q.flatten()), (k, none), (v, none), (W_o, zero)]
-
+from clinic.holding import (
+    cut,
+    cut_by_group,
+    cut_by_head,
+    joined,
+    maps,
+    of_axes,
+    of_kernel,
+    of_library,
+    of_one_for_two,
+    of_one_vector,
+    of_parameters,
+    of_width_one,
+    pair,
+    parts,
+)
 
 HELD = {
     "self-attention/four_projections": maps("W_q", "W_k", "W_v", "W_o"),
@@ -228,4 +167,57 @@ HELD = {
     "cross-attention/wide_values": maps(
         "to_queries", "to_keys", "to_values", "unify_heads"
     ),
+    "cross-attention/arguments_memory_first": lambda m: [
+        pair(m.to_q),
+        *cut(m.to_kv, *"kv"),
+        pair(m.to_out),
+    ],
+    "cross-attention/processor_and_list_out": maps(
+        "to_q", "to_k", "to_v", "to_out.0"
+    ),
+    "cross-attention/query_value_key": lambda m: [
+        *(of_axes(d, 1) for d in (m._query_dense, m._key_dense)),
+        of_axes(m._value_dense, 1),
+        of_axes(m._output_dense, 2),
+    ],
+    "cross-attention/root_on_both_sides": maps("query", "key", "value", "out"),
+    "cross-attention/scores_added_to_a_mask": maps("W_q", "W_k", "W_v", "W_o"),
+    "self-attention/adjacency_comes_first": maps(*"QKVO"),
+    "self-attention/baddbmm_for_export": lambda m: [
+        *cut(m.kvq, *"kvq"),
+        pair(m.dense),
+    ],
+    "self-attention/conv_near_days": lambda m: [
+        *parts(*of_width_one(m.to_qkv), *"qkv"),
+        of_width_one(m.to_out),
+    ],
+    "self-attention/cosine_fixed_temperature": lambda m: [
+        *cut_by_head(m.qkv, 3),
+        pair(m.proj),
+    ],
+    "self-attention/events_in_small_pieces": maps(
+        "w_query", "w_key", "w_value", "w_final"
+    ),
+    "self-attention/flax_kernels_vmapped": lambda m: [
+        of_kernel(m.query_kernel, m.query_bias, 1),
+        of_kernel(m.key_kernel, m.key_bias, 1),
+        of_kernel(m.value_kernel, m.value_bias, 1),
+        of_kernel(m.out_kernel, m.out_bias, 2),
+    ],
+    "self-attention/functional_time_first": lambda m: [
+        *parts(m.weight.mT, m.bias, *"qkv"),
+        pair(m.out),
+    ],
+    "self-attention/groups_in_one_matrix": lambda m: [
+        *cut_by_group(m.wqkv, 2, (2, 1, 1)),
+        pair(m.wo),
+    ],
+    "self-attention/one_long_vector": lambda m: of_one_vector(m.theta, 10, 5),
+    "self-attention/shared_query_and_key": of_one_for_two,
+    "self-attention/slopes_on_both_sides": maps(
+        "linear_q", "linear_k", "linear_v", "linear_out"
+    ),
+    "self-attention/units_that_are_alive": lambda m: [
+        (W, 0) for W in (m.w_ask, m.w_answer, m.w_report, m.w_order)
+    ],
 }

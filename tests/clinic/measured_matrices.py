@@ -1,7 +1,15 @@
 """How the sound layers that are measured on hold their matrices, by hand."""
 
 import torch
-from clinic.matrices import cut, maps, pair
+from clinic.holding import (
+    cut,
+    joined,
+    maps,
+    of_kernel,
+    of_width_one,
+    pair,
+    times,
+)
 
 
 def of_each_head(linear, heads):
@@ -43,5 +51,32 @@ HELD = {
         pair(m.q_layer),
         *cut_in_heads(m.kv_layer, 4),
         pair(m.linear_layer),
+    ],
+    "cross-attention/no_later_scan": lambda m: [
+        *(of_width_one(c) for c in (m.theta, m.phi, m.g)),
+        times(m.gamma[:, 0], *of_width_one(m.W)),
+    ],
+    "cross-attention/scaled_by_a_flag": lambda m: [
+        *(
+            of_kernel(W.transpose(0, 1), b, 1)
+            for W, b in (
+                (m.q_matrix, m.q_shift),
+                (m.k_matrix, m.k_shift),
+                (m.v_matrix, m.v_shift),
+            )
+        ),
+        times(m.scale, *pair(m.join)),
+    ],
+    "self-attention/atoms_by_convolution": lambda m: [
+        of_width_one(c) for c in (m.ask, m.show, m.tell, m.blend)
+    ],
+    "self-attention/flag_before_tokens": lambda m: [
+        joined(head.Q for head in m.heads),
+        joined(head.K for head in m.heads),
+        joined(head.V for head in m.heads),
+        pair(m.O),
+    ],
+    "self-attention/slices_without_a_module": lambda m: [
+        pair(m.nets[name]) for name in ("q", "k", "v", "out")
     ],
 }

@@ -4,7 +4,15 @@ Each function here is called as `queries` tells.
 """
 
 import torch
-from clinic.pieces import mixture, piece, shares, sized, turned
+from clinic.pieces import (
+    mixture,
+    piece,
+    pixel,
+    shares,
+    sized,
+    squashed,
+    turned,
+)
 
 
 def eager_function_outside(m, n_heads, given, i, seen):
@@ -99,14 +107,27 @@ def edges_add_to_scores(m, n_heads, given, i, seen):
 def residual_with_gamma(m, n_heads, given, i, seen):
     """A part of what is seen is added to what was there."""
     x = given["x"]
-
-    def of(conv):
-        return lambda y: conv.weight[:, :, 0] @ y + conv.bias
-
-    ask, offer, tell = of(m.query_conv), of(m.key_conv), of(m.value_conv)
+    ask, offer, tell = map(pixel, (m.query_conv, m.key_conv, m.value_conv))
     q = ask(x[i])
     weights = shares([q @ offer(y) for y in x], seen)
     return m.gamma * mixture(weights, [tell(y) for y in x]) + x[i]
+
+
+def gated_nodes_in_pieces(m, n_heads, given, i, seen):
+    """What each head says has a gate; keys lie before values."""
+    x = given["nodes"]
+    heads = []
+    for head in range(n_heads):
+        ask, gate = (
+            piece(linear, head, n_heads) for linear in (m.lin_dst, m.lin_gate)
+        )
+        offer = piece(m.lin_src, head, 2 * n_heads)
+        tell = piece(m.lin_src, n_heads + head, 2 * n_heads)
+        q = ask(x[i])
+        scores = [q @ offer(y) / len(q) ** 0.5 for y in x]
+        said = mixture(shares(scores, seen), [tell(y) for y in x])
+        heads.append(said * squashed(gate(x[i])))
+    return piece(m.lin_out)(torch.cat(heads))
 
 
 WITHIN = {
@@ -115,6 +136,7 @@ WITHIN = {
     ),
     "self-attention/eager_function_outside": eager_function_outside,
     "self-attention/edges_add_to_scores": edges_add_to_scores,
+    "self-attention/gated_nodes_in_pieces": gated_nodes_in_pieces,
     "self-attention/residual_with_gamma": residual_with_gamma,
     "self-attention/slopes_by_head": slopes_by_head,
 }

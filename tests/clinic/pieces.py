@@ -7,11 +7,26 @@ import torch
 
 def piece(linear, i=0, n=1):
     """One of n equal parts of a linear map, for a single token."""
-    W = linear.weight.chunk(n)[i]
-    if linear.bias is None:
+    return part_of(linear.weight, linear.bias, i, n)
+
+
+def pixel(conv, i=0, n=1):
+    """The same of a convolution of width one."""
+    return part_of(conv.weight[:, :, 0], conv.bias, i, n)
+
+
+def part_of(W, b, i, n):
+    """One of n equal parts of a matrix and a shift, for a single token."""
+    W = W.chunk(n)[i]
+    if b is None:
         return lambda x: W @ x
-    b = linear.bias.chunk(n)[i]
+    b = b.chunk(n)[i]
     return lambda x: W @ x + b
+
+
+def bent(x):
+    """Numbers times how likely a chance number is smaller."""
+    return x * (1 + torch.erf(x / 2**0.5)) / 2
 
 
 def shares(scores, seen):

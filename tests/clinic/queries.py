@@ -23,8 +23,14 @@ def of_text(described, given, text):
     for name, words in described.items():
         axes = [word for word in words.split() if word not in SORTS]
         name = name.rstrip("?")
-        if name in given and "b" in axes:
+        if name not in given:
+            continue
+        if words.startswith("="):
+            mine[name] = mine[words[1:]]
+        elif "b" in axes:
             mine[name] = given[name].select(axes.index("b"), text)
+        else:  # a flag, or what all texts share
+            mine[name] = given[name]
     return mine
 
 

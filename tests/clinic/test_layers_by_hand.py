@@ -57,6 +57,11 @@ def changed(name, module, q, k):
             F.layer_norm(t, t.shape[-1:], norm.weight, norm.bias)
             for t, norm in zip((q, k), norms, strict=True)
         )
+    if name.endswith("/units_that_are_alive"):
+        halves = {"pairs": "halves", "base": 100}
+        return (formulas.rotated(halves, t[:, None], 0)[:, 0] for t in (q, k))
+    if name.endswith("/cosine_fixed_temperature"):
+        return F.normalize(q, dim=-1), F.normalize(k, dim=-1)
     if name.endswith("/complex_rotations"):
         pairs = {"pairs": "neighbours"}
         return (formulas.rotated(pairs, t[:, None], 0)[:, 0] for t in (q, k))
@@ -77,16 +82,21 @@ def distances(name, module, head, n_q, n_k):
         for i in range(n_q):
             for j in range(n_k):
                 added[i, j] = table[min(max(j - i, -4), 4) + 4]
+    if name.endswith("/slopes_on_both_sides"):
+        slope = 2 ** (-8 * (head + 1) / 3)
+        for i in range(n_q):
+            for j in range(n_k):
+                added[i, j] = -slope * abs(i - j)
     return added
 
 
 def what_is_seen(facts, described, given, n_q, n_k):
     """All masks of a call, as one of (batch, queries, keys)."""
     seen = torch.ones(1, n_q, n_k).bool()
-    if facts.get("causal") or given.get("causal") or given.get("is_causal"):
+    flag = facts.get("names", {}).get("causal", "causal")
+    if facts.get("causal") or given.get(flag) or given.get("is_causal"):
         seen = seen & formulas.past(n_q, n_k, "last")
-    if "table" in facts:
-        seen = seen & facts["table"](n_q, n_k)
+    seen = seen & formulas.near(facts, n_q, n_k)
     for name, words in described.items():
         x = given.get(name.rstrip("?"))
         if words.split()[0] in MASKS and x is not None:
@@ -99,13 +109,32 @@ def what_is_seen(facts, described, given, n_q, n_k):
 
 def what_is_expected(name, module, made, given, x, context):
     """What a layer should say, by its matrices or a formula of its own."""
-    facts, described = made.facts, made.inputs[0]
+    facts = made.facts
+    described = {
+        name: words for way in made.inputs for name, words in way.items()
+    }
     seen = what_is_seen(facts, described, given, x.shape[1], context.shape[1])
     if name in OWN:
         seen = seen.expand(len(x), -1, -1)
         n_heads = facts["n_heads"]
         return by_query(name, module, n_heads, described, given, seen)
     return by_hand(name, module, facts, x, context, seen)
+
+
+def inputs(facts, kind, given):
+    """What asks and what is read, by their names or else in their order."""
+    names = facts.get("names", {})
+    found = {
+        name: t
+        for name, t in given.items()
+        if torch.is_tensor(t) and t.ndim == 3 and t.is_floating_point()
+    }
+    first, *_ = (n for n in found if n != names.get("context"))
+    x = names.get("x", first)
+    if kind == "self-attention":
+        return found[x], found[x]
+    second, *_ = (n for n in found if n != x)
+    return found[x], found[names.get("context", second)]
 
 
 @pytest.mark.parametrize("name", STYLES)
@@ -115,12 +144,7 @@ def test_layers_say_what_their_matrices_make(name):
     module, facts = stirred(made.thing), made.facts
     tolerance = 1e-9 if "float64" in facts.get("dtypes", ["float64"]) else 1e-4
     for given, _ in trials(made, style.kind, torch.float64, 12):
-        x, *rest = (
-            t
-            for t in given.values()
-            if torch.is_tensor(t) and t.ndim == 3 and t.is_floating_point()
-        )
-        context = rest[0] if style.kind == "cross-attention" else x
+        x, context = inputs(facts, style.kind, given)
         turned = facts["layout"] == "NBD"
         if turned:
             x, context = x.transpose(0, 1), context.transpose(0, 1)

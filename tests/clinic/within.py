@@ -200,9 +200,27 @@ def sigmoids_instead(m, n_heads, given, i, seen):
     return piece(m.out_proj)(torch.cat(heads))
 
 
+def gate_and_pair_bias(m, n_heads, given, i, seen):
+    """Kernels have an axis for heads; each pair of tokens has a number."""
+    x = given["m_act"]
+    told = m.output_b
+    for head in range(n_heads):
+        q = x[i] @ m.query_w[:, head]
+        scores = [q @ (y @ m.key_w[:, head]) / len(q) ** 0.5 for y in x]
+        if "nonbatched_bias" in given:
+            added = given["nonbatched_bias"][head, i]
+            scores = [s + b for s, b in zip(scores, added, strict=True)]
+        values = [y @ m.value_w[:, head] for y in x]
+        gate = x[i] @ m.gating_w[:, head] + m.gating_b[head]
+        said = mixture(shares(scores, seen), values) * squashed(gate)
+        told = told + said @ m.output_w[head]
+    return told
+
+
 WITHIN = {
     "self-attention/difference_of_two_softmaxes": difference_of_two_softmaxes,
     "self-attention/distances_by_a_shift": distances_by_a_shift,
+    "self-attention/gate_and_pair_bias": gate_and_pair_bias,
     "self-attention/gated_output": gated_output,
     "self-attention/learnt_sinks": learnt_sinks,
     "self-attention/null_key_and_value": null_key_and_value,

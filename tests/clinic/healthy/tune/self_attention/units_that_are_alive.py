@@ -67,6 +67,6 @@ FACTS = {
         "v": "w_report",
         "out": "w_order",
     },
-    "dtypes": ("float64", "float32", "bfloat16"),
+    "dtypes": ("float32", "bfloat16"),  # angles are of float32
 }
 INPUTS = {"units": "b n 8", "alive?": "keep b n"}
