@@ -5,6 +5,7 @@ sentence "it looks like …"; "" if the function is not of that form.
 """
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import torch
@@ -46,10 +47,10 @@ def of_three(f: Function, name: str) -> str:
             return "it takes q, k and v"
     if len(needed(f)) != 3:
         return ""
-    for axes in ORDERS:
+    for axes, m in product(ORDERS, (M, N)):  # some take but as many keys
         front = (2, 3)[: len(axes) - 2]
-        q, k = drawn(*front, N, D), drawn(*front, M, D, seed=1)
-        v, ones = torch.ones(*front, M, 4), torch.ones(*front, N, 4)
+        q, k = drawn(*front, N, D), drawn(*front, m, D, seed=1)
+        v, ones = torch.ones(*front, m, 4), torch.ones(*front, N, 4)
         made = tensor(f, *(x.permute(axes) for x in (q, k, v)))
         if made is not None and close(made, ones.permute(axes)):
             return "its third argument is averaged"
