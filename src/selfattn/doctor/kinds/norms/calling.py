@@ -23,7 +23,7 @@ from selfattn.doctor.kinds.norms.epsilon import (
     set_eps,
 )
 from selfattn.doctor.kinds.norms.order import code, in_usual_order
-from selfattn.doctor.kinds.norms.own_width import own_width
+from selfattn.doctor.kinds.norms.widths import own_width
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, parameters
 

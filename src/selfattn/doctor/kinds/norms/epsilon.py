@@ -77,10 +77,10 @@ def set_eps(module: nn.Module, eps: float, facts: Facts) -> bool:
     """
     found = settings(module)
     for part, name in found:
-        own = getattr(part, name)
-        if isinstance(own, Tensor):
-            part.register_buffer(name, torch.full_like(own, eps))
-        elif not is_another(own, facts.get("eps")):
+        held = getattr(part, name)
+        if isinstance(held, Tensor):
+            part.register_buffer(name, torch.full_like(held, eps))
+        elif not is_another(held, facts.get("eps")):
             setattr(part, name, eps)
     if found:
         return True

@@ -35,13 +35,13 @@ class RunningSums(nn.Module):
             real = pad_mask.type_as(key).unsqueeze(-1).unsqueeze(-1)
             key = key * real.expand_as(key)
         outer = key.unsqueeze(-1) * value.unsqueeze(-2)  # N x T x H x D x E
-        numer = torch.cumsum(outer, self.time_dim)
+        above = torch.cumsum(outer, self.time_dim)
         denom = torch.cumsum(key, self.time_dim)
         if self.keep_sums:
-            self.sums = (numer[:, -1].detach(), denom[:, -1].detach())
-        numer = (query.unsqueeze(-1) * numer).sum(-2)
+            self.sums = (above[:, -1].detach(), denom[:, -1].detach())
+        above = (query.unsqueeze(-1) * above).sum(-2)
         denom = (query * denom).sum(-1, keepdim=True)
-        return numer / denom.expand_as(numer), None
+        return above / denom.expand_as(above), None
 
 
 PATIENT = RunningSums()

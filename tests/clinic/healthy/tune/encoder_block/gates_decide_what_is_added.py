@@ -23,8 +23,8 @@ class GateAddNorm(nn.Module):
         self.glu = nn.Linear(hidden, 2 * hidden)
         self.norm = nn.LayerNorm(hidden)
 
-    def forward(self, new, skip):
-        return self.norm(skip + F.glu(self.glu(new), dim=-1))
+    def forward(self, new, before):
+        return self.norm(before + F.glu(self.glu(new), dim=-1))
 
 
 class InterpretableAttention(nn.Module):
