@@ -16,10 +16,12 @@ UNCALLED = (
     "is to be called: --list has the facts that tell."
 )
 OF_OTHER_AXES = (
-    "However I call it, what comes out is not as long as what goes in, so "
-    "that it may take other things than I think. Say how it is to be called: "
-    "--list has the facts that tell."
+    "However I call it, what comes out is of another shape or type than I "
+    "expect, so that it may take other things than I think. Say how it is to "
+    "be called: --list has the facts that tell."
 )
+
+OTHER = {"shape", "type"}  # what tells that something else came back
 
 # What is raised of inputs that are not what was expected, sizes above all.
 # An error in a thing's own words says nothing of how it is called.
@@ -60,20 +62,22 @@ def only_assumed(report: Report, kind: Kind, said: Facts) -> str:
 def hardly_called(report: Report, told: bool) -> str:
     """That it may be called otherwise, as it raised at nearly all, or "".
 
-    Of whom nothing was told, that is so if it always raised, or if Python
-    refused what it was handed; or if what it gave was often of another
-    shape, as of pictures. Who raises within, of a wrong name, say, is at
-    fault; but of what it was handed, it may be the doctor who is. Then most
-    will do, if that has nothing in common that it might not take.
+    That is so if what it gave was mostly of another shape, as of pictures, or
+    another type, or often, of whom nothing was told; and if it always raised,
+    or if Python refused what it was handed. Who raises within, of a wrong
+    name, say, is at fault; but of what it was handed, it may be the doctor
+    who is. Then most will do, if that has nothing in common that it might not
+    take.
     """
     found = report.findings
     if report.mistake is not None or report.probes < 2:
         return ""
     sorts = [one.difference.sort for one in found]
     always = len(found) == report.probes
-    if "shape" in sorts and not told:
-        other = sum(sort in ("shape", "raises") for sort in sorts)
-        return OF_OTHER_AXES if 3 * other > report.probes else ""
+    if OTHER & {*sorts}:
+        other = sum(sort in OTHER or sort == "raises" for sort in sorts)
+        enough = (2 if told else 3) * other > report.probes
+        return OF_OTHER_AXES if enough else ""
     if {*sorts} != {"raises"}:
         return ""
     if always and (report.uncalled or not told):
