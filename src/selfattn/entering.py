@@ -19,7 +19,7 @@ from selfattn.checks import (
     check_tensor,
     is_autocast,
 )
-from selfattn.mismatches import weights_to_meet
+from selfattn.mismatches import check_filled, weights_to_meet
 from selfattn.signatures import shown
 from selfattn.spoilt import a_token_each, spared, unheard
 
@@ -61,6 +61,8 @@ def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
         return
     near = [w for w in weights if w.device == x.device] or weights
     check_at_layer(name, x, near[0])
+    if isinstance(layer, nn.Module):
+        check_filled(layer, x)
     weight = next((w for w in near if w.dtype == x.dtype), near[0])
     # Autocast leaves numbers of float64 as they are.
     casts = is_autocast(x) and torch.float64 not in (x.dtype, weight.dtype)

@@ -26,6 +26,7 @@ from selfattn.entering import (
     made_alike,
     made_by,
 )
+from selfattn.mismatches import check_filled
 from selfattn.signatures import Positive, Share, checked
 from selfattn.spoilt import (
     a_token_each,
@@ -83,6 +84,7 @@ class LayerNorm(nn.Module):
         gain, again = self.gain, partial(LayerNorm.forward, self)
         check_width("x", x, gain.numel())
         check_at_layer("x", x, gain)
+        check_filled(self, x)
         [wide] = widen(x)
         centred = wide - wide.mean(dim=-1, keepdim=True)
         # Of a large mean, rounding leaves something: a number, with no slope.

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_pre_hooks
 
 from selfattn.checks import check_floats
+from selfattn.mismatches import check_filled
 from selfattn.signatures import shown
 from selfattn.transforms import is_traced, is_transformed
 
@@ -90,7 +91,8 @@ def projected(
 
     Raises:
         TypeError: if it makes no tensor.
-        ValueError: if it makes more or fewer tokens, or others.
+        ValueError: if it makes more or fewer tokens, or others; or if one of
+            its weights is on meta, and x is not.
 
     >>> layer = torch.nn.Linear(1, 1, bias=False)
     >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
@@ -99,6 +101,8 @@ def projected(
     """
     draws = draws and type(layer) is not nn.Linear
     drawn = before_drawing(x) if draws else None
+    if isinstance(of, nn.Module):
+        check_filled(of, x)
     made = layer(spared(layer, x))
     made = a_token_each(layer if of is None else of, made, x, width)
     if not (made.requires_grad and is_spoilt(made)):
@@ -120,13 +124,17 @@ def spared(layer: object, x: Tensor) -> Tensor:
     """What a layer is given: x, or a copy of it for a module that may work in
     place. PyTorch's linear maps, norms and tables do not.
 
+    Raises:
+        ValueError: if a weight of a module is on meta, and x is not.
+
     >>> x = torch.tensor([-1.0])
     >>> torch.nn.ReLU(inplace=True)(spared(torch.nn.ReLU(), x)), x
     (tensor([0.]), tensor([-1.]))
     """
-    modest = type(layer) in MODEST
-    known = modest or not isinstance(layer, nn.Module)
-    return x if known else x.clone()
+    if not isinstance(layer, nn.Module):
+        return x
+    check_filled(layer, x)
+    return x if type(layer) in MODEST else x.clone()
 
 
 def unheard(

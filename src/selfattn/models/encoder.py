@@ -16,6 +16,7 @@ from selfattn.called import check_called
 from selfattn.checks import check_floats
 from selfattn.dot_product import still_finite
 from selfattn.entering import check_function, check_numbers, check_same_shape
+from selfattn.mismatches import check_filled
 from selfattn.signatures import checked, shown
 from selfattn.spoilt import of_each_token, spared
 
@@ -90,6 +91,7 @@ class Encoder(Owner):
         check_told(self.embed, **told)
         x = self.embed(spared(self.embed, tokens), **told)
         check_embedded(x)
+        check_filled(self.blocks, x)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:

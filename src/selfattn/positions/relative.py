@@ -23,6 +23,7 @@ from selfattn.dot_product import (
 from selfattn.entering import check_at_layer, check_enters, check_width
 from selfattn.hidden import average, match, products
 from selfattn.masks import indices
+from selfattn.mismatches import check_filled
 from selfattn.positions.absolute import waves
 from selfattn.signatures import Count, Positive, checked
 
@@ -340,6 +341,7 @@ class TransformerXLAttention(nn.Module):
             )
         check_flag("causal", causal)
         check_at_layer("q", q, self.u)
+        check_filled(self, q)
         n_q, n_k = q.shape[-2], k.shape[-2]
         i, j = indices(n_q, n_k, device=q.device)
         q, k, bias, u, w, W_r = widen(q, k, bias, self.u, self.w, self.W_r)
