@@ -5,6 +5,7 @@ for the answer, and while PyTorch traces or transforms there is none.
 """
 
 import math
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeGuard
@@ -301,9 +302,12 @@ def of_sound_inputs(
     it is so behind the last of them.
     """
     sound: list[Tensor] = []
+    here = threading.get_ident()
     fits = made.isfinite().all(dim=-1, keepdim=True)
 
     def spare(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        if threading.get_ident() != here:  # whose tokens are others
+            return given
         entered = of_this_rank(given[0])
         sound.append(fits & entered.isfinite().all(dim=-1, keepdim=True))
         entered = entered.masked_fill(~sound[-1], 0)
