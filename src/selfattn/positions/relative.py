@@ -26,6 +26,7 @@ from selfattn.masks import indices
 from selfattn.mismatches import check_filled
 from selfattn.positions.absolute import waves
 from selfattn.signatures import Count, Positive, checked
+from selfattn.spoilt import is_spoilt
 
 
 @checked
@@ -287,6 +288,10 @@ class ShawAttention(nn.Module):
         total = total.scatter_add(-1, distance, weights)
         wide, for_values = widen(v, self.for_values)
         output = average(weights, wide) + average(total, for_values)
+        if output.requires_grad and is_spoilt(output):
+            # Who sees NaN in the one sum passes nothing back by the other.
+            felt = ~output.isfinite().all(dim=-1, keepdim=True)
+            output = torch.where(felt, output.detach(), output)
         return output.to(v.dtype)
 
     @checked
