@@ -14,27 +14,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_pre_hooks
 
-from selfattn.checks import check_floats
+from selfattn.checks import check_floats, is_of_own_ways
 from selfattn.mismatches import check_filled
 from selfattn.signatures import shown
-from selfattn.transforms import is_traced, is_transformed
+from selfattn.transforms import is_fake, is_traced, is_transformed
 
 MODEST = nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Embedding
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
 
 
 def can_look(x: Tensor) -> bool:
-    """Whether numbers are at hand: not traced, nor transformed, nor on a GPU,
-    which one would have to wait for.
+    """Whether numbers are at hand: not traced, nor transformed, nor faked,
+    nor on a GPU, which one would have to wait for.
     """
     if torch.compiler.is_compiling():
         return False
-    if not x.is_cpu or is_traced():
+    if not x.is_cpu or is_traced() or is_fake():
         return False
-    # Of somebody's own class, whose numbers may be anywhere.
-    if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:
-        return False
-    return not is_transformed()
+    return not (is_of_own_ways(x) or is_transformed())
 
 
 def largest(x: Tensor) -> float:

@@ -12,12 +12,20 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
+from torch.testing._internal.two_tensor import TwoTensor
 
 from selfattn.blocks import DecoderBlock, EncoderBlock
+from selfattn.dot_product import attention, fused_attention
+from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.linformer import LearnedProjection
+from selfattn.efficient.longformer import longformer_attention
+from selfattn.efficient.performer import performer_attention
+from selfattn.efficient.reformer import lsh_attention
+from selfattn.efficient.sparse import strided_attention
+from selfattn.efficient.window import sliding_window_attention
 from selfattn.layers import FeedForward, LayerNorm, RMSNorm, SwiGLU
 from selfattn.looking_inside import entropy, fewest_keys, spread, weight_on
-from selfattn.masks import causal_mask, draw
+from selfattn.masks import causal_mask, draw, padding_mask
 from selfattn.models import (
     ClassHead,
     Decoder,
@@ -228,9 +236,66 @@ def test_a_weight_that_a_file_lacks_is_named():
         block(X)
 
 
+IN_FAKE_MODE = {
+    "attention": partial(attention, causal=True),
+    "fused": partial(fused_attention, causal=True),
+    "window": partial(sliding_window_attention, window=2),
+    "strided": partial(strided_attention, stride=2),
+    "longformer": partial(longformer_attention, window=2),
+    "linear": linear_attention,
+    "performer": performer_attention,
+    "Shaw": ShawAttention(4, max_distance=2),
+}
+
+
+@pytest.mark.parametrize("name", IN_FAKE_MODE)
+def test_what_has_numbers_is_not_asked_where_shapes_are_worked_out(name):
+    """What a fake mode makes of them has none: weights of a model that was
+    there before stood among tokens that were not.
+    """
+    attend = IN_FAKE_MODE[name]
+    given = [torch.ones(2, 5, 4, requires_grad=True) for _ in range(3)]
+    attend(*given).sum().backward()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert attend(*given).shape == (2, 5, 4)
+        if name == "Shaw":
+            q, k = torch.ones(2, 2, 5, 4)
+            assert attend.weights(q, k).shape == (2, 5, 5)
+
+
+def test_no_number_is_at_hand_where_shapes_are_worked_out():
+    lengths, logits = torch.tensor([2, 3]), torch.ones(1, 4)
+    layer, x = MultiHeadAttention(8, 2), torch.randn(2, 5, 8)
+    x.requires_grad_()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert padding_mask(lengths, 4).shape == (2, 1, 1, 4)
+        assert entropy(logits / 4).shape == (1,)
+        assert layer(x, mask=padding_mask(lengths, 5)).shape == x.shape
+        with pytest.raises(ValueError, match="buckets are of numbers, but q"):
+            lsh_attention(x, x, x)
+
+
+@pytest.mark.parametrize("of", [0, 1, 2])
+def test_buckets_are_not_of_a_class_with_ways_of_its_own(of):
+    """PyTorch said that it makes no list of it; and of such values alone the
+    output was no longer of their class, and half of it lost.
+    """
+    given = [*torch.randn(3, 1, 40, 4)]
+    given[of] = TwoTensor(given[of].clone(), given[of].clone())
+    with pytest.raises(ValueError, match=f"at hand, .* {'qkv'[of]} is a Two"):
+        lsh_attention(*given)
+    given[of] = given[of].a
+    wanted = lsh_attention(*given)
+    given[of] = nn.Parameter(given[of])  # a class, but with no such ways
+    assert_close(lsh_attention(*given), wanted)
+
+
 def test_a_mask_without_numbers_cannot_be_drawn():
     with pytest.raises(ValueError, match=r"that is at hand.*on meta"):
         draw(causal_mask(2, 3, device="meta"))
+    mask = causal_mask(2, 3)
+    with pytest.raises(ValueError, match=r"at hand.* is a TwoTensor"):
+        draw(TwoTensor(mask, mask.clone()))
 
 
 def test_lengths_without_numbers_are_refused():
