@@ -20,6 +20,7 @@ from selfattn.bound import takes
 from selfattn.called import known_as
 from selfattn.entering import made_alike, made_by
 from selfattn.layers import AddNorm, FeedForward, LayerNorm
+from selfattn.mismatches import check_filled
 from selfattn.multihead import KeysValues, MultiHeadAttention
 from selfattn.signatures import Positive, Share, checked, shown
 from selfattn.spoilt import of_each_token
@@ -114,6 +115,7 @@ class EncoderBlock(nn.Module):
         Raises:
             ValueError: what `MultiHeadAttention` raises.
         """
+        check_filled(self, x)
         look = partial(
             known_as,
             {"context": "kept"},
@@ -223,6 +225,7 @@ class DecoderBlock(nn.Module):
         Raises:
             ValueError: what `MultiHeadAttention` raises.
         """
+        check_filled(self, x)
         look = partial(
             known_as,
             {"context": "kept"},

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from selfattn.entering import check_function
+from torch import Tensor
+
 from selfattn.signatures import shown
 
 R = TypeVar("R")
@@ -25,8 +26,26 @@ def check_called(
     It will be given some things by place, and some by name.
     """
     check_function(name, f)
+    check_signature(name, f, *given, named=named)
+
+
+def check_function(name: str, f: object) -> None:
+    """Raise unless this can be called."""
+    if not callable(f) or isinstance(f, type):
+        raise TypeError(
+            f"{name} must be a function or a module, but it is {shown(f)}"
+        )
+
+
+def check_signature(
+    name: str, f: Any, *given: str, named: tuple[str, ...] = ()
+) -> None:
+    """Raise unless a function, a module's ``forward``, or a class is called
+    so, as far as one can tell.
+    """
+    asked = f if isinstance(f, type) else getattr(f, "forward", f)
     try:
-        signature = inspect.signature(getattr(f, "forward", f))
+        signature = inspect.signature(asked)
     except (TypeError, ValueError):
         return
     try:
@@ -37,6 +56,24 @@ def check_called(
             f"{name} must be a function of ({told}), but that cannot be said "
             f"of {shown(f)}: {error}"
         ) from None
+
+
+def answered(name: str, f: Callable[..., R], *given: Any, **named: Any) -> R:
+    """What a function answers. Whether it can be called so is only asked if
+    it raises: that takes longer than most calls.
+
+    >>> import torch
+    >>> answered("bend", len, torch.ones(2), 5)
+    Traceback (most recent call last):
+    TypeError: bend must be a function of (x, 5), but that cannot be said of \
+<built-in function len>: too many positional arguments
+    """
+    try:
+        return f(*given, **named)
+    except TypeError:
+        told = ("x" if isinstance(x, Tensor) else shown(x) for x in given)
+        check_signature(name, f, *told, named=(*named,))
+        raise
 
 
 def known_as(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from selfattn.signatures import REAL, is_count, is_number, is_whole, shown
-from selfattn.transforms import has_tangent, is_transformed
+from selfattn.transforms import has_tangent, is_fake, is_transformed
 
 LARGEST = sys.float_info.max
 # Instead of those whose way back is by hand, what all transforms can take.
@@ -292,8 +292,16 @@ def are_at_hand(x: Tensor) -> bool:
     model is exported, where there are none, nor within `torch.func`, where
     there are several in one.
     """
-    fake = hasattr(x, "fake_mode") or torch.compiler.is_exporting()
-    return not (fake or x.is_meta or is_transformed())
+    fake = hasattr(x, "fake_mode") or is_fake()
+    none = fake or x.is_meta or torch.compiler.is_exporting()
+    return not (none or is_transformed())
+
+
+def is_of_own_ways(x: Tensor) -> bool:
+    """Whether a tensor is of somebody's own class, which itself does what
+    PyTorch asks of it: its numbers may be anywhere.
+    """
+    return type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__
 
 
 def check_transforms(name: str, *tensors: Tensor) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.bound import Bound, is_of_the_book, parameters_of, unbound
+from selfattn.called import answered, check_function, check_signature
 from selfattn.checks import (
     are_at_hand,
     check_floats,
@@ -19,7 +20,7 @@ from selfattn.checks import (
     check_tensor,
     is_autocast,
 )
-from selfattn.mismatches import weights_to_meet
+from selfattn.mismatches import check_filled, weights_to_meet
 from selfattn.signatures import shown
 from selfattn.spoilt import a_token_each, spared, unheard
 
@@ -61,6 +62,8 @@ def check_meets(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
         return
     near = [w for w in weights if w.device == x.device] or weights
     check_at_layer(name, x, near[0])
+    if isinstance(layer, nn.Module):
+        check_filled(layer, x)
     weight = next((w for w in near if w.dtype == x.dtype), near[0])
     # Autocast leaves numbers of float64 as they are.
     casts = is_autocast(x) and torch.float64 not in (x.dtype, weight.dtype)
@@ -162,26 +165,19 @@ def check_axes(**tables: Tensor | None) -> None:
             )
 
 
-def check_function(name: str, f: object) -> None:
-    """Raise unless this can be called."""
-    if not callable(f) or isinstance(f, type):
-        raise TypeError(
-            f"{name} must be a function or a module, but it is {shown(f)}"
-        )
-
-
 def made_by(name: str, factory: Callable[..., Any], *sizes: int) -> nn.Module:
     """What a factory makes from these sizes, which must be a module.
 
     Raises:
-        TypeError: for a module where one is to be made, or for what is none.
+        TypeError: for a module where one is to be made, or for what is none;
+            or if it cannot be called with these sizes.
     """
     if isinstance(factory, nn.Module):
         raise TypeError(
             f"{name} must make a module from {sizes}, like a class, but it is "
             f"one already: {shown(factory)}"
         )
-    made = factory(*sizes)
+    made = answered(name, factory, *sizes)
     if not isinstance(made, nn.Module):
         raise TypeError(
             f"{name} must make a module from {sizes}, but it made "
@@ -196,7 +192,7 @@ def attended(
     """What a mechanism gives: for each query, what values are made of.
 
     Raises:
-        TypeError: if it gives no tensor.
+        TypeError: if it gives no tensor, or cannot be called so.
         ValueError: if it gives one of another shape or type.
     """
     tables = dict(zip(tables, lent(attend, *tables.values()), strict=True))
@@ -206,6 +202,7 @@ def attended(
         function, bound = unbound(attend)
         if "dropout_p" in bound:  # it may have been set later
             check_drops(function, bound["dropout_p"])
+        check_signature("attend", attend, "q", "k", "v", named=(*tables,))
         raise
     check_floats("what attend returns", output)
     if output.shape != (*q.shape[:-1], v.shape[-1]):
@@ -251,11 +248,12 @@ def weighed(weigh: Any, q: Tensor, k: Tensor, **tables: Any) -> Tensor:
     """What a mechanism says its weights are; what it is given is lent.
 
     Raises:
-        TypeError: if they are no tensor.
+        TypeError: if they are no tensor, or it cannot be asked for them.
         ValueError: if they are not those of all queries for all keys.
     """
     k, *given = lent(weigh, k, *tables.values())
-    weights = weigh(q, k, **dict(zip(tables, given, strict=True)))
+    told = dict(zip(tables, given, strict=True))
+    weights = answered("attend.weights", weigh, q, k, **told)
     check_floats("what attend.weights returns", weights)
     wanted = (*q.shape[:-1], k.shape[-2])
     if weights.shape != wanted:
@@ -271,7 +269,7 @@ def mixed(name: str, project: Callable[[Tensor], Any], x: Tensor) -> Tensor:
     its weights a sequence that holds what is spoilt passes nothing back.
 
     Raises:
-        TypeError: if it makes no tensor.
+        TypeError: if it makes no tensor, or cannot be called with one.
         ValueError: if that is none of mixtures: those of one sequence would
             be broadcast to all, and nothing said.
     """
@@ -283,7 +281,7 @@ def mixtures_of(
     name: str, project: Callable[[Tensor], Any], x: Tensor
 ) -> Tensor:
     """The same, felt by all weights."""
-    made = project(x)
+    made = answered(name, project, x)
     check_floats(f"what {name} makes", made)
     others, found = ((*y.shape[:-2], y.shape[-1]) for y in (x, made))
     none = 0 in made.shape[-2:-1] and x.shape[-2] > 0
@@ -303,11 +301,11 @@ def made_alike(
     """What a function makes of x: as many numbers, of the same type.
 
     Raises:
-        TypeError: if it makes no tensor.
+        TypeError: if it makes no tensor, or cannot be called so.
         ValueError: if it makes one of another shape or type.
     """
     check_function(name, function)
-    made = function(x, **options)
+    made = answered(name, function, x, **options)
     check_floats(f"what {name} makes", made)
     if made.shape != x.shape:
         raise ValueError(

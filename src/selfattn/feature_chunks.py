@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
+from selfattn.called import answered, check_function
 from selfattn.checks import check_floats, check_places
 from selfattn.dot_product import widen
-from selfattn.entering import check_function
 from selfattn.pieces import LOG2_E, chunks, divisor, without_autocast
 from selfattn.signatures import shown
 from selfattn.spoilt import unheard
@@ -98,6 +98,7 @@ def features(
     """φ of the queries and of the keys, a row of numbers for each of them.
 
     Raises:
+        TypeError: if it cannot be called with one of them.
         ValueError: if that is not what it gives.
     """
     check_function("feature_map", feature_map)
@@ -117,7 +118,8 @@ def features_of(
     name: str, feature_map: Callable[[Tensor], Tensor], x: Tensor
 ) -> Tensor:
     """φ of some tokens, once it is clear that it is that."""
-    made = feature_map(x.clone())  # it may work in place
+    # It may work in place.
+    made = answered("feature_map", feature_map, x.clone())
     check_floats(f"what feature_map makes of {name}", made)
     if made.shape[:-1] != x.shape[:-1] or not made.shape[-1]:
         refuse_features(x, made)

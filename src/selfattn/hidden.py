@@ -6,7 +6,7 @@ may see it.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -86,15 +86,13 @@ def unfelt(
         return result
     idle = idle or partial(sees_nothing, surely, q, k, v)
     ways = attend, surely, exactly or attend, level or attend
-    most = limits(k) if suspect else (math.inf,)
-    clean = partial(cleaned, ways, idle(), most)
+    clean = partial(cleaned, ways, idle())
     return on_smaller(clean, q, k, v) if suspect else clean(q, k, v)
 
 
 def cleaned(
     ways: tuple[Attention, ...],
     idle: Tensor,
-    most: Sequence[float],
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -105,12 +103,12 @@ def cleaned(
     lost = ~q.isfinite().all(dim=-1, keepdim=True)
     asked = q.masked_fill(lost, 0)
     sound = partial(soundly, surely, attend)
-    spoilt, clean = without_spoilt(sound, asked, k, v, most)
+    spoilt, clean = without_spoilt(sound, asked, k, v)
     felt = lost if spoilt is None else lost | sees(surely, asked, k, v, spoilt)
     with torch.no_grad():
         result = all_felt(exactly, q, k, v)
     back = partial(felt_backwards, surely, level, (asked, k, v))
-    felt, clean = back(felt, result, clean, most)
+    felt, clean = back(felt, result, clean)
     return joined(felt, result, clean)
 
 
@@ -137,13 +135,12 @@ def felt_backwards(
     felt: Tensor,
     result: Any,
     clean: Any,
-    most: Sequence[float],
 ) -> tuple[Tensor, Any]:
     """What is felt, and what is clean, on the way back as well."""
     if not first(clean).requires_grad:
         return felt, clean
     attend = partial(soundly, surely, level)
-    given, felt, clean = overflown(surely, attend, given, felt, clean, most)
+    given, felt, clean = overflown(surely, attend, given, felt, clean)
     return weightless(attend, given, felt, result, clean)
 
 
@@ -153,7 +150,6 @@ def overflown(
     given: Given,
     felt: Tensor,
     clean: Any,
-    most: Sequence[float],
 ) -> tuple[Given, Tensor, Any]:
     """What is given, without the queries that are spoilt by nothing of it, as
     by a score that overflows; what is felt; and what is clean.
@@ -166,7 +162,7 @@ def overflown(
     if not over.any():  # but a sum of what is large
         return given, felt, clean
     q, k, v = torch.where(over, 0.0, given[0]), *given[1:]
-    _, clean = without_spoilt(attend, q, k, v, most)
+    _, clean = without_spoilt(attend, q, k, v)
     return (q, k, v), felt | over, clean
 
 
@@ -290,22 +286,28 @@ def unless_large(
 
 
 def without_spoilt(
-    attend: Attention, q: Tensor, k: Tensor, v: Tensor, limits: Sequence[float]
+    attend: Attention, q: Tensor, k: Tensor, v: Tensor
 ) -> tuple[Tensor | None, Any]:
     """Which keys are spoilt, (..., n_k, 1), and the result without them: by
     the first limit that leaves it sound, or by the last. With all, and None,
     if none is.
+
+    That a result was sound before does not say that this one is: of queries
+    that lie otherwise in memory products are added in another order, and two
+    that overflow may then be NaN, and not infinite.
     """
     spoilt, clean = None, None
-    for most in limits:
+    for most in limits(k):
         sound = (k.abs() < most).all(-1) & v.isfinite().all(-1)
-        if sound.all():
-            continue
-        spoilt = ~sound[..., None]
-        clean = attend(q, k.masked_fill(spoilt, 0), v.masked_fill(spoilt, 0))
+        if not sound.all():
+            spoilt = ~sound[..., None]
+            given = (x.masked_fill(spoilt, 0) for x in (k, v))
+            clean = attend(q, *given)
+        elif clean is None:
+            clean = attend(q, k, v)
         if not is_spoilt(first(clean)):
             break
-    return spoilt, attend(q, k, v) if spoilt is None else clean
+    return spoilt, clean
 
 
 def first(result: Any) -> Tensor:

@@ -14,18 +14,18 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.bound import Owner
-from selfattn.called import check_called
+from selfattn.called import answered, check_called, check_function
 from selfattn.checks import check_eps
 from selfattn.dot_product import widen
 from selfattn.entering import (
     check_at_layer,
     check_enters,
-    check_function,
     check_same_shape,
     check_width,
     made_alike,
     made_by,
 )
+from selfattn.mismatches import check_filled
 from selfattn.signatures import Positive, Share, checked
 from selfattn.spoilt import (
     a_token_each,
@@ -83,6 +83,7 @@ class LayerNorm(nn.Module):
         gain, again = self.gain, partial(LayerNorm.forward, self)
         check_width("x", x, gain.numel())
         check_at_layer("x", x, gain)
+        check_filled(self, x)
         [wide] = widen(x)
         centred = wide - wide.mean(dim=-1, keepdim=True)
         # Of a large mean, rounding leaves something: a number, with no slope.
@@ -211,7 +212,8 @@ class AddNorm(nn.Module):
         # What works in place gets a copy: x is the caller's, and still needed.
         leaves_x = self.pre and leaves_it(self.norm)
         given = x if leaves_x else x.clone()
-        made = sublayer(norm(given) if self.pre else given)
+        given = norm(given) if self.pre else given
+        made = answered("sublayer", sublayer, given)
         check_same_shape("sublayer", made, x)
         added = x + self.dropout(made)
         return added if self.pre else norm(added)

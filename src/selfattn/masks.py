@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from selfattn.checks import are_at_hand, check_window
+from selfattn.checks import are_at_hand, check_window, is_of_own_ways
 from selfattn.signatures import Count, checked, shown
 
 Mask = Bool[Tensor, "n_q n_k"]
@@ -315,10 +315,11 @@ def draw(mask: Mask) -> str:
             "only a mask with two axes, (n_q, n_k), can be drawn, but it is "
             f"{tuple(mask.shape)}; index the others first"
         )
-    if not are_at_hand(mask):
+    if not are_at_hand(mask) or is_of_own_ways(mask):
         raise ValueError(
-            "only a mask that is at hand can be drawn, none on meta or within "
-            f"torch.func, but it is {shown(mask)} on {mask.device}"
+            "only a mask that is at hand can be drawn, none on meta, within "
+            f"torch.func or of a class with ways of its own, but it is a "
+            f"{type(mask).__name__}, {shown(mask)} on {mask.device}"
         )
     rows = (("■" if seen else "·" for seen in row) for row in mask.tolist())
     return "\n".join(" ".join(row) for row in rows)

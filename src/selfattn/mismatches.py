@@ -13,6 +13,27 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from selfattn.wrapped import P, R, stands_for
 
+
+class UnfilledError(ValueError):
+    """A part of a layer was given numbers, and has none itself: somewhere in
+    it, a weight is still on meta, as after a file that lacks it.
+    """
+
+    def __init__(self, part: nn.Module, weight: str, x: Tensor):
+        """Of the part's own name nobody knows here; whoever has it does."""
+        self.part, self.weight, self.place = part, weight, x.device
+        super().__init__(self.told(type(part).__name__))
+
+    def told(self, name: str) -> str:
+        """What is missing where, by the name of the part."""
+        owner, _, own = f"{name}.{self.weight}".strip(".").rpartition(".")
+        its = f"its {own}" if owner else "it"
+        return (
+            f"{owner or own} must be where x is, on {self.place}, but {its} "
+            "is on meta"
+        )
+
+
 # What PyTorch says of numbers that do not fit each other. Its errors have no
 # other mark; where it words one anew, that error is passed on as it is.
 MISMATCH_WORDS = (
@@ -54,6 +75,10 @@ def mismatch(layer: nn.Module, error: Exception) -> ValueError | None:
     ValueError: W_out must be given 8 features of torch.float32, but it was \
 given (2, 16) of torch.float32
     """
+    if isinstance(error, UnfilledError):
+        names = {id(part): name for name, part in layer.named_modules()}
+        name = names.get(id(error.part))
+        return None if name is None else ValueError(error.told(name))
     if not any(words in str(error) for words in MISMATCH_WORDS):
         return None
     frames = [*frames_of(error.__traceback__)]
@@ -71,6 +96,41 @@ def frames_of(traceback: TracebackType | None) -> Any:
         frame = traceback.tb_frame
         yield frame.f_globals.get("__name__", ""), frame.f_locals
         traceback = traceback.tb_next
+
+
+def check_filled(part: nn.Module, x: Tensor) -> None:
+    """Raise unless all weights of a part hold numbers, if x does: of a matrix
+    on meta PyTorch makes whatever lies in memory, and says nothing.
+
+    >>> import torch
+    >>> from selfattn.layers import FeedForward
+    >>> layer = FeedForward(4, 16)
+    >>> layer.W_out = layer.W_out.to("meta")
+    >>> layer(torch.zeros(2, 4))
+    Traceback (most recent call last):
+    ValueError: W_out must be where x is, on cpu, but its weight is on meta
+    """
+    if x.is_meta:
+        return
+    empty = first_on_meta(part)
+    if empty is not None:
+        raise UnfilledError(part, empty, x)
+
+
+def first_on_meta(part: nn.Module) -> str | None:
+    """The name of the first weight that is there; none if none is.
+
+    It is asked at every call. `named_parameters` would take longer by far.
+    """
+    for own in (part._parameters, part._buffers):
+        for name, weight in own.items():
+            if weight is not None and weight.is_meta:
+                return name
+    for name, inner in part._modules.items():
+        empty = None if inner is None else first_on_meta(inner)
+        if empty is not None:
+            return f"{name}.{empty}"
+    return None
 
 
 def mismatch_of_part(layer: nn.Module, frames: list) -> ValueError | None:

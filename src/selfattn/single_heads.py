@@ -83,9 +83,16 @@ def told_all(hook: Callable[..., None]) -> Iterator[None]:
     """Call this after every module, and hand it what that was given by name.
 
     PyTorch keeps a note that a hook wants that; its handle leaves it there,
-    and whatever is compiled later is told of hooks at each call.
+    and whatever is compiled later is told of hooks at each call. Another
+    thread may have gathered its hooks before the note goes, and ask for it
+    afterwards: what is not told what was given by name is not called.
     """
-    handle = register_module_forward_hook(hook, with_kwargs=True)
+
+    def told(layer: nn.Module, args: Any, *rest: Any) -> None:
+        if len(rest) == 2:
+            hook(layer, args, *rest)
+
+    handle = register_module_forward_hook(told, with_kwargs=True)
     try:
         yield
     finally:

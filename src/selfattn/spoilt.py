@@ -5,6 +5,7 @@ for the answer, and while PyTorch traces or transforms there is none.
 """
 
 import math
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeGuard
@@ -13,26 +14,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_pre_hooks
 
-from selfattn.checks import check_floats
+from selfattn.checks import check_floats, is_of_own_ways
+from selfattn.mismatches import check_filled
 from selfattn.signatures import shown
-from selfattn.transforms import is_traced, is_transformed
+from selfattn.transforms import is_fake, is_traced, is_transformed
 
 MODEST = nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Embedding
 LARGE = 1e15  # what is larger may overflow float32 when it is squared
 
 
 def can_look(x: Tensor) -> bool:
-    """Whether numbers are at hand: not traced, nor transformed, nor on a GPU,
-    which one would have to wait for.
+    """Whether numbers are at hand: not traced, nor transformed, nor faked,
+    nor on a GPU, which one would have to wait for.
     """
     if torch.compiler.is_compiling():
         return False
-    if not x.is_cpu or is_traced():
+    if not x.is_cpu or is_traced() or is_fake():
         return False
-    # Of somebody's own class, whose numbers may be anywhere.
-    if type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__:
-        return False
-    return not is_transformed()
+    return not (is_of_own_ways(x) or is_transformed())
 
 
 def largest(x: Tensor) -> float:
@@ -90,7 +89,8 @@ def projected(
 
     Raises:
         TypeError: if it makes no tensor.
-        ValueError: if it makes more or fewer tokens, or others.
+        ValueError: if it makes more or fewer tokens, or others; or if one of
+            its weights is on meta, and x is not.
 
     >>> layer = torch.nn.Linear(1, 1, bias=False)
     >>> made = projected(layer, torch.tensor([[2.0], [torch.nan]]))
@@ -99,6 +99,8 @@ def projected(
     """
     draws = draws and type(layer) is not nn.Linear
     drawn = before_drawing(x) if draws else None
+    if isinstance(of, nn.Module):
+        check_filled(of, x)
     made = layer(spared(layer, x))
     made = a_token_each(layer if of is None else of, made, x, width)
     if not (made.requires_grad and is_spoilt(made)):
@@ -120,13 +122,17 @@ def spared(layer: object, x: Tensor) -> Tensor:
     """What a layer is given: x, or a copy of it for a module that may work in
     place. PyTorch's linear maps, norms and tables do not.
 
+    Raises:
+        ValueError: if a weight of a module is on meta, and x is not.
+
     >>> x = torch.tensor([-1.0])
     >>> torch.nn.ReLU(inplace=True)(spared(torch.nn.ReLU(), x)), x
     (tensor([0.]), tensor([-1.]))
     """
-    modest = type(layer) in MODEST
-    known = modest or not isinstance(layer, nn.Module)
-    return x if known else x.clone()
+    if not isinstance(layer, nn.Module):
+        return x
+    check_filled(layer, x)
+    return x if type(layer) in MODEST else x.clone()
 
 
 def unheard(
@@ -293,9 +299,12 @@ def of_sound_inputs(
     it is so behind the last of them.
     """
     sound: list[Tensor] = []
+    here = threading.get_ident()
     fits = made.isfinite().all(dim=-1, keepdim=True)
 
     def spare(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        if threading.get_ident() != here:  # whose tokens are others
+            return given
         entered = of_this_rank(given[0])
         sound.append(fits & entered.isfinite().all(dim=-1, keepdim=True))
         entered = entered.masked_fill(~sound[-1], 0)

@@ -27,6 +27,16 @@ def is_traced() -> bool:
     return by_fx is not None or torch.jit.is_tracing()
 
 
+def is_fake() -> bool:
+    """Whether PyTorch works out shapes alone, in its fake mode: there, what
+    is made has no numbers, though it be made of some.
+    """
+    if torch.compiler.is_compiling():  # which cannot ask
+        return False
+    key = torch._C._TorchDispatchModeKey.FAKE
+    return torch._C._get_dispatch_mode(key) is not None
+
+
 def is_traced_size(x: Any) -> bool:
     """Whether this is a length in a trace by `torch.jit`: a number in a
     tensor.

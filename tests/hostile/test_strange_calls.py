@@ -15,6 +15,11 @@ from torch import nn
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.dot_product import attention
 from selfattn.efficient.flash import flash_attention
+from selfattn.efficient.linear import linear_attention, linear_weights
+from selfattn.efficient.linformer import (
+    LinformerAttention,
+    linformer_weights,
+)
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.layers import AddNorm, FeedForward, relu
 from selfattn.models import (
@@ -91,6 +96,95 @@ def told(tokens, cache):
 def test_what_cannot_be_called_as_it_will_be_is_named(call, name):
     with pytest.raises(TypeError, match=f"^{name} must "):
         call()
+
+
+X = torch.randn(3, 4, 8)
+
+
+def set_later(layer, name, value):
+    """A layer, of which a function was exchanged."""
+    setattr(layer, name, value)
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (partial(EncoderBlock, 8, 2, 16, pre=True, norm=nn.Linear), "norm"),
+        (partial(EncoderBlock, 8, 2, 16, pre=True, multihead=len), "multih"),
+        (
+            partial(DecoderBlock, 8, 2, 16, pre=True, feed_forward=nn.GELU),
+            "feed_forward",
+        ),
+        (partial(AddNorm, 8, pre=True, norm=lambda: nn.Identity()), "norm"),
+        (partial(Embedding, 11, 8, norm=nn.Linear), "norm"),
+        (lambda: AddNorm(8, pre=True)(X, lambda: 0), "sublayer"),
+        (lambda: linear_attention(*X, feature_map=lambda: 1), "feature_map"),
+        (
+            lambda: linear_weights(*X[:2], feature_map=lambda q, k: 1),
+            "feature_map",
+        ),
+        (lambda: LinformerAttention(lambda: 1), "project"),
+        (
+            lambda: LinformerAttention(nn.Identity(), lambda: 1),
+            "project_values",
+        ),
+        (
+            lambda: set_later(
+                LinformerAttention(torch.exp), "project", lambda: 1
+            )(*X),
+            "project",
+        ),
+        (lambda: linformer_weights(*X[:2], project=lambda: 1), "project"),
+        (
+            lambda: set_later(FeedForward(8, 8), "activation", lambda: 1)(X),
+            "activation",
+        ),
+        (
+            lambda: set_later(MultiHeadAttention(8, 2), "rotate", relu)(X),
+            "rotate",
+        ),
+        (
+            lambda: set_later(MultiHeadAttention(8, 2), "attend", relu)(X),
+            "attend",
+        ),
+        (
+            lambda: set_later(model(), "relative", lambda n: 1)(TOKENS),
+            "relative",
+        ),
+        (
+            lambda: set_later(Embedding(11, 8), "positions", relu)(TOKENS),
+            "positions",
+        ),
+    ],
+)
+def test_what_cannot_be_called_as_it_is_is_named(call, name):
+    """Of one that is set later, or that makes a part, Python spoke."""
+    with pytest.raises(TypeError, match=f"^{name}.* must be a function of "):
+        call()
+
+
+def test_weights_that_cannot_be_asked_for_are_named():
+    """A mechanism's own table took other arguments than its output."""
+
+    def attend(q, k, v, *, mask=None, bias=None, causal=False):
+        return v
+
+    attend.weights = lambda q: q
+    with pytest.raises(TypeError, match=r"^attend\.weights must be a f"):
+        MultiHeadAttention(8, 2, attend=attend).weights(X)
+
+
+def test_what_raises_within_is_heard_of():
+    """It could be called so, and what it raised is its own."""
+
+    def bend(x):
+        return x + "a"
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        linear_attention(*X, feature_map=bend)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        EncoderBlock(8, 2, 16, pre=True, norm=bend)
 
 
 def test_what_can_be_called_so_is_taken():

@@ -6,7 +6,9 @@ As in `test_strangers`, each is a single story.
 
 import copy
 import io
+import math
 import pickle
+import threading
 from functools import partial
 
 import pytest
@@ -14,6 +16,7 @@ import torch
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.modules import module as of_all
+from torch.nn.modules.module import register_module_forward_hook
 from torch.testing import assert_close
 
 from hostile.replicas import replica
@@ -47,6 +50,7 @@ from selfattn.single_heads import (
     record_heads,
     record_weights,
 )
+from selfattn.spoilt import projected
 
 
 @pytest.fixture(autouse=True)
@@ -194,6 +198,45 @@ def test_a_copy_that_is_made_meanwhile_is_of_the_model_alone(how, way):
         layer(x)
         assert recorded or how == "changes"
     assert not any(hooks_of(other)) and not any(hooks_of(layer))
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_layer_that_ends_as_looking_does_is_left_alone(how):
+    """As another thread's may: it had gathered which hooks to call, but not
+    yet asked which of them are told what was given by name.
+    """
+    layer, x = MultiHeadAttention(8, 2), torch.randn(1, 3, 8)
+    wanted = layer(x)
+    looking = []
+
+    def end(*_):
+        if looking:
+            looking.pop().__exit__(None, None, None)
+
+    with register_module_forward_hook(end):
+        looking.append(WAYS[how](MultiHeadAttention(8, 2)))
+        recorded = looking[-1].__enter__()
+        assert torch.equal(layer(x), wanted)
+    assert not recorded and not looking
+
+
+def test_two_threads_may_share_a_layer_with_hooks():
+    """One set aside what was spoilt for it, and the other lost its own."""
+    layer, x, other = nn.Linear(4, 4), torch.randn(2, 3, 4), torch.randn(5, 4)
+    x[0, 1], other[2] = math.nan, math.inf
+    wanted = layer(other)
+    asked, got = [], []
+
+    def meanwhile(_, given):
+        asked.append(given)
+        if len(asked) == 2:  # now that of the tokens the sound ones are asked
+            thread = threading.Thread(target=lambda: got.append(layer(other)))
+            thread.start()
+            thread.join()
+
+    layer.register_forward_pre_hook(meanwhile)
+    projected(layer, x)
+    assert_close(got, [wanted], equal_nan=True)
 
 
 def test_replicas_are_changed_as_the_model_is():

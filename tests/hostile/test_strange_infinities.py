@@ -33,7 +33,7 @@ from selfattn.efficient.sparse import (
 from selfattn.efficient.swin import swin_attention, swin_mask
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import causal_mask, window_mask
-from selfattn.positions import TransformerXLAttention
+from selfattn.positions import ShawAttention, TransformerXLAttention
 
 INF, N = math.inf, 20
 GRID = {"grid": (4, 5), "window": (2, 3)}
@@ -302,6 +302,35 @@ def test_who_has_an_infinite_score_leaves_the_others_what_they_had(name):
     for x, y in zip(found, wanted[1:], strict=True):
         assert y.any()
         assert_close(x.double(), y, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("of", ["v", "for_values"])
+@pytest.mark.parametrize("poison", [math.nan, INF])
+def test_who_sees_nan_passes_nothing_back_by_the_distance_either(of, poison):
+    """The average of the values passed nothing back, as that of `attention`,
+    but the one of what distances add to them did.
+    """
+    layer = ShawAttention(4, max_distance=1)
+    q, k, v = (torch.randn(5, 4, requires_grad=True) for _ in range(3))
+    given = [q, k, v, *layer.parameters()]
+    mask = torch.ones(5, 5).tril(1).bool()  # each sees one key ahead
+    by_a_value, ahead = (v[4], [3, 4]), (layer.for_values[2], [0, 1, 2, 3])
+    spoilt, rows = by_a_value if of == "v" else ahead
+    others = [row for row in range(5) if row not in rows]
+
+    def back(rows):
+        output = layer(q, k, v, mask=mask)[rows]
+        return output, torch.autograd.grad(output.sum(), given)
+
+    _, wanted = back(others)
+    with torch.no_grad():
+        spoilt[1] = poison
+    output, found = back(rows)
+    assert not output.isfinite().all(dim=-1).any()
+    assert not any(x.any() for x in found)
+    output, found = back(others)
+    assert output.isfinite().all()
+    assert_close(found, wanted)
 
 
 @each_of_all

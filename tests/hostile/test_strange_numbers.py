@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from selfattn.dot_product import attention, fused_attention
+from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import linear_weights
 from selfattn.efficient.longformer import longformer_attention
 from selfattn.efficient.performer import performer_weights
 from selfattn.efficient.window import sliding_window_attention
+from selfattn.hidden import unfelt
 from selfattn.masks import window_mask
 
 
@@ -59,6 +61,50 @@ def test_a_band_does_not_feel_a_query_that_overflows(attend):
         g[-1] = 0
         for grad in passed_back(attend, (q, k, v), g):
             assert grad.isfinite().all()
+
+
+@pytest.mark.parametrize("lie", ["as they are", "turned"])
+@pytest.mark.parametrize(
+    "attend",
+    [
+        partial(sliding_window_attention, window=2),
+        partial(flash_attention, mask=window_mask(3, 7, 2)),
+        partial(fused_attention, mask=window_mask(3, 7, 2)),
+    ],
+)
+def test_queries_do_not_feel_the_largest_keys_however_they_lie(attend, lie):
+    """Where products overflowed, their sum was minus infinity in the first
+    result; of a copy of the queries, which lies otherwise, they are added in
+    another order, and it was NaN. The query was taken for spoilt by itself,
+    and passed nothing back.
+    """
+    for seed in range(40):
+        torch.manual_seed(seed)
+        q = torch.randn(5, 3).mT if lie == "turned" else torch.randn(3, 5)
+        k, v = torch.randn(2, 7, 5)
+        wanted = passed_back(attend, (q, k, v), torch.ones(3, 5))
+        k[:3] = torch.finfo(torch.float32).max  # none of them is seen
+        found = passed_back(attend, (q, k, v), torch.ones(3, 5))
+        torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("key", "calls"), [(1.0, 1), (1e30, 1), (3e38, 5), (math.nan, 7)]
+)
+def test_who_finds_nothing_spoilt_does_not_look_further(key, calls):
+    """A key that may be too large, and is not, costs who learns less than one
+    that has to be left out.
+    """
+    asked = []
+
+    def attend(*given):
+        asked.append(given)
+        return attention(*given, mask=torch.arange(7) > 2)
+
+    q, k, v = torch.randn(3, 5), *torch.randn(2, 7, 5)
+    k[:3] = key
+    unfelt(attend, q.requires_grad_(), k, v)
+    assert len(asked) == calls
 
 
 def features_like(x):

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.bound import is_of_the_book, owned
+from selfattn.called import check_called
 from selfattn.checks import check_shapes
 from selfattn.dot_product import (
     Bias,
@@ -28,7 +29,7 @@ from selfattn.dot_product import (
     fused_attention,
     refuse,
 )
-from selfattn.entering import check_at_layer, check_function, mixed
+from selfattn.entering import check_at_layer, mixed
 from selfattn.infinite import smaller
 from selfattn.signatures import checked
 from selfattn.spoilt import is_spoilt
@@ -98,9 +99,9 @@ class LinformerAttention(nn.Module):
         self, project: Projection, project_values: Projection | None = None
     ) -> None:
         super().__init__()
-        check_function("project", project)
+        check_called("project", project, "x")
         if project_values is not None:
-            check_function("project_values", project_values)
+            check_called("project_values", project_values, "x")
         # None if shared: of a module under two names, what
         # `torch.func.functional_call` took away is not put back.
         self.project = owned(project)

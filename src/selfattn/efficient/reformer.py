@@ -23,6 +23,7 @@ from selfattn.checks import (
     check_flag,
     check_once,
     check_shapes,
+    is_of_own_ways,
 )
 from selfattn.dot_product import (
     Bias,
@@ -236,6 +237,13 @@ def lsh_attention(
     if not are_at_hand(q) or is_traced():
         none = "is on meta" if q.is_meta else TRACED
         raise ValueError(f"buckets are of numbers, but q {none}")
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if is_of_own_ways(x):
+            raise ValueError(
+                "buckets are of numbers that are at hand, which those of a "
+                "class with a way of its own to compute are not, but "
+                f"{name} is a {type(x).__name__}"
+            )
     q_flat, k_flat, _ = one_batch_axis(q, k, v)
     buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
     own = None if see_itself else unless_alone(*buckets, causal)

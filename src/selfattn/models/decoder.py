@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from selfattn.called import known_as
 from selfattn.entering import check_four_axes
+from selfattn.mismatches import check_filled
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import (
     Relative,
@@ -100,6 +101,7 @@ class Decoder(Writer):
             Logits, (batch, n, n_tokens).
         """
         x = self.embed(spared(self.embed, tokens))
+        check_filled(self.blocks, x)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
@@ -124,6 +126,7 @@ class Decoder(Writer):
         check_new(tokens)
         n_past = length_of(cache, len(self.blocks))
         x = self.embed(spared(self.embed, tokens), offset=n_past)
+        check_filled(self.blocks, x)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []

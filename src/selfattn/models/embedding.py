@@ -8,10 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import Owner
-from selfattn.called import check_called
+from selfattn.called import answered, check_called, check_function
 from selfattn.dot_product import check_scale
 from selfattn.entering import (
-    check_function,
     check_numbers,
     check_same_shape,
     look_up,
@@ -96,7 +95,8 @@ class Embedding(Owner):
         x = look_up("tokens", tokens, self.tokens) * self.scale
         if self.positions is not None:
             check_function("positions", self.positions)  # if set later
-            places = self.positions(tokens.shape[-1], offset=offset)
+            asked = "positions", self.positions, tokens.shape[-1]
+            places = answered(*asked, offset=offset)
             check_positions(places, x)
             x = x + places.to(x)
         if self.segments is not None:

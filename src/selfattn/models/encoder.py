@@ -12,10 +12,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from selfattn.bound import Owner, takes
-from selfattn.called import check_called
+from selfattn.called import answered, check_called, check_function
 from selfattn.checks import check_floats
 from selfattn.dot_product import still_finite
-from selfattn.entering import check_function, check_numbers, check_same_shape
+from selfattn.entering import check_numbers, check_same_shape
+from selfattn.mismatches import check_filled
 from selfattn.signatures import checked, shown
 from selfattn.spoilt import of_each_token, spared
 
@@ -90,6 +91,7 @@ class Encoder(Owner):
         check_told(self.embed, **told)
         x = self.embed(spared(self.embed, tokens), **told)
         check_embedded(x)
+        check_filled(self.blocks, x)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
@@ -160,7 +162,7 @@ def bias_of(
     if relative is None:
         return None
     check_function("relative", relative)  # which may have been set later
-    bias = relative(n_q, n_k)
+    bias = answered("relative", relative, n_q, n_k)
     check_numbers("what relative makes", bias, x)
     if bias.ndim != 3 or bias.shape[1:] != (n_q, n_k):
         raise ValueError(

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from selfattn.blocks import check_keeps
 from selfattn.called import known_as
+from selfattn.mismatches import check_filled
 from selfattn.models.decoder import (
     Cache,
     Writer,
@@ -150,6 +151,7 @@ class EncoderDecoder(Writer):
         check_one_row(mask)
         memory = known_as(SOURCE, self.encoder, source, mask=mask)
         x = known_as(TARGET, self.embed, spared(self.embed, target))
+        check_filled(self.blocks, x)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n, x)
         for block in self.blocks:
@@ -196,6 +198,7 @@ class EncoderDecoder(Writer):
         length_of(memory.kept, len(self.blocks), "memory.kept")
         memory = for_each(memory, len(tokens))
         x = self.embed(spared(self.embed, tokens), offset=n_past)
+        check_filled(self.blocks, x)
         n = x.shape[-2]
         bias = bias_of(self.relative, n, n_past + n, x)
         longer = []

@@ -255,4 +255,4 @@ class WordHead(nn.Module):
                 self.norm(gelu(self.dense(spared(self.dense, x))))
             )
 
-        return projected(network, x)
+        return projected(network, x, of=self)

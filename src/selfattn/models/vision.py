@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from selfattn.entering import check_enters
+from selfattn.mismatches import check_filled
 from selfattn.models.encoder import Encoder
 from selfattn.positions import LearnedPositions
 from selfattn.signatures import Positive, Share, checked
@@ -82,6 +83,7 @@ class PatchEmbedding(nn.Module):
         patches = F.unfold(images, self.patch_size, stride=self.patch_size)
         name = "images, cut into patches,"
         check_enters(name, patches.mT, self.project)
+        check_filled(self, images)
         x = projected(self.project, patches.mT)  # (batch, n_patches, d_model)
         first = self.first.expand(x.shape[0], 1, -1)
         x = torch.cat((first, x), dim=1)

@@ -24,6 +24,7 @@ from selfattn.dot_product import (
 )
 from selfattn.entering import check_enters, check_meets
 from selfattn.hidden import average, match
+from selfattn.mismatches import check_filled
 from selfattn.signatures import Positive, checked
 from selfattn.spoilt import projected
 
@@ -84,6 +85,7 @@ class AdditiveAttention(nn.Module):
         """
         check_enters("q", q, self.W_q)
         check_enters("k", k, self.W_k)
+        check_filled(self.w, q)
         asked, told = projected(self.W_q, q), projected(self.W_k, k)
         check_shapes(asked, told, told, mask, bias)
         score = partial(score_of_pairs, self.w)

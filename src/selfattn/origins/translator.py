@@ -27,6 +27,7 @@ from selfattn.entering import (
     weighed,
 )
 from selfattn.masks import padding_mask
+from selfattn.mismatches import check_filled
 from selfattn.origins.networks import unmapped
 from selfattn.signatures import Positive, checked, shown
 
@@ -111,6 +112,7 @@ class Translator(nn.Module):
         """
         check_at_hand(lengths)
         x, n = look_up("source", source, self.source), source.shape[-1]
+        check_filled(self.reader, x)
         if n == 0 or (lengths is not None and (lengths < 1).any()):
             raise ValueError(
                 "a source must have a token to read, but it is "
@@ -141,6 +143,8 @@ class Translator(nn.Module):
         state = memory.summary if state is None else state
         check_state(state, memory)
         words = look_up("target", target, self.target)
+        for part in (self.join, self.head):
+            check_filled(part, words)
         h, state = unmapped(self.writer, words, state)
         if self.attend is not None:
             k, v = lent(self.attend, memory.states, memory.states)

@@ -23,8 +23,10 @@ from selfattn.dot_product import (
 from selfattn.entering import check_at_layer, check_enters, check_width
 from selfattn.hidden import average, match, products
 from selfattn.masks import indices
+from selfattn.mismatches import check_filled
 from selfattn.positions.absolute import waves
 from selfattn.signatures import Count, Positive, checked
+from selfattn.spoilt import is_spoilt
 
 
 @checked
@@ -286,6 +288,10 @@ class ShawAttention(nn.Module):
         total = total.scatter_add(-1, distance, weights)
         wide, for_values = widen(v, self.for_values)
         output = average(weights, wide) + average(total, for_values)
+        if output.requires_grad and is_spoilt(output):
+            # Who sees NaN in the one sum passes nothing back by the other.
+            felt = ~output.isfinite().all(dim=-1, keepdim=True)
+            output = torch.where(felt, output.detach(), output)
         return output.to(v.dtype)
 
     @checked
@@ -340,6 +346,7 @@ class TransformerXLAttention(nn.Module):
             )
         check_flag("causal", causal)
         check_at_layer("q", q, self.u)
+        check_filled(self, q)
         n_q, n_k = q.shape[-2], k.shape[-2]
         i, j = indices(n_q, n_k, device=q.device)
         q, k, bias, u, w, W_r = widen(q, k, bias, self.u, self.w, self.W_r)
