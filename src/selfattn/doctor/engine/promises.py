@@ -61,8 +61,10 @@ def without_float64(report: Report) -> Report:
 
     Who did not promise float64 may; what remains has no name.
     """
-    mistake, free = report.mistake, "float64" not in report.promised
-    if mistake is None or mistake.name != IN_FLOAT32 or not free:
+    mistake = report.mistake
+    if mistake is None or mistake.name != IN_FLOAT32 or mistake.also:
+        return report
+    if "float64" in report.promised:
         return report
     rest = [f for f in report.findings if "float64" not in f.probe.needs]
     if not rest:
