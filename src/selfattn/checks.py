@@ -292,16 +292,8 @@ def are_at_hand(x: Tensor) -> bool:
     model is exported, where there are none, nor within `torch.func`, where
     there are several in one.
     """
-    fake = hasattr(x, "fake_mode") or is_fake()
-    none = fake or x.is_meta or torch.compiler.is_exporting()
-    return not (none or is_transformed())
-
-
-def is_of_own_ways(x: Tensor) -> bool:
-    """Whether a tensor is of somebody's own class, which itself does what
-    PyTorch asks of it: its numbers may be anywhere.
-    """
-    return type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__
+    fake = hasattr(x, "fake_mode") or torch.compiler.is_exporting()
+    return not (fake or is_fake() or x.is_meta or is_transformed())
 
 
 def check_transforms(name: str, *tensors: Tensor) -> None:

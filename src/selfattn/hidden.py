@@ -394,6 +394,21 @@ def average(weights: Tensor, v: Tensor) -> Tensor:
     return torch.where(felt, output, clean)
 
 
+def felt_alone(output: Tensor) -> Tensor:
+    """The same, of which a query that got NaN or infinity passes nothing
+    back: who feels that by one of two averages does so by neither.
+
+    >>> x = torch.tensor([[1.0], [torch.nan]], requires_grad=True)
+    >>> torch.autograd.grad(felt_alone(2 * x).sum(), x)
+    (tensor([[2.],
+            [0.]]),)
+    """
+    if not (output.requires_grad and is_spoilt(output)):
+        return output
+    felt = ~output.isfinite().all(dim=-1, keepdim=True)
+    return torch.where(felt, output.detach(), output)
+
+
 def weigh_any(weights: Tensor, v: Tensor, keys: Tensor) -> Tensor:
     """Which queries weigh any of some keys, which are (..., n_k, 1)."""
     return (weights != 0).to(v) @ keys.to(v) != 0

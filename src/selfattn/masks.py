@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from selfattn.checks import are_at_hand, check_window, is_of_own_ways
+from selfattn.checks import are_at_hand, check_window
 from selfattn.signatures import Count, checked, shown
+from selfattn.transforms import is_of_own_ways
 
 Mask = Bool[Tensor, "n_q n_k"]
 
@@ -318,7 +319,7 @@ def draw(mask: Mask) -> str:
     if not are_at_hand(mask) or is_of_own_ways(mask):
         raise ValueError(
             "only a mask that is at hand can be drawn, none on meta, within "
-            f"torch.func or of a class with ways of its own, but it is a "
+            "torch.func or of a class with ways of its own, but it is a "
             f"{type(mask).__name__}, {shown(mask)} on {mask.device}"
         )
     rows = (("■" if seen else "·" for seen in row) for row in mask.tolist())

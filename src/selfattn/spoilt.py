@@ -14,10 +14,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import _global_forward_pre_hooks
 
-from selfattn.checks import check_floats, is_of_own_ways
+from selfattn.checks import check_floats
 from selfattn.mismatches import check_filled
 from selfattn.signatures import shown
-from selfattn.transforms import is_fake, is_traced, is_transformed
+from selfattn.transforms import (
+    is_fake,
+    is_of_own_ways,
+    is_traced,
+    is_transformed,
+)
 
 MODEST = nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Embedding
 LARGE = 1e15  # what is larger may overflow float32 when it is squared

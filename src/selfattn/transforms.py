@@ -37,6 +37,13 @@ def is_fake() -> bool:
     return torch._C._get_dispatch_mode(key) is not None
 
 
+def is_of_own_ways(x: Tensor) -> bool:
+    """Whether a tensor is of somebody's own class, which itself does what
+    PyTorch asks of it: its numbers may be anywhere.
+    """
+    return type(x).__torch_dispatch__ is not Tensor.__torch_dispatch__
+
+
 def is_traced_size(x: Any) -> bool:
     """Whether this is a length in a trace by `torch.jit`: a number in a
     tensor.

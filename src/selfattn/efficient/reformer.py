@@ -23,7 +23,6 @@ from selfattn.checks import (
     check_flag,
     check_once,
     check_shapes,
-    is_of_own_ways,
 )
 from selfattn.dot_product import (
     Bias,
@@ -47,7 +46,7 @@ from selfattn.pieces import (
 from selfattn.random_features import normal
 from selfattn.signatures import Seed, checked
 from selfattn.spoilt import LARGE, can_look
-from selfattn.transforms import is_traced
+from selfattn.transforms import is_of_own_ways, is_traced
 
 BUCKET = 32  # keys for each bucket there is, if the caller does not say
 MOST = 1 << 24  # buckets, which float32 can count one by one
@@ -217,7 +216,8 @@ def lsh_attention(
 
     Raises:
         ValueError: if shapes do not fit together, there is no round or no
-            such number of buckets, or a mask or bias is given.
+            such number of buckets, or a mask or bias is given; or where no
+            numbers are at hand, as on meta and in a trace.
 
     Reference: Kitaev et al. (2020), section 2. There, sorted tokens are cut
     into pieces of equal length, which makes all of them alike and loses some
@@ -234,6 +234,19 @@ def lsh_attention(
     check_flag("see_itself", see_itself)
     why = "it makes no table of scores to put it on"
     refuse("lsh_attention", why, mask, bias)
+    check_hashable(q, k, v)
+    q_flat, k_flat, _ = one_batch_axis(q, k, v)
+    buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
+    own = None if see_itself else unless_alone(*buckets, causal)
+    pairs = partial(groups, *buckets, causal, own)
+
+    attend = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, False))
+    exactly = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, True))
+    return unfelt(attend, q, k, v, exactly=exactly)
+
+
+def check_hashable(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Raise unless there are numbers at hand, of which buckets are made."""
     if not are_at_hand(q) or is_traced():
         none = "is on meta" if q.is_meta else TRACED
         raise ValueError(f"buckets are of numbers, but q {none}")
@@ -244,14 +257,6 @@ def lsh_attention(
                 "class with a way of its own to compute are not, but "
                 f"{name} is a {type(x).__name__}"
             )
-    q_flat, k_flat, _ = one_batch_axis(q, k, v)
-    buckets = both_buckets(q_flat, k_flat, n_buckets, n_rounds, seed)
-    own = None if see_itself else unless_alone(*buckets, causal)
-    pairs = partial(groups, *buckets, causal, own)
-
-    attend = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, False))
-    exactly = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, True))
-    return unfelt(attend, q, k, v, exactly=exactly)
 
 
 @checked

@@ -21,12 +21,11 @@ from selfattn.dot_product import (
     with_causal,
 )
 from selfattn.entering import check_at_layer, check_enters, check_width
-from selfattn.hidden import average, match, products
+from selfattn.hidden import average, felt_alone, match, products
 from selfattn.masks import indices
 from selfattn.mismatches import check_filled
 from selfattn.positions.absolute import waves
 from selfattn.signatures import Count, Positive, checked
-from selfattn.spoilt import is_spoilt
 
 
 @checked
@@ -281,18 +280,13 @@ class ShawAttention(nn.Module):
         check_enters("v", v, self.for_values)
         weights = self.weights(q, k, mask=mask, bias=bias, causal=causal)
         # The weight that each distance gets in all, (..., n_q, n_distances).
-        total = weights.new_zeros(
-            *weights.shape[:-1], self.for_values.shape[0]
-        )
+        shape = *weights.shape[:-1], self.for_values.shape[0]
+        total = weights.new_zeros(shape)
         distance = self.distances(q, k).expand_as(weights)
         total = total.scatter_add(-1, distance, weights)
         wide, for_values = widen(v, self.for_values)
         output = average(weights, wide) + average(total, for_values)
-        if output.requires_grad and is_spoilt(output):
-            # Who sees NaN in the one sum passes nothing back by the other.
-            felt = ~output.isfinite().all(dim=-1, keepdim=True)
-            output = torch.where(felt, output.detach(), output)
-        return output.to(v.dtype)
+        return felt_alone(output).to(v.dtype)
 
     @checked
     def distances(self, q: Queries, k: Keys) -> Int[Tensor, "n_q n_k"]:
@@ -351,8 +345,7 @@ class TransformerXLAttention(nn.Module):
         i, j = indices(n_q, n_k, device=q.device)
         q, k, bias, u, w, W_r = widen(q, k, bias, self.u, self.w, self.W_r)
         # Distances i - j run from -(n_q - 1) to n_k - 1; one row for each.
-        n = max(0, n_q + n_k - 1)
-        table = waves(n, d, 1 - n_q, q.device).to(q)
+        table = waves(max(0, n_q + n_k - 1), d, 1 - n_q, q.device).to(q)
         by_distance = match(q + w, products(table, W_r))
         row = (i - j + n_q - 1).expand(*by_distance.shape[:-1], n_k)
         scores = match(q + u, k) + by_distance.gather(-1, row)
