@@ -91,8 +91,24 @@ def attention(facts, inputs, given):
     times = q.shape[1] // k.shape[1]
     k, v = (x.repeat_interleave(times, dim=1) for x in (k, v))
     seen = torch.ones(q.shape[0], 1, q.shape[2], k.shape[2]).bool()
-    scores = pairs(facts, q, k)
-    for name in names[3:]:
+    if facts.get("causal") is True:
+        seen = seen & past(*seen.shape[2:], "last")
+    seen = seen & near(facts, *seen.shape[2:])
+    scores, seen = told(facts, inputs, given, pairs(facts, q, k), seen)
+    if "kernel" in facts:
+        of_keys = facts.get("key_kernel", facts["kernel"])
+        shares = facts["kernel"](q) @ of_keys(k).mT * seen
+        out = shares / shares.sum(dim=-1, keepdim=True) @ v
+    else:
+        out = weights(scores, seen, facts.get("empty_row")) @ v
+    if facts["layout"] == "BHND to BNHD":
+        return out.transpose(1, 2)
+    return laid_back(out, words[0])
+
+
+def told(facts, inputs, given, scores, seen):
+    """Scores, and what is seen, by all that is given behind q, k and v."""
+    for name in list(inputs)[3:]:
         x, sort = given.get(name.rstrip("?")), inputs[name].split()[0]
         if x is None:
             continue
@@ -105,18 +121,7 @@ def attention(facts, inputs, given):
             seen = seen & (keys < x[:, None, None, None])
         else:
             seen = seen & allowed(x, inputs[name])
-    if facts.get("causal") is True:
-        seen = seen & past(*seen.shape[2:], "last")
-    seen = seen & near(facts, *seen.shape[2:])
-    if "kernel" in facts:
-        of_keys = facts.get("key_kernel", facts["kernel"])
-        shares = facts["kernel"](q) @ of_keys(k).mT * seen
-        out = shares / shares.sum(dim=-1, keepdim=True) @ v
-    else:
-        out = weights(scores, seen, facts.get("empty_row")) @ v
-    if facts["layout"] == "BHND to BNHD":
-        return out.transpose(1, 2)
-    return laid_back(out, words[0])
+    return scores, seen
 
 
 def pairs(facts, q, k):

@@ -1,8 +1,9 @@
 """Decoders are ill if they are not one with themselves, and else healthy."""
 
 import pytest
+import torch
 
-from tools.measure.clinic.chunks import judged
+from tools.measure.clinic.chunks import another, judged
 from tools.measure.clinic.patients import patient, styles
 
 STYLES = {s.name: s for s in styles() if s.kind == "cached-decoder"}
@@ -38,6 +39,20 @@ def test_one_that_is_not_is_ill(was, becomes, why):
     healthy = not why
     assert found.is_ == ("equivalent" if healthy else "ill")
     assert found.why.startswith(why)
+
+
+@pytest.mark.parametrize("behind", [-1, -2])
+def test_one_that_reads_numbers_of_words_is_ill_if_it_looks_ahead(behind):
+    was, becomes = "(added < 0,", f"(added < {behind},"
+    assert verdict("items_with_mixins", was, becomes).is_ == "ill"
+
+
+def test_another_word_is_one_that_was_promised():
+    """It was a number that no table has, and sound ones raised."""
+    words = torch.arange(9)
+    others = another(words)
+    assert bool((others != words).all())
+    assert set(others.tolist()) <= set(words.tolist())
 
 
 def test_another_scale_makes_another_decoder():

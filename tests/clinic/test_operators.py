@@ -18,6 +18,7 @@ from tools.measure.clinic.operators.syntax import is_method, operand
 from tools.measure.clinic.patients import Style, styles
 
 STYLES = [(s, ast.parse(s.text)) for s in styles()]
+NAMED = ast.Name | ast.Attribute
 
 
 def planted_somewhere(operator):
@@ -52,12 +53,40 @@ def f(x, *, memory=None):
 """
 WRITTEN = (torch.nn.modules.activation, torch.nn.modules.transformer)
 STRANGERS = [STRANGE, *(inspect.getsource(module) for module in WRITTEN)]
-STRANGE_NODES = [node for s in STRANGERS for node in ast.walk(ast.parse(s))]
+
+
+def told_otherwise(call):
+    """A call with no arguments, with all by names, and as a method."""
+    func = ast.unparse(call.func)
+    yield f"{func}()"
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if any(isinstance(argument, ast.Starred) for argument in given):
+        return
+    named = [f"a{i}={ast.unparse(x)}" for i, x in enumerate(given)]
+    yield f"{func}({', '.join(named)})"
+    if call.args:
+        x, *rest = map(ast.unparse, call.args)
+        yield f"({x}).{func.rpartition('.')[-1]}({', '.join(rest)})"
+
+
+STRANGE_CALLS = {
+    text
+    for _, tree in STYLES
+    for call in ast.walk(tree)
+    if isinstance(call, ast.Call) and isinstance(call.func, NAMED)
+    for text in told_otherwise(call)
+}
+STRANGE_NODES = [
+    *(node for text in STRANGERS for node in ast.walk(ast.parse(text))),
+    *(ast.parse(text, mode="eval").body for text in sorted(STRANGE_CALLS)),
+]
 
 
 @pytest.mark.parametrize("operator", every(), ids=lambda one: one.name)
 def test_no_operator_falls_over_code_that_nobody_wrote_for_it(operator):
-    """Four did: of a bare return, a docstring, named arguments alone."""
+    """Some did: of a bare return, a docstring, named arguments alone, and of
+    x.relu(), which has its tensor before the dot.
+    """
     for node in STRANGE_NODES:
         for made in operator.find(node):
             assert isinstance(made, str)

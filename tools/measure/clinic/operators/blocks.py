@@ -10,6 +10,7 @@ from tools.measure.clinic.operators.syntax import (
     binary,
     body,
     says,
+    taken,
     text,
     with_body,
 )
@@ -55,7 +56,7 @@ def norm_on_the_path(node: ast.AST) -> Iterator[str]:
             yield f"{text(inner[0])} + ({text(node.right)})"
     if isinstance(node, ast.Assign) and is_norm(node.value):
         target = text(node.targets[0])
-        source = text(node.value.args[0])
+        source = taken(node.value)
         if target != source and source in ("src", "x"):
             yield f"{target} = {source} = {text(node.value)}"
 
@@ -68,7 +69,7 @@ def norm_on_the_other_side(node: ast.AST) -> Iterator[str]:
             return
         inner = [n for n in ast.walk(node.value.right) if is_norm(n)]
         if len(inner) == 1:
-            norm, x = text(inner[0].func), text(inner[0].args[0])
+            norm, x = text(inner[0].func), taken(inner[0])
             plain = text(node.value).replace(text(inner[0]), x)
             yield text(node).replace(text(node.value), f"{norm}({plain})")
 
@@ -213,4 +214,4 @@ def bend_left_out(node: ast.AST) -> Iterator[str]:
         "torch.relu",
         "F.gelu",
     ):
-        yield text(node.args[0])
+        yield taken(node)

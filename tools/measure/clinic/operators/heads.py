@@ -14,6 +14,7 @@ from tools.measure.clinic.operators.syntax import (
     option,
     options,
     string,
+    taken,
     text,
     with_option,
 )
@@ -203,6 +204,6 @@ def heads_in_reverse(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.ListComp) and "head" in text(node):
         yield f"({text(node)})[::-1]"
     if call(node, "stack", "cat"):
-        listed = text(node.args[0])
+        listed = taken(node)
         if listed in ("outputs", "results"):
-            yield with_option(node, -1, "x", f"{listed}[::-1]")
+            yield with_option(node, -1, "tensors", f"{listed}[::-1]")

@@ -124,7 +124,8 @@ def filled_with_a_billion(node: ast.AST) -> Iterator[str]:
 def mask_after_softmax(node: ast.AST) -> Iterator[str]:
     """Weights are wiped out, and the rest of the row is not made larger."""
     if call(node, "softmax"):
-        inner = node.func.value if not node.args else node.args[0]
+        owner = getattr(node.func, "value", node)
+        inner = node.args[0] if node.args else owner
         if is_fill(inner):
             mask, x = text(options(inner)[0]), operand(inner)
             yield f"torch.softmax({x}, dim=-1).masked_fill({mask}, 0.0)"

@@ -14,6 +14,7 @@ from tools.measure.clinic.operators.syntax import (
     operand,
     options,
     says,
+    taken,
     text,
     with_option,
 )
@@ -155,7 +156,7 @@ def mean_of_the_sizes(node: ast.AST) -> Iterator[str]:
 def norm_left_out(node: ast.AST) -> Iterator[str]:
     """A norm is not used."""
     if is_norm(node):
-        yield text(node.args[0])
+        yield taken(node)
 
 
 def is_norm(node: ast.AST) -> bool:
@@ -186,7 +187,7 @@ def another_norm(node: ast.AST) -> Iterator[str]:
         ):
             if name.endswith(was):
                 other = name[: -len(was)] + becomes
-                yield f"{other}({text(node.args[0])})"
+                yield f"{other}({taken(node)})"
                 break
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tools.measure.clinic.operators import ATTENDING, NORMS, operator
 from tools.measure.clinic.operators.syntax import (
+    arguments,
     binary,
     body,
     call,
@@ -14,6 +15,7 @@ from tools.measure.clinic.operators.syntax import (
     operand,
     options,
     says,
+    taken,
     text,
     with_body,
     with_option,
@@ -82,7 +84,8 @@ def scaled_in_place(node: ast.AST) -> Iterator[str]:
     if binary(node, ast.Add) and text(node.left) in ("x", "tokens"):
         yield f"{text(node.left)}.add_({text(node.right)})"
     if call(node, "add") and text(node.func) == "torch.add":
-        yield f"{text(node.args[0])}.add_({text(node.args[1])})"
+        x, *rest = arguments(node) or [text(node)]
+        yield from (f"{x}.add_({more})" for more in rest[:1])
 
 
 @operator(ATTENDING | {"positions"})
@@ -95,7 +98,7 @@ def dropout_that_never_ends(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call) and re.fullmatch(
         r"self\.\w*drop\w*", text(node.func)
     ):
-        yield f"torch.dropout({text(node.args[0])}, 0.1, True)"
+        yield f"torch.dropout({taken(node)}, 0.1, True)"
 
 
 @operator(ATTENDING | {"positions"})
@@ -104,7 +107,7 @@ def dropout_left_out(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call) and re.fullmatch(
         r"(self\.\w*drop\w*|F\.dropout)", text(node.func)
     ):
-        yield text(node.args[0])
+        yield taken(node)
 
 
 @operator(ATTENDING)
@@ -113,7 +116,7 @@ def dropout_made_in_each_call(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call) and re.fullmatch(
         r"self\.\w*drop\w*", text(node.func)
     ):
-        yield f"nn.Dropout(0.1)({text(node.args[0])})"
+        yield f"nn.Dropout(0.1)({taken(node)})"
 
 
 @operator(NUMERIC)

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from tools.measure.clinic.operators import ATTENDING, operator
 from tools.measure.clinic.operators.syntax import (
+    arguments,
     binary,
     call,
     called,
     keyword,
     operand,
     says,
+    taken,
     text,
     with_option,
 )
@@ -49,13 +51,12 @@ def keys_as_values(node: ast.AST) -> Iterator[str]:
         yield with_option(node, 1, "value", text(node.args[1]))
     if binary(node, ast.MatMult) and re.fullmatch("v|value", text(node.right)):
         yield f"({text(node.left)}) @ {KEY[text(node.right)]}"
-    if call(node, "matmul", "bmm") and re.fullmatch(
-        "v|value", text(node.args[-1])
-    ):
-        v = text(node.args[-1])
+    if not isinstance(node, ast.Call) or not arguments(node):
+        return
+    v = arguments(node)[-1]
+    if call(node, "matmul", "bmm") and v in KEY:
         yield f"{text(node)[: -len(v) - 1]}{KEY[v]})"
-    if call(node, "einsum") and text(node.args[-1]) in ("v", "value"):
-        v = text(node.args[-1])
+    if call(node, "einsum") and v in KEY:
         yield with_option(node, 1, "x", KEY[v])
 
 
@@ -92,14 +93,14 @@ def values_not_projected(node: ast.AST) -> Iterator[str]:
         r"self\.(\w+\.)?(W_v|v_proj|to_v|value|wv|tell|w_v|v)",
         text(node.func),
     ):
-        yield text(node.args[0])
+        yield taken(node)
 
 
 @operator(LAYERS)
 def output_not_projected(node: ast.AST) -> Iterator[str]:
     """The heads come back side by side."""
     if isinstance(node, ast.Call) and re.fullmatch(OUT, text(node.func)):
-        yield text(node.args[0])
+        yield taken(node)
 
 
 @operator(ATTENDING)
@@ -158,15 +159,16 @@ def bias_scaled_or_left_out(node: ast.AST) -> Iterator[str]:
     if binary(node, ast.Mult) and re.search(r"scal", text(node.right)):
         inner = node.left
         if isinstance(inner, ast.Call) and says(inner.func, r"self\.q"):
-            f, x = text(inner.func), text(inner.args[0])
+            f, x = text(inner.func), taken(inner)
             yield f"{f}(({x}) * {text(node.right)})"
 
 
 @operator(ATTENDING)
 def queries_instead_of_keys(node: ast.AST) -> Iterator[str]:
     """A part of the queries goes where the keys should."""
-    if call(node, "cat") and isinstance(node.args[0], ast.List | ast.Tuple):
-        items = [text(item) for item in node.args[0].elts]
+    listed = node.args[0] if call(node, "cat") and node.args else None
+    if isinstance(listed, ast.List | ast.Tuple):
+        items = [text(item) for item in listed.elts]
         axis = keyword(node, "dim")
         if items[-1:] == ["k"] and axis is not None:
             yield f"torch.cat(({items[0]}, q), dim={text(axis.value)})"

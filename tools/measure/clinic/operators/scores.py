@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tools.measure.clinic.operators import ATTENDING, operator
 from tools.measure.clinic.operators.syntax import (
+    arguments,
     binary,
     call,
     is_method,
@@ -160,9 +161,9 @@ def weights_on_their_side(node: ast.AST) -> Iterator[str]:
         left, right = sides(node)
         yield f"{left}.mT @ {right}"
     if call(node, "matmul", "bmm") and not is_method(node):
-        one, other = map(text, node.args)
+        one, *rest = arguments(node) or [text(node)]
         if says(one, "weight", "attn", "probs", "softmax"):
-            yield f"torch.matmul(({one}).mT, {other})"
+            yield from (f"torch.matmul(({one}).mT, {x})" for x in rest[:1])
 
 
 @operator(ATTENDING)

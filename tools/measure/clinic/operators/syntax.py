@@ -39,9 +39,19 @@ def is_method(node: ast.Call) -> bool:
 
 def operand(node: ast.Call) -> str:
     """The tensor of x.f(…) or torch.f(x, …)."""
-    if is_method(node):
-        return text(node.func.value)
-    return text(node.args[0]) if node.args else text(node.keywords[0].value)
+    return text(node.func.value) if is_method(node) else taken(node)
+
+
+def taken(node: ast.Call) -> str:
+    """What a function, or a module as in self.f(x), is called with first; if
+    with nothing, the call itself: then there is nothing to leave out.
+    """
+    return next(iter(arguments(node)), text(node))
+
+
+def arguments(node: ast.Call) -> list[str]:
+    """All that stands between the brackets, by its place or by its name."""
+    return [text(x) for x in (*node.args, *(k.value for k in node.keywords))]
 
 
 def options(node: ast.Call) -> list[ast.expr]:

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from tools.measure.clinic.operators import operator
 from tools.measure.clinic.operators.syntax import (
+    arguments,
     binary,
     call,
     number,
+    operand,
     option,
+    taken,
     text,
 )
 
@@ -43,7 +46,7 @@ def first_tile_left_out(node: ast.AST) -> Iterator[str]:
 def maximum_not_renewed(node: ast.AST) -> Iterator[str]:
     """The maximum is that of the last tile alone."""
     if call(node, "maximum"):
-        yield text(node.args[1])
+        yield from arguments(node)[-1:]
     if isinstance(node, ast.Assign) and text(node) in (
         "top = new_top",
         "top = higher",
@@ -67,8 +70,9 @@ def other_feature_map(node: ast.AST) -> Iterator[str]:
     """The map of keys is another, or lacks what keeps it positive."""
     if binary(node, ast.Add) and number(node.right) in (1, 1e-3):
         yield text(node.left)
-    if call(node, "elu", "relu") and node.args:
-        yield f"({text(node.args[0])}).abs()"
+    if call(node, "elu", "relu"):
+        x = taken(node) if arguments(node) else operand(node)
+        yield f"({x}).abs()"
 
 
 @operator(KERNELS)
