@@ -136,6 +136,8 @@ def test_what_is_often_of_another_shape_may_take_other_axes():
     most = report.with_(probes=3)
     told = {"layout": "any"}
     assert "is of another shape" in weighed(most, KIND, told).different
+    of_masks = Report("causal-mask", 3, findings)  # whose shape is asked
+    assert weighed(of_masks, KIND, {}).exit_code == 1
     few = report.with_(probes=6)  # as where a text alone loses its axis
     assert weighed(few, KIND, {}).exit_code == 1
     for kind, thing in (
