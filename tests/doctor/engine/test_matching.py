@@ -1,7 +1,10 @@
 """Matching: a name needs agreement everywhere, a likeness on half."""
 
+import torch
+
 from selfattn.doctor.engine import diagnosis, matching
-from selfattn.doctor.engine.outcome import observe
+from selfattn.doctor.engine.matching import flow
+from selfattn.doctor.engine.outcome import Outcome, observe
 from selfattn.doctor.exercise import mistake
 from selfattn.doctor.probes import Probe
 
@@ -70,3 +73,12 @@ def test_values_are_compared_before_gradients_are_made(
     # The answer, the solution; two mistakes whose values differ; then one
     # whose gradient tells.
     assert asked == [True, True, False, False, False, True]
+
+
+def test_gradients_flow_if_they_come_and_are_finite():
+    """Where a convention is another's, that is all that they are asked."""
+    one = torch.ones(2)
+    assert flow(Outcome(gradients={"q": one, "k": 0 * one}))
+    assert not flow(Outcome(gradients={"q": one, "k": None}))
+    assert not flow(Outcome(gradients={"q": one * torch.nan}))
+    assert not flow(Outcome(gradient_error="RuntimeError"))
