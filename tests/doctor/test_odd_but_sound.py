@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from selfattn.doctor import examine
+from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kinds.blocks import parts
 
 EXACT = {"dtypes": ("float64", "float32")}
 
@@ -82,8 +84,7 @@ class OneForBoth(nn.MultiheadAttention):
 
     def forward(self, x):
         both = F.linear(x, self.in_proj_weight, self.in_proj_bias)
-        parts = both.unflatten(-1, (2, 2, 6)).permute(2, 0, 3, 1, 4)
-        qk, v = parts
+        qk, v = both.unflatten(-1, (2, 2, 6)).permute(2, 0, 3, 1, 4)
         scores = qk @ qk.mT / math.sqrt(6)
         heard = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
         return self.out_proj(heard), None
@@ -171,3 +172,31 @@ def test_a_block_of_its_own_with_a_free_path_is_held_to_no_parts(network):
         told |= {"formula": "plain", "feed_forward": "no_such"}
         asked = examine(Gated(), kind="encoder-block", **told)
         assert "has no 'no_such' that could be called" in asked.question
+
+
+class ByAMethod(nn.Module):
+    """A usual block, but for its network, which is a method."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 8)
+        self.one, self.two = nn.LayerNorm(8), nn.LayerNorm(8)
+
+    def work(self, x):
+        return self.down(torch.relu(self.up(x)))
+
+    def forward(self, x):
+        y = self.one(x)
+        x = x + self.attention(y, y, y)[0]
+        return x + self.work(self.two(x))
+
+
+def test_a_network_may_be_a_method():
+    told = {"order": "pre", "norms": ["one", "two"], "feed_forward": "work"}
+    report = examine(ByAMethod(), kind="encoder-block", **told)
+    assert report.passed, str(report)
+    block, x = ByAMethod(), torch.randn(2, 3, 8)
+    assert torch.equal(parts.called(block, "work")(x), block.work(x))
+    with pytest.raises(UnclearError, match="has no 'network'"):
+        parts.called(block, "network")

@@ -123,8 +123,9 @@ class WhereToLook(nn.Module):
         self.conv = nn.Conv2d(2, 1, 7, padding=3)
 
     def forward(self, x):
-        top, mean = x.amax(dim=1, keepdim=True), x.mean(dim=1, keepdim=True)
-        return self.conv(torch.cat([top, mean], dim=1)).sigmoid()
+        top, _ = x.max(dim=1, keepdim=True)
+        both = torch.cat([top, x.mean(dim=1, keepdim=True)], dim=1)
+        return self.conv(both).sigmoid()
 
 
 def test_what_is_often_of_another_shape_may_take_other_axes():
