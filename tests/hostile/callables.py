@@ -42,6 +42,7 @@ ELSEWHERE = {
     "selfattn.doctor": "has patients of its own: its clinic and its audit",
 }
 INTERNAL = {
+    "selfattn.called.answered": "a call, and a check if it fails",
     "selfattn.called.check_called": "a check",
     "selfattn.called.known_as": "of checks, whose errors it words",
     "selfattn.looking_inside.freely": "of `fewest_keys`",
@@ -54,6 +55,7 @@ INTERNAL = {
     "selfattn.models.config.said_of": "likewise",
     "selfattn.models.config.sizes_in_file": "likewise",
     "selfattn.infinite.shown_by_a_value": "of mechanisms, which are tried",
+    "selfattn.mismatches.check_filled": "a check",
     "selfattn.mismatches.mismatch": "of what a layer says of an error",
     "selfattn.efficient.reformer.of_moderate_length": "of buckets, tried",
     "selfattn.wrapped.stands_for": "wraps what is tried, for nobody else",
