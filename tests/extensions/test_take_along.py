@@ -36,7 +36,7 @@ def test_the_wheel_holds_the_packages_files_and_no_others(tmp_path):
     again = tmp_path / "again"
     again.mkdir()
     assert write_wheel(ROOT, again).read_bytes() == wheel.read_bytes()
-    assert wheel.stat().st_size < 1.5e6
+    assert wheel.stat().st_size < 2e6  # a hundredth of what torch weighs
     ours = {
         f"{name}/{path.relative_to(ROOT / source).as_posix()}": path
         for name, source in FOLDERS.items()
