@@ -22,7 +22,8 @@ OF_OTHER_AXES = (
 )
 
 OTHER = {"shape", "type"}  # what tells that something else came back
-MAKERS = ("causal-mask", "padding-mask", "sinusoidal")  # of sizes, or of ids
+# Who makes masks or tables, or turns features, is asked for shapes above all.
+OF_SHAPES = ("causal-mask", "padding-mask", "sinusoidal", "rope")
 
 # What is raised of inputs that are not what was expected, sizes above all.
 # An error in a thing's own words says nothing of how it is called.
@@ -73,9 +74,11 @@ def hardly_called(report: Report, told: bool) -> str:
     found = report.findings
     if report.mistake is not None or report.probes < 2:
         return ""
+    if any("None" in one.difference.sentence for one in found):
+        return ""  # a forgotten return
     sorts = [one.difference.sort for one in found]
     always = len(found) == report.probes
-    if OTHER & {*sorts} and report.exercise not in MAKERS:
+    if OTHER & {*sorts} and report.exercise not in OF_SHAPES:
         other = sum(sort in OTHER or sort == "raises" for sort in sorts)
         enough = (2 if told else 3) * other > report.probes
         return OF_OTHER_AXES if enough else ""
