@@ -128,6 +128,21 @@ class WhereToLook(nn.Module):
         return self.conv(both).sigmoid()
 
 
+def test_an_error_that_speaks_of_none_is_an_error():
+    """It was taken for a forgotten return, and so for a fault of its own."""
+    words = (
+        "It raises AttributeError: 'NoneType' object has no attribute 'to'."
+    )
+    raised = found()._replace(difference=Difference("raises", words))
+    report = Report("attention", 2, (raised, raised))
+    assert "However I call it" in weighed(report, KIND, {}).different
+    nothing = Difference(
+        "nothing", "It gives None, but a tensor is asked for."
+    )
+    forgot = report.with_(findings=(raised._replace(difference=nothing),) * 2)
+    assert weighed(forgot, KIND, {}).exit_code == 1
+
+
 def test_what_is_often_of_another_shape_may_take_other_axes():
     """Norms of pictures were called ill, and attention to windows."""
     findings = (found("width", sort="shape"), found(sort="raises"))

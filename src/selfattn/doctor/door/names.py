@@ -30,9 +30,7 @@ PLAIN = (
     *("causal-mask", "padding-mask"),
 )
 MASKS = re.compile("mask|pad|causal|allow|valid|length|bias|flag|drop|train")
-OF_LENGTHS = re.compile(
-    "l2|scale_norm|unit_norm"
-)  # norms that are none of ours
+OF_LENGTHS = re.compile("l2|scale_norm|unit_norm")  # norms not of ours
 NETWORKS = re.compile("feed_?forward|ffn|mlp")  # in which no token is mixed
 SECOND = re.compile(
     "context|memory|cross|encoder_(?:hidden|out|state)"

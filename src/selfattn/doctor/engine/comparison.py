@@ -94,7 +94,7 @@ def compare_types(yours: object, expected: object) -> Difference | None:
         sentence = f"It gives {describe(yours)}, but a tensor is asked for."
         if isinstance(yours, tuple) and len(yours) > 1:
             sentence += " Return one thing alone."
-        return Difference("type", sentence)
+        return Difference("nothing" if yours is None else "type", sentence)
     if type(yours) is not type(expected):
         words = f"{describe(yours)}, but {describe(expected)} is asked for"
         return Difference("type", f"It gives {words}.")

@@ -74,8 +74,6 @@ def hardly_called(report: Report, told: bool) -> str:
     found = report.findings
     if report.mistake is not None or report.probes < 2:
         return ""
-    if any("None" in one.difference.sentence for one in found):
-        return ""  # a forgotten return
     sorts = [one.difference.sort for one in found]
     always = len(found) == report.probes
     if OTHER & {*sorts} and report.exercise not in OF_SHAPES:

@@ -15,7 +15,8 @@ NUMERIC = {"value", "nan", "gradient"}  # of the right form, but wrong
 class Difference(NamedTuple):
     """One way in which an answer is not the solution."""
 
-    sort: str  # type, raises, modifies, shape, dtype, nan, value, gradient
+    # nothing, type, raises, modifies, shape, dtype, nan, value, or gradient
+    sort: str
     sentence: str
     yours: Tensor | None = None
     expected: Tensor | None = None

@@ -130,7 +130,7 @@ def what_fails(report: Record) -> list[Block]:
         found.append(Block("text", text))
     furthest = furthest_off(first.difference) if report.probes == 1 else ""
     found.append(Block("text", first.difference.sentence + furthest))
-    if report.snippet and not (always and sort == "type"):
+    if report.snippet and not (always and sort in ("nothing", "type")):
         code = textwrap.dedent(report.snippet)
         found.append(Block("text", "The smallest input that I found:"))
         found.append(Block("code", code))
