@@ -43,6 +43,7 @@ def test_each_outcome_is_counted_in_its_place():
         "told apart": 3,
         "named right": 1,
         "surely named wrong": 1,
+        "shown, and asked": 0,
         "called healthy": 1,
         "false alarms": 1,
         "refused": 1,
@@ -61,6 +62,23 @@ def test_to_call_all_ill_is_to_tell_none_apart():
         assert (row["found"]["n"], row["told apart"]["n"]) == (1, apart)
     alone = tables([VISITS[0]])["told the facts"]["all"]["told apart"]
     assert (alone["n"], alone["of"]) == (0, 0)
+
+
+def test_one_that_is_asked_may_have_been_shown_what_fails():
+    asked = seen("asks", "", SCALE)
+    for visit, n in ((asked, 0), (asked._replace(shown=True), 1)):
+        row = tables([visit])["told the facts"]["all"]
+        assert row["shown, and asked"]["n"] == n
+    ill = VISITS[0]._replace(shown=True)
+    row = tables([ill])["told the facts"]["all"]
+    assert (row["found"]["n"], row["shown, and asked"]["n"]) == (1, 0)
+
+
+def test_formulas_of_ones_own_are_counted_apart():
+    both = [VISITS[0], VISITS[3]._replace(own=True)]
+    rows = tables(both)["told the facts"]["by formula"]
+    found = {name: row["found"]["n"] for name, row in rows.items()}
+    assert found == {"one the doctor knows": 1, "its own": 0}
 
 
 def test_two_mistakes_are_right_by_either_name():

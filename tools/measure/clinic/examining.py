@@ -32,6 +32,8 @@ class Visit(NamedTuple):
     wordless: tuple[str, ...]  # facts that the doctor has no word for
     seconds: float
     words: str  # the report's beginning
+    shown: bool = False  # whether it shows what does not hold, or names it
+    own: bool = False  # whether its formula is none that the doctor knows
 
     @property
     def right(self) -> bool:
@@ -97,6 +99,8 @@ def visit(case: Case, way: str) -> Visit:
         tuple(wordless),
         round(seconds, 2),
         " ".join(str(report).split())[:300],
+        bool(report.findings or found),
+        healthy.facts.get("formula") == "own",
     )
 
 

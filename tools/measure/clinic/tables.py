@@ -62,8 +62,14 @@ def of_the_ill(visits: Sequence[Visit], said: Sound) -> dict[str, Any]:
         ),
         "named right": share(visits, lambda v: v.right),
         "surely named wrong": share(visits, lambda v: v.sure and not v.right),
+        "shown, and asked": share(visits, shown_and_asked),
         "called healthy": share(visits, lambda v: v.outcome == "healthy"),
     }
+
+
+def shown_and_asked(visit: Visit) -> bool:
+    """Whether it is told what does not hold, and asked if that is meant."""
+    return visit.outcome == "asks" and visit.shown
 
 
 def of_the_sound(visits: Sequence[Visit]) -> dict[str, Any]:
@@ -90,6 +96,7 @@ def tables(visits: Sequence[Visit]) -> dict[str, Any]:
         without = [v for v in chosen if not v.operators]
         whole[condition] = {
             "all": row(chosen, said),
+            "by formula": grouped(chosen, by_formula, said),
             "by kind": grouped(chosen, lambda v: [v.kind], said),
             "by style": grouped(
                 chosen, lambda v: [f"{v.kind}/{v.style}"], said
@@ -101,6 +108,15 @@ def tables(visits: Sequence[Visit]) -> dict[str, Any]:
             "visits": len(with_one) + len(without),
         }
     return whole
+
+
+def by_formula(visit: Visit) -> list[str]:
+    """Whether the doctor can know its numbers.
+
+    Of one whose formula is its own it knows only what holds of all: who
+    sees whom, and what moves with what.
+    """
+    return ["its own" if visit.own else "one the doctor knows"]
 
 
 def by_operator(visit: Visit) -> list[str]:
