@@ -6,9 +6,9 @@ is compared with PyTorch's own, or with itself on what it should not notice.
 
 import pytest
 import torch
-from clinic import formulas
 
 from tools.measure.clinic import oracle
+from tools.measure.clinic.by_hand import formulas
 from tools.measure.clinic.oracle import answer, trials
 from tools.measure.clinic.patients import patient, stirred, styles
 

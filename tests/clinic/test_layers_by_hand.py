@@ -2,7 +2,7 @@
 
 How each style holds its matrices is written in `matrices`, by hand, and in
 `measured_matrices` of those that are measured on; those that compute something
-of their own with them are written out in `queries`.
+of their own with them are written out in `tools.measure.clinic.by_hand`.
 """
 
 import math
@@ -10,15 +10,16 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from clinic import formulas, matrices, measured_matrices
-from clinic.queries import OWN, by_query
+from clinic import matrices, measured_matrices
 
+from tools.measure.clinic.by_hand import formulas
+from tools.measure.clinic.by_hand.calls import what_comes_in, what_is_seen
+from tools.measure.clinic.by_hand.queries import OWN, by_query
 from tools.measure.clinic.oracle import trials
 from tools.measure.clinic.patients import patient, stirred, styles
 
 HELD = matrices.HELD | measured_matrices.HELD
 KINDS = ("self-attention", "cross-attention")
-MASKS = ("keep", "block", "add", "real", "padding", "future", "lengths")
 STYLES = {f"{s.kind}/{s.name}": s for s in styles() if s.kind in KINDS}
 
 
@@ -90,23 +91,6 @@ def distances(name, module, head, n_q, n_k):
     return added
 
 
-def what_is_seen(facts, described, given, n_q, n_k):
-    """All masks of a call, as one of (batch, queries, keys)."""
-    seen = torch.ones(1, n_q, n_k).bool()
-    flag = facts.get("names", {}).get("causal", "causal")
-    if facts.get("causal") or given.get(flag) or given.get("is_causal"):
-        seen = seen & formulas.past(n_q, n_k, "last")
-    seen = seen & formulas.near(facts, n_q, n_k)
-    for name, words in described.items():
-        x = given.get(name.rstrip("?"))
-        if words.split()[0] in MASKS and x is not None:
-            if words.startswith("lengths"):
-                x, words = torch.arange(n_k) < x[:, None], "keep b m"
-            allowed = formulas.allowed(x, words)
-            seen = seen & (allowed[:, 0] if allowed.ndim == 4 else allowed)
-    return seen
-
-
 def what_is_expected(name, module, made, given, x, context):
     """What a layer should say, by its matrices or a formula of its own."""
     facts = made.facts
@@ -121,22 +105,6 @@ def what_is_expected(name, module, made, given, x, context):
     return by_hand(name, module, facts, x, context, seen)
 
 
-def inputs(facts, kind, given):
-    """What asks and what is read, by their names or else in their order."""
-    names = facts.get("names", {})
-    found = {
-        name: t
-        for name, t in given.items()
-        if torch.is_tensor(t) and t.ndim == 3 and t.is_floating_point()
-    }
-    first, *_ = (n for n in found if n != names.get("context"))
-    x = names.get("x", first)
-    if kind == "self-attention":
-        return found[x], found[x]
-    second, *_ = (n for n in found if n != x)
-    return found[x], found[names.get("context", second)]
-
-
 @pytest.mark.parametrize("name", STYLES)
 def test_layers_say_what_their_matrices_make(name):
     style = STYLES[name]
@@ -144,7 +112,7 @@ def test_layers_say_what_their_matrices_make(name):
     module, facts = stirred(made.thing), made.facts
     tolerance = 1e-9 if "float64" in facts.get("dtypes", ["float64"]) else 1e-4
     for given, _ in trials(made, style.kind, torch.float64, 12):
-        x, context = inputs(facts, style.kind, given)
+        x, context = what_comes_in(facts, style.kind, given)
         turned = facts["layout"] == "NBD"
         if turned:
             x, context = x.transpose(0, 1), context.transpose(0, 1)

@@ -144,7 +144,7 @@ def test_a_sound_one_comes_with_each_fact_left_out():
         "nothing",
         *(f"all but {name}" for name in made.facts),
     ]
-    assert told(made, "attention", "all but mask")[0].keys() == {
+    assert told(made, case.style, "all but mask")[0].keys() == {
         "layout",
         "empty_row",
     }
@@ -154,7 +154,7 @@ def test_a_fact_without_a_word_is_not_told():
     case = next(c for c in sound("both") if c.style.name == "any_axes")
     made = patient(case.text)
     made.facts["colour"] = "red"
-    said, wordless = told(made, "attention", "the facts")
+    said, wordless = told(made, case.style, "the facts")
     assert "colour" not in said and wordless == ["colour"]
 
 
@@ -170,3 +170,13 @@ def test_what_is_committed_holds_no_visit_and_no_style_to_tune_on():
     measured = {f"{c.style.kind}/{c.style.name}" for c in sound("measure")}
     for table in whole["tables"].values():
         assert set(table["by style"]) <= measured
+
+
+def test_a_formula_of_ones_own_is_told_as_it_was_written_by_hand():
+    case = next(c for c in sound("tune") if c.style.name == "gated_output")
+    made = patient(case.text)
+    way, *rest = ways(case, made)
+    assert way.endswith("formula") and "the facts" in rest
+    said, wordless = told(made, case.style, way)
+    assert callable(said["formula"]) and not wordless
+    assert told(made, case.style, "the facts")[0]["formula"] == "own"

@@ -22,10 +22,10 @@ class Fact:
     """Something that may be said of a patient, so that none need guess it.
 
     ``options`` holds what it may be, each with a few words on what that
-    means; where there are none, ``saying`` tells what it may be. None may
-    always be said, and says nothing. When nobody says which,
-    and it cannot be read off, the options are ``tried`` one after the other;
-    if they are not to be, it stays unsaid.
+    means; where there are none, or others may be said as well, ``saying``
+    tells what it may be. None may always be said, and says nothing. When
+    nobody says which, and it cannot be read off, the options are ``tried``
+    one after the other; if they are not to be, it stays unsaid.
     """
 
     meaning: str
@@ -33,6 +33,22 @@ class Fact:
     tried: bool = True
     need: str = ""  # the need that it is about, if it is about one
     saying: Saying | None = None
+
+    def allows(self, value: object) -> bool:
+        """Whether it may be this."""
+        if among(value, self.options):
+            return True
+        if self.saying is None:
+            return not self.options
+        return (value is None and not self.options) or self.saying.fits(value)
+
+    @property
+    def words(self) -> str:
+        """What it may be."""
+        listed = ", ".join(map(repr, self.options))
+        listed = f"one of {listed}" if listed else ""
+        said = self.saying.words if self.saying else ""
+        return ", or ".join(filter(None, (listed, said)))
 
 
 TAKES = Fact("names of what it can do; all else is not asked")
@@ -213,16 +229,10 @@ class Kind:
                     f"but {self.name!r} has no {name!r}; it has "
                     f"{', '.join(known)}"
                 )
-            options = known[name].options
-            if options and not among(value, options):
+            if not known[name].allows(value):
                 raise ValueError(
-                    f"{name} must be one of "
-                    f"{', '.join(map(repr, options))}, but it is {value!r}"
-                )
-            saying = known[name].saying
-            if saying and value is not None and not saying.fits(value):
-                raise ValueError(
-                    f"{name} must be {saying.words}, but it is {value!r:.60}"
+                    f"{name} must be {known[name].words}, but it is "
+                    f"{value!r:.60}"
                 )
         return with_types(told)
 

@@ -105,6 +105,7 @@ ABOVE_ZERO = Saying(
 SHARE = Saying("a number from 0 to 1", lambda x: is_number(x) and 0 <= x <= 1)
 FLAG = Saying("True or False", lambda x: isinstance(x, bool))
 FUNCTION = Saying("a function", callable)
+WRITTEN = Saying("a function of it, and of what it is called with", callable)
 NAME = Saying("a name", is_name)
 NAMES = Saying("a list of names", are_names)
 BENT = Saying("a map's name, a bend or its name, and a map's name", is_bend)

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from selfattn.doctor import examine
 from selfattn.doctor.kinds import find_kind
+from tools.measure.clinic.by_hand.written import formula_of
 from tools.measure.clinic.drawing import Case
-from tools.measure.clinic.patients import Patient, patient
+from tools.measure.clinic.patients import Patient, Style, patient
 
 NAMES = tomllib.loads(
     (Path(__file__).resolve().parent / "names.toml").read_text("utf-8")
@@ -25,7 +26,7 @@ class Visit(NamedTuple):
     style: str
     operators: tuple[str, ...]
     place: tuple[int, ...]
-    told: str  # "the facts", "nothing", or "all but …"
+    told: str  # "the facts", also "… and the formula", "nothing", "all but …"
     outcome: str  # healthy, ill, asks, trouble
     name: str  # of the mistake, or of both; "" if none was named
     sure: bool  # whether it is the mistake, and not just like it
@@ -49,21 +50,31 @@ def ways(case: Case, made: Patient) -> list[str]:
     """What the doctor is told of a patient, each way a visit.
 
     What may be somebody's convention is no mistake of one of whom nothing is
-    told. Those that are sound come with each fact left out, too.
+    told. Those that are sound come with each fact left out, too; and those
+    whose formula is their own are told with it, as it is written by hand.
     """
+    usual = ["the facts", "nothing"]
+    if formula_of(case.style, made) is not None:
+        usual.insert(0, FORMULA)
     if case.operators:
-        return ["the facts"] if case.convention else ["the facts", "nothing"]
+        return [
+            way for way in usual if not case.convention or way != "nothing"
+        ]
     less = [f"all but {name}" for name in made.facts if name not in NEEDED]
-    return ["the facts", "nothing", *less]
+    return [*usual, *less]
 
 
+FORMULA = "the facts and the formula"
 NEEDED = ("call", "table", "dtypes")  # nobody could do without these
 
 
-def told(made: Patient, kind: str, way: str) -> tuple[dict[str, Any], list]:
+def told(
+    made: Patient, style: Style, way: str
+) -> tuple[dict[str, Any], list[str]]:
     """The facts that are told, and those for which there is no word."""
     if way == "nothing":
         return {}, []
+    kind = style.kind
     facts = {n: x for n, x in made.facts.items() if way != f"all but {n}"}
     checks = find_kind(kind)
     said, wordless = {}, []
@@ -73,6 +84,8 @@ def told(made: Patient, kind: str, way: str) -> tuple[dict[str, Any], list]:
             said[name] = value
         except (ValueError, TypeError):
             wordless.append(name)
+    if way == FORMULA:
+        said["formula"] = formula_of(style, made)
     return said, wordless
 
 
@@ -81,7 +94,7 @@ def visit(case: Case, way: str) -> Visit:
     healthy = patient(case.style.text)
     made = patient(case.text, "patient")
     kind = case.style.kind
-    said, wordless = told(healthy, kind, way)
+    said, wordless = told(healthy, case.style, way)
     start = time.perf_counter()
     report = examine(made.thing, kind=kind, time_limit=LIMIT, **said)
     seconds = time.perf_counter() - start

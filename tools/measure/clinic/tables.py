@@ -130,6 +130,7 @@ def conditions(visits: Sequence[Visit]) -> dict[str, list[Visit]]:
     for name, holds in (
         ("told the facts", lambda way: way == "the facts"),
         ("the kind alone", lambda way: way == "nothing"),
+        ("told the formula, too", lambda way: way.endswith("the formula")),
         ("one fact left out", lambda way: way.startswith("all but")),
     ):
         found[name] = [visit for visit in visits if holds(visit.told)]

@@ -10,9 +10,9 @@ a right answer may do otherwise, `shrinking` finds the smallest input, and
 ways in which it may be called, `visits` examines it in one, `choice` keeps the
 one that makes sense, `left_open` asks after a fact with which all would be
 right, `promises` whose promise was broken, `unknown` tells what nobody may be
-accused by, and `called_parts` looks at a part
-of what is healthy that it is only seen to call. `examination` is the door; its
-work is done in a process of its own, by `isolation`, which `processes` ends,
-and in no mode of PyTorch's, by `modes`; whose code replaces functions that
-`originals` knows has no diagnosis.
+accused by, `written_formulas` holds it to a formula that was told as a
+function, and `called_parts` looks at a part of what is healthy that it is only
+seen to call. `examination` is the door; its work is done in a process of its
+own, by `isolation`, which `processes` ends, and in no mode of PyTorch's, by
+`modes`; whose code replaces functions that `originals` knows has no diagnosis.
 """

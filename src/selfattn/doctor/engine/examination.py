@@ -16,7 +16,8 @@ from selfattn.doctor.engine.isolation import (
 from selfattn.doctor.engine.modes import no_modes
 from selfattn.doctor.engine.originals import known, replaced
 from selfattn.doctor.engine.outcome import in_words
-from selfattn.doctor.engine.readings import examine_here, title
+from selfattn.doctor.engine.readings import title
+from selfattn.doctor.engine.written_formulas import as_was_told
 from selfattn.doctor.exercise import Exercise, check_docstrings
 from selfattn.doctor.exercises import find, unknown
 from selfattn.doctor.kind import Kind
@@ -147,7 +148,7 @@ def examine_made(
         if words := unfit(thing) or replaced(originals):
             return nothing_found.with_(trouble=words)
         with no_modes():
-            found = examine_here(thing, kind, facts, watch)
+            found = as_was_told(thing, kind, facts, watch)
             found = looked_into(found, thing, kind, facts)
         words = replaced(originals)  # it may do so as it is called, too
         return nothing_found.with_(trouble=words) if words else found

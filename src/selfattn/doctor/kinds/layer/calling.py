@@ -3,6 +3,7 @@
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -83,6 +84,7 @@ def looked_up(
     names["qkv"] = queries_keys_values(listed)
     names |= dict(found) | dict(told.get("names") or {})
     names |= left_for_x(forward, names, told)
+    names |= as_three(names)
     if names["mask"] is None and "mask" not in (told.get("names") or {}):
         names |= by_what_was_told(forward, names, told)
     if names["causal"] is None and names["mask"] is None:
@@ -90,6 +92,13 @@ def looked_up(
         names["causal"] = HINT if HINT in listed else None
     check_rest(forward, names, told)
     return names
+
+
+def as_three(names: Facts) -> dict[str, None]:
+    """That queries and keys were told as x and context, which are three."""
+    q, *others = names["qkv"] or (None,)
+    both = names.get("x") == q and names["context"] in others
+    return {"x": None, "context": None} if both else {}
 
 
 def of_two_masks(listed: Sequence[str]) -> dict[str, str]:
@@ -142,8 +151,17 @@ def check_rest(forward: Callable[..., Any], names: Facts, told: Facts) -> None:
             )
 
 
-def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
-    """Call a module on (batch, n, d_model), and masks that allow."""
+def adapt(
+    thing: Any, facts: Facts, says: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Call a module on (batch, n, d_model), and masks that allow.
+
+    Args:
+        thing: the module.
+        facts: how it is called.
+        says: of the module and of what it is called with, what it should
+            give: then this is called in its place.
+    """
     names, by_type = facts["names"], {torch.float32: thing}
     musts = [must_be_told(thing, names[name]) for name in HIDING]
 
@@ -155,26 +173,39 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., Any]:
         causal: bool = False,
         whole: bool = False,
     ) -> Any:
-        named = dict(facts.get("call") or {})
         source = x if context is None else context
         if padding is None and musts[1]:
             padding = torch.ones(source.shape[:2]).bool()
         if mask is None and musts[0] and (padding is None or names["padding"]):
             mask = torch.ones(x.shape[-2], source.shape[-2]).bool()
-        if mask is not None:
-            shaped = spread(mask, x.shape[0], facts["mask_axes"])
-            named[names["mask"]] = as_meant(shaped, facts["mask"], x.dtype)
-        if padding is not None:
-            named |= as_padding(padding, x, facts, mask is not None)
-        named |= {names["causal"]: True} if causal else {}
+        named = by_name(x, mask, padding, causal, facts)
         if x.dtype not in by_type:
             by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
         turned = facts["layout"] == "NBD"
         given, more = arranged([x, context], names, turned)
-        output = handed(by_type[x.dtype], *given, **named, **more)
+        called = by_type[x.dtype]
+        called = called if says is None else partial(says, called)
+        output = handed(called, *given, **named, **more)
         return read(output, turned, whole, (x.shape[-2], source.shape[-2]))
 
     return layer
+
+
+def by_name(
+    x: Tensor,
+    mask: Tensor | None,
+    padding: Tensor | None,
+    causal: bool,
+    facts: Facts,
+) -> dict[str, Any]:
+    """What else it is called with, besides what asks and what is read."""
+    names, named = facts["names"], dict(facts.get("call") or {})
+    if mask is not None:
+        shaped = spread(mask, x.shape[0], facts["mask_axes"])
+        named[names["mask"]] = as_meant(shaped, facts["mask"], x.dtype)
+    if padding is not None:
+        named |= as_padding(padding, x, facts, mask is not None)
+    return named | ({names["causal"]: True} if causal else {})
 
 
 def must_be_told(thing: nn.Module, name: str | None) -> bool:

@@ -21,6 +21,7 @@ from selfattn.doctor.kinds.layer import (
     deviations,
     probes,
     properties,
+    written,
 )
 from selfattn.doctor.kinds.layer.between import Inner
 from selfattn.doctor.kinds.layer.fitting import based, fitted
@@ -55,6 +56,8 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
 
 def held_to(thing: Any, facts: Facts, cross: bool) -> Exercise:
     """The same, of whoever may have told how batch and tokens lie."""
+    if callable(facts.get("formula")):
+        return written.of(thing, facts, cross)
     own = told_of(facts)
     table = facts.get("table")
     if table is None:

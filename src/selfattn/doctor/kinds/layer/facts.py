@@ -51,6 +51,7 @@ FACTS = {
             "own": "something more, of which only properties are asked",
         },
         tried=False,
+        saying=sayings.WRITTEN,
     ),
     "table": attention.FACTS["table"],
     "d_model": Fact("the width of x", saying=sayings.COUNT),

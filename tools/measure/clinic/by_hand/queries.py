@@ -5,8 +5,13 @@ with, the place of a query, and which keys this query sees.
 """
 
 import torch
-from clinic import across, measured_across, measured_within, within
 
+from tools.measure.clinic.by_hand import (
+    across,
+    measured_across,
+    measured_within,
+    within,
+)
 from tools.measure.clinic.inputs import SORTS
 
 OWN = (

@@ -4,7 +4,8 @@ Each function here is called as `queries` tells.
 """
 
 import torch
-from clinic.pieces import mixture, normed, piece, shares
+
+from tools.measure.clinic.by_hand.pieces import mixture, normed, piece, shares
 
 
 def scores_by_addition(m, n_heads, given, i, seen):

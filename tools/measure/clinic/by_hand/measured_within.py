@@ -4,7 +4,8 @@ Each function here is called as `queries` tells.
 """
 
 import torch
-from clinic.pieces import (
+
+from tools.measure.clinic.by_hand.pieces import (
     mixture,
     piece,
     pixel,

@@ -6,7 +6,8 @@ Each function here is called as `queries` tells.
 import math
 
 import torch
-from clinic.pieces import (
+
+from tools.measure.clinic.by_hand.pieces import (
     mixture,
     normed,
     piece,

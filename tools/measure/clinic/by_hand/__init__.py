@@ -1,0 +1,1 @@
+"""What sound styles compute, written out by hand: see `tests/clinic`."""
