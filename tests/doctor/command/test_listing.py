@@ -26,6 +26,12 @@ def test_a_kind_is_listed_with_its_facts_and_mistakes():
         assert any(x.startswith(words) for x in lines[facts:mistakes])
 
 
+def test_what_may_be_said_besides_the_words_is_listed_behind_them():
+    line = "      …: or a function of it, and of what it is called with"
+    assert line in listed("self-attention").splitlines()
+    assert line not in listed("attention").splitlines()
+
+
 def test_a_kind_that_is_none_is_refused():
     with pytest.raises(LookupError, match="There is no kind 'atention'"):
         listed("atention")

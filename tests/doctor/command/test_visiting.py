@@ -336,3 +336,32 @@ def test_what_nobody_called_a_norm_is_asked_whether_it_is_one(told):
     assert "its name says nothing" in out and "has the name of one" in out
     code, out = told(NORMS.format(name="RMSNorm"))
     assert code == 1 and "divided by the deviation" in out
+
+
+SLOW = (
+    FILE
+    + """
+
+def slow(layer, x):
+    parts = layer.qkv(x).chunk(3, -1)
+    heads = []
+    for q, k, v in zip(*(p.chunk(layer.heads, -1) for p in parts)):
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        heads.append(scores.softmax(-1) @ v)
+    return layer.out(torch.cat(heads, -1) / 2)
+
+
+layer = Attention(12, 3)
+"""
+)
+
+
+def test_a_formula_is_told_by_where_it_stands(told, tmp_path):
+    kind = ["--kind", "self-attention"]
+    formula = f"--formula={tmp_path / 'mine.py'}"
+    code, out = told(SLOW, *kind, f"{formula}:slow", inside=":layer")
+    assert code == 1 and "your formula" in out
+    right = SLOW.replace(" / 2)\n\n\nlayer", ")\n\n\nlayer")
+    assert told(right, *kind, f"{formula}:slow", inside=":layer")[0] == 0
+    code, out = told(right, *kind, f"{formula}:sloow", inside=":layer")
+    assert code == 2 and "There is no 'sloow'" in out

@@ -3,7 +3,7 @@
 from typing import Any
 
 from selfattn.doctor.exercise import Mistake
-from selfattn.doctor.kind import COMMON, Kind
+from selfattn.doctor.kind import COMMON, Fact, Kind
 from selfattn.doctor.kinds import find_kind, kinds, whole_kinds
 from selfattn.doctor.self_test import bank
 from selfattn.doctor.whole.mistakes import MISTAKES
@@ -33,13 +33,21 @@ def list_of(name: str | None) -> dict[str, Any]:
         "kind": kind.name,
         "does": kind.does,
         "facts": {
-            fact_name: {"meaning": fact.meaning, "values": dict(fact.options)}
+            fact_name: {"meaning": fact.meaning, "values": values(fact)}
             for fact_name, fact in {**kind.facts, **COMMON}.items()
         },
         "mistakes": {
             mistake.name: mistake.symptom for mistake in mistakes_of(kind)
         },
     }
+
+
+def values(fact: Fact) -> dict[Any, str]:
+    """What may be said, each with its meaning; behind it, what else may be."""
+    listed = dict(fact.options)
+    if listed and fact.saying is not None:
+        listed["…"] = f"or {fact.saying.words}"
+    return listed
 
 
 def mistakes_of(kind: Kind) -> tuple[Mistake, ...]:

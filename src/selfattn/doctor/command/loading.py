@@ -4,12 +4,17 @@ import importlib
 import importlib.util
 import os
 import sys
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from selfattn.doctor.command.arguments import THING
 from selfattn.doctor.door.making import made
 from selfattn.doctor.engine.isolation import RefusedError, Stage, Watch
+from selfattn.doctor.kind import Kind
+from selfattn.doctor.patient import Facts, unseen
+from selfattn.doctor.sayings import FUNCTION, WRITTEN
 
 
 def load(name: str, watch: Watch) -> Any:
@@ -37,6 +42,41 @@ def load(name: str, watch: Watch) -> Any:
 def load_made(name: str, watch: Watch) -> Any:
     """The same; of a class, one that is made by the names it asks for."""
     return made(load(name, watch))
+
+
+class Named:
+    """A function by the name that a command gives it: loaded when called."""
+
+    def __init__(self, name: str):
+        """Keep the name; what it stands for is the child's to import."""
+        self.name = name
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function."""
+        return self.function(*arguments, **named)
+
+    @cached_property
+    def function(self) -> Any:
+        """What the name stands for."""
+        return load(self.name, unseen)
+
+
+def with_functions(facts: Facts, kind: Kind) -> Facts:
+    """The facts, with functions in the place of names of such."""
+    functions = {
+        name
+        for name, fact in kind.facts.items()
+        if fact.saying in (FUNCTION, WRITTEN)
+    }
+    return {
+        name: Named(x) if name in functions and is_place(x) else x
+        for name, x in facts.items()
+    }
+
+
+def is_place(word: Any) -> bool:
+    """Whether a word tells of a thing in a module or a file."""
+    return isinstance(word, str) and THING.fullmatch(word) is not None
 
 
 def load_module(where: str, watch: Watch) -> ModuleType:

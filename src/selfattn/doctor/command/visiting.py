@@ -5,7 +5,12 @@ from functools import partial
 from typing import NamedTuple
 
 from selfattn.doctor.command.arguments import Request
-from selfattn.doctor.command.loading import load, load_made, load_module
+from selfattn.doctor.command.loading import (
+    load,
+    load_made,
+    load_module,
+    with_functions,
+)
 from selfattn.doctor.door.functions import BY_NAME
 from selfattn.doctor.door.guessing import Guess
 from selfattn.doctor.door.names import says
@@ -176,12 +181,13 @@ def examined(request: Request, kind: str) -> Report:
     A class that only asks how it is to be made, is made by its names.
     """
     name, facts, options = request
+    of = find_kind(kind)
     for make in (load, load_made):
         report = examine_made(
             partial(make, name),
             name.rpartition(":")[2],
-            find_kind(kind),
-            facts,
+            of,
+            with_functions(facts, of),
             options.time_limit,
             options.memory_limit,
         )

@@ -31,13 +31,13 @@ def as_was_told(
     seen = examine_here(thing, kind, {**said, **OWN}, watch)
     if seen.question or seen.trouble or seen.unanswered:
         return seen
-    if seen.exit_code == ILL and seen.mistake is not None:
-        return seen
     try:
         told = held(thing, kind, said, seen, watch)
     except UnclearError as unclear:
         return seen.with_(findings=(), different="", question=str(unclear))
-    return joined(seen, told) if told.passed else told
+    if told.passed:
+        return joined(seen, told)
+    return told if told.likely else told.with_(likeness=seen.mistake)
 
 
 def held(
