@@ -512,3 +512,13 @@ def test_bytes_of_a_copy_are_counted_whatever_else_there_is():
     other = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)])
     assert peak_bytes(partial(copy.deepcopy, x)) == 44
     assert other.is_nested
+
+
+@pytest.mark.parametrize(
+    "count", [peak_bytes, allocated_bytes, largest_bytes, flops, seconds]
+)
+def test_what_wants_an_argument_cannot_be_counted(count):
+    """Python spoke of a forward that nobody had called."""
+    words = r"f must be a function of \(\), but that cannot be said of .*Ident"
+    with pytest.raises(TypeError, match=words):
+        count(torch.nn.Identity())

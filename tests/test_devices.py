@@ -558,5 +558,22 @@ def test_a_ring_of_shapes_alone_sends_nothing():
     assert found == [((2, 4, n, 5),) * 2 for n in (3, 4)]
 
 
+def several_grads(rank, n_ranks):
+    q = torch.randn(4, 3, 5, requires_grad=True)
+    output = ulysses_attention(q, q, q)
+    several = torch.ones(3, *output.shape)
+    try:
+        torch.autograd.grad(output, q, several, is_grads_batched=True)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def test_several_gradients_at_once_are_no_lost_rank():
+    """It was said that another rank had ended."""
+    for told in on_ranks(several_grads, 2):
+        assert told.startswith("ulysses_attention takes back one gradient")
+
+
 if __name__ == "__main__":
     main(int(sys.argv[1]), Path(sys.argv[2]))

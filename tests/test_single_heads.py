@@ -426,3 +426,58 @@ def test_a_quantised_tensor_is_no_head():
         pytest.raises(ValueError, match=r"must be real .*qint8"),
     ):
         layer(x)
+
+
+@pytest.mark.parametrize("record", [record_heads, record_weights])
+def test_a_thread_is_told_what_it_ran_itself(record):
+    """A server's threads were told of each other's texts, or of nothing."""
+    layer, meet = MultiHeadAttention(12, 3), threading.Barrier(2)
+    texts = torch.randn(2, 1, 5, 12)
+    with record(layer) as alone:
+        layer(texts[0])
+
+    def serve(i, found):
+        with record(layer) as recorded:
+            meet.wait(10)
+            for _ in range(3):
+                layer(texts[i])
+                meet.wait(10)
+        found[i] = recorded
+
+    found = {}
+    threads = [threading.Thread(target=serve, args=(i, found)) for i in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if record is record_heads:
+        assert found[0].keys() == found[1].keys() == alone.keys()
+        torch.testing.assert_close(found[0], alone)
+    else:
+        assert [len(found[i]) for i in (0, 1)] == [3, 3]
+        torch.testing.assert_close(found[0], 3 * alone)
+
+
+@pytest.mark.parametrize("record", [record_heads, record_weights])
+def test_who_runs_nothing_hears_the_replicas_in_other_threads(record):
+    layer, x = MultiHeadAttention(12, 3), torch.randn(1, 5, 12)
+    with record(layer) as alone:
+        layer(x)
+    with record(layer) as recorded:
+        thread = threading.Thread(target=layer, args=(x,))
+        thread.start()
+        thread.join()
+    torch.testing.assert_close(recorded, alone)
+
+
+@pytest.mark.parametrize("record", [record_heads, record_weights])
+def test_what_another_thread_left_goes_once_this_one_runs(record):
+    layer, x = MultiHeadAttention(12, 3), torch.randn(2, 1, 5, 12)
+    with record(layer) as alone:
+        layer(x[0])
+    with record(layer) as recorded:
+        thread = threading.Thread(target=layer, args=(x[1],))
+        thread.start()
+        thread.join()
+        layer(x[0])
+    torch.testing.assert_close(recorded, alone)

@@ -324,6 +324,16 @@ def check_call(
     check_flag("causal", causal)
 
 
+def check_one_at_a_time(name: str, why: str, *grads: Tensor) -> None:
+    """Raise if several gradients are passed back at once."""
+    if any(map(torch._C._functorch.is_legacy_batchedtensor, grads)):
+        raise ValueError(
+            f"{name} takes back one gradient at a time, for {why}, but "
+            "several were passed at once, as is_grads_batched or vectorize "
+            "does"
+        )
+
+
 def check_once(name: str, *grads: Tensor) -> None:
     """Raise if a backward pass written by hand is to be differentiated, or to
     be taken with several gradients at once.
@@ -337,12 +347,7 @@ def check_once(name: str, *grads: Tensor) -> None:
         ValueError: within ``is_grads_batched=True``, or
             ``torch.autograd.functional`` with ``vectorize=True``.
     """
-    if any(map(torch._C._functorch.is_legacy_batchedtensor, grads)):
-        raise ValueError(
-            f"{name} takes back one gradient at a time, for its way back is "
-            "written by hand, but several were passed at once, as "
-            "is_grads_batched or vectorize does"
-        )
+    check_one_at_a_time(name, "its way back is written by hand", *grads)
     if torch.is_grad_enabled():
         instead = TABLES.get(name, "`attention`")
         raise RuntimeError(

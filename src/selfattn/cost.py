@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
+from selfattn.called import answered
 from selfattn.products import PRODUCTS, Countable
 from selfattn.signatures import (
     Within,
@@ -164,7 +165,7 @@ def peak_bytes(f: Callable[[], object]) -> int:
     True
     """
     with LiveBytes() as memory:
-        f()
+        answered("f", f)
     return memory.peak
 
 
@@ -193,7 +194,7 @@ def allocated_bytes(f: Callable[[], object]) -> int:
             activities=[ProfilerActivity.CPU], profile_memory=True
         ) as watched,
     ):
-        f()
+        answered("f", f)
     return most_held(
         (event.start_ns(), event.nbytes())
         for event in watched.profiler.kineto_results.events()
@@ -237,7 +238,7 @@ def largest_bytes(f: Callable[[], object]) -> int:
     True
     """
     with LiveBytes() as memory:
-        f()
+        answered("f", f)
     return memory.largest
 
 
@@ -256,7 +257,7 @@ def flops(f: Callable[[], object]) -> int:
     """
     counter = FlopCounterMode(display=False, custom_mapping=PRODUCTS)
     with counter, Countable():
-        f()
+        answered("f", f)
     return counter.get_total_flops()
 
 
@@ -289,7 +290,7 @@ def seconds(
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        f()
+        answered("f", f)
         return min(one_run(f, clock) for _ in range(repeats))
     finally:
         torch.set_num_threads(before)
@@ -325,7 +326,7 @@ def cuda_seconds(f: Callable[[], object], *, repeats: int = 5) -> float:
     """
     check_repeats(repeats)
     check_cuda()
-    f()
+    answered("f", f)
     tries = []
     for _ in range(repeats):
         start = torch.cuda.Event(enable_timing=True)
@@ -352,7 +353,7 @@ def cuda_peak_bytes(f: Callable[[], object]) -> int:
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    f()
+    answered("f", f)
     torch.cuda.synchronize()
     return torch.cuda.max_memory_allocated() - before
 

@@ -39,6 +39,7 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
         for each time one of them does, before dropout, without gradients.
         The weights are computed once more for it, so recording takes time;
         what a projection draws at random, on a processor, it draws again.
+        Other threads are heard only if this one does not run the model.
 
     Raises:
         ValueError: when a layer runs whose mechanism has no weights; or if
@@ -52,10 +53,11 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     """
     check_hooks_run(model)
     weights: list[Tensor] = []
-    owners, running = names_of(model), Running()
+    owners, running, asked = names_of(model), Running(), Asked()
 
     def note(layer, args):
         if sign_of(layer) in owners:
+            asked.begins(weights)
             running.layers.append((layer, torch.get_rng_state()))
 
     def record(layer, args, kwargs, output):
@@ -66,6 +68,8 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
             return
         _, drawn = running.layers[begun[-1]]
         del running.layers[begun[-1] :]  # and what failed within it
+        if not asked.hears():
+            return
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.set_rng_state(drawn)
             weights.append(layer.weights(*args, **kwargs))
@@ -128,6 +132,7 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     Yields:
         A dictionary that fills as the model runs: (batch, n, d_head) of each
         head by its name. A layer that runs twice leaves what came last.
+        Other threads are heard only if this one does not run the model.
 
     Raises:
         ValueError: if the model is compiled.
@@ -139,14 +144,16 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     torch.Size([1, 3, 4])
     """
     brought: dict[str, Tensor] = {}
+    asked = Asked()
 
     def begins(names):
-        for name in names:
+        asked.begins(brought)
+        for name in names if asked.hears() else ():
             brought.pop(name, None)
 
     def record(names, given):
         # A layer projects twice where a token is spoilt: the first is it.
-        if names.keys() <= brought.keys():
+        if names.keys() <= brought.keys() or not asked.hears():
             return
         x = of_this_rank(given)
         # Copies: what W_o was given is kept for the way back.
@@ -164,7 +171,8 @@ def change_heads(
     """Put something else in place of what some heads bring back.
 
     Zero switches a head off; what `record_heads` collected from another text
-    *patches* it. Everything after the head is computed anew.
+    *patches* it. Everything after the head is computed anew, in whatever
+    thread the model runs meanwhile.
 
     Args:
         model: a layer, or anything that contains some.
@@ -285,6 +293,33 @@ class Running(threading.local):
     def __init__(self) -> None:
         """None is, at first."""
         self.layers: list[Any] = []
+
+
+class Here(threading.local):
+    """Whether it was in this thread that somebody asked for a record."""
+
+    asked = False
+
+
+class Asked:
+    """The thread that asked for a record. Others are heard until it runs the
+    model itself: a model on several GPUs has replicas, each in a thread.
+    """
+
+    def __init__(self) -> None:
+        """It is this one, and runs nothing yet."""
+        self.here, self.runs = Here(), False
+        self.here.asked = True
+
+    def begins(self, recorded: list[Tensor] | dict[str, Tensor]) -> None:
+        """Note that the model begins; what others left, if it is here."""
+        if self.here.asked and not self.runs:
+            self.runs = True
+            recorded.clear()
+
+    def hears(self) -> bool:
+        """Whether what runs in the present thread counts."""
+        return self.here.asked or not self.runs
 
 
 @contextmanager

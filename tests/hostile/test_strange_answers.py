@@ -141,15 +141,26 @@ def test_nobody_waits_for_a_pipe(tmp_path):
         try:
             load_gpt2(tmp_path / "pipe")
         except ValueError as error:
-            os._exit(0 if "no such file" in str(error) else 1)
+            os._exit(0 if "is no file" in str(error) else 1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-@pytest.mark.parametrize("name", ["\ud800", "a\0b", "none", "."])
-def test_a_name_that_is_no_file(name):
-    """The first was a UnicodeEncodeError."""
-    with pytest.raises(ValueError, match="read as one: no such file is there"):
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("\ud800", "no such file is there"),
+        ("a\0b", "no such file is there"),
+        ("none", "no such file is there"),
+        (".", "what is there is no file"),
+        ("/dev/null", "what is there is no file"),
+    ],
+)
+def test_a_name_that_is_no_file(name, told):
+    """The first was a UnicodeEncodeError; of the last two it was said that
+    nothing is there.
+    """
+    with pytest.raises(ValueError, match=f"read as one: {told}"):
         load_gpt2(name)
 
 

@@ -12,6 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.testing import assert_close
 
 from hostile.test_strangers import CAUSAL, MASKED
+from selfattn.blocks import EncoderBlock
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.linear import linear_attention
@@ -23,7 +24,9 @@ from selfattn.efficient.sparse import fixed_attention, strided_attention
 from selfattn.efficient.swin import swin_attention
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.masks import padding_mask
-from selfattn.multihead import MultiHeadAttention
+from selfattn.models.decoder import Decoder
+from selfattn.models.embedding import Embedding
+from selfattn.multihead import KeysValues, MultiHeadAttention
 from selfattn.random_features import random_directions
 
 N, D = 13, 7
@@ -231,3 +234,36 @@ def test_a_number_without_a_value_is_refused(attend):
     q, k, v = torch.randn(3, 2, N, D)
     with pytest.raises(ValueError, match="mask must be where q is, on cpu"):
         attend(q, k, v, mask=torch.tensor(False, device="meta"))
+
+
+class Step(nn.Module):
+    """A step of a decoder, whose cache comes as two tensors."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, token, k, v):
+        return self.model.step(token, [KeysValues(k, v)])[0]
+
+
+@torch.no_grad()
+def test_a_step_is_exported_for_a_cache_of_any_length():
+    """A set of lengths of which none is known was a TypeError."""
+    block = EncoderBlock(8, 2, 16, pre=True)
+    model = Decoder(Embedding(11, 8), [block]).eval()
+    tokens = torch.tensor([[1, 2, 3, 4, 5]])
+    _, [(k, v)] = model.step(tokens[:, :3])
+    n = torch.export.Dim.AUTO
+    graph = torch.export.export(
+        Step(model),
+        (tokens[:, 3:4], k, v),
+        dynamic_shapes=(None, {2: n}, {2: n}),
+        strict=False,
+    ).module()
+    for kept in (3, 4):
+        _, cache = model.step(tokens[:, :kept])
+        one = tokens[:, kept : kept + 1]
+        torch.testing.assert_close(
+            graph(one, *cache[0]), model.step(one, cache)[0]
+        )

@@ -187,6 +187,14 @@ def test_a_config_that_is_a_pipe_is_not_waited_for(tmp_path):
         beside(tmp_path / "model.safetensors")
 
 
+@pytest.mark.parametrize("to", ["nowhere", "config.json"])
+def test_a_config_that_is_a_link_to_nothing_is_not_read(tmp_path, to):
+    """As in a cache whose file is gone: it was taken for none."""
+    (tmp_path / "config.json").symlink_to(to)
+    with pytest.raises(ValueError, match="beside weights must be readable"):
+        beside(tmp_path / "model.safetensors")
+
+
 def test_a_number_that_no_float_holds_is_another(tmp_path):
     """An OverflowError, of no file."""
     config = tmp_path / "config.json"

@@ -7,7 +7,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from selfattn.checks import batch_shape, check_call, check_divides, check_types
+from selfattn.checks import (
+    batch_shape,
+    check_call,
+    check_divides,
+    check_one_at_a_time,
+    check_types,
+)
 from selfattn.devices.heads import of_heads
 from selfattn.devices.ranks import (
     Group,
@@ -152,11 +158,13 @@ def swap(
     """Give each rank its piece, and get from each one of such a shape."""
     if len(pieces) == 1:
         return list(pieces)
+    name = "ulysses_attention"
+    check_one_at_a_time(name, "ranks swap no more than that", *pieces)
     sent = torch.cat([piece.reshape(-1) for piece in pieces])
     sizes = [math.prod(shape) for shape in shapes]
     got = sent.new_empty(sum(sizes))
     given = [piece.numel() for piece in pieces]
-    with answers("ulysses_attention", group):
+    with answers(name, group):
         dist.all_to_all_single(got, sent, sizes, given, group=group)
     parts = zip(got.split(sizes), shapes, strict=True)
     return [part.view(shape) for part, shape in parts]

@@ -7,6 +7,7 @@ a ``config.json`` lies beside them, it is asked, and what is not ours refused.
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def beside(path: str | Path) -> dict[str, Any]:
     """
     found = Path(path).parent / "config.json"
     try:
-        if not found.exists():
+        if not os.path.lexists(found):  # a link to nothing is one
             return {}
         if not found.is_file():  # a pipe would be waited for
             raise ValueError("it is no file")

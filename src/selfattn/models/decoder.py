@@ -187,7 +187,9 @@ def length_of(cache: Cache | None, n_blocks: int, name: str = "cache") -> int:
     for i, kv in enumerate(kept):
         check_four_axes(f"{name}[{i}]", kv)
     lengths = [kv.k.shape[-2] for kv in kept]
-    if not len(cache) == len(kept) == n_blocks or len(set(lengths)) > 1:
+    # Compared one by one: in an export they are in no set, being unknown.
+    unlike = any(n != lengths[0] for n in lengths)
+    if not len(cache) == len(kept) == n_blocks or unlike:
         raise ValueError(
             f"{name} must hold the KeysValues of each block, of equally many "
             f"tokens, but there are {n_blocks} blocks and it holds "

@@ -5,6 +5,7 @@ may be left over or missing.
 """
 
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -41,9 +42,11 @@ def read(path: str | Path) -> Weights:
 
     try:
         if not Path(path).is_file():  # a pipe would be waited for, and waited
+            there = "what" if os.path.lexists(path) else "no such file"
+            no = " is no file" if there == "what" else ""
             raise ValueError(
                 f"weights are read from a safetensors file, but {path} cannot "
-                "be read as one: no such file is there"
+                f"be read as one: {there} is there{no}"
             )
         with safe_open(path, framework="pt") as file:
             names = [n for n in file.keys() if not BUFFERS.search(n)]  # noqa: SIM118
