@@ -159,7 +159,8 @@ def different(report: Report, kind: Kind) -> str:
     if said or mistake is not None:
         return said
     designs = kind.meant.keys() - kind.promised_by.keys()
-    return of_no_formula(report, free) if designs else ""
+    unlike_all = len(report.findings) == report.probes and not report.likeness
+    return of_no_formula(report, free) if designs or unlike_all else ""
 
 
 def if_meant(facts: list[str]) -> str:
@@ -199,7 +200,7 @@ def of_no_formula(report: Report, free: set[str]) -> str:
         if not (free & needs(f) or f.probe.convention)
     }
     if misread(report, sorts):
-        sorts -= {"raises", "shape"}
+        sorts -= {"raises", "shape", "nan"}
     if not sorts or not sorts <= NUMERIC - {"nan"}:
         return ""
     return (

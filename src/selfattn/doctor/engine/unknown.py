@@ -28,7 +28,7 @@ OF_SHAPES = ("causal-mask", "padding-mask", "sinusoidal", "rope")
 # What is raised of inputs that are not what was expected, sizes above all.
 # An error in a thing's own words says nothing of how it is called.
 OF_INPUTS = re.compile(
-    "^(?!.*(CUDA|memory)).*(IndexError|AssertionError|"
+    "^(?!.*(CUDA|memory)).*(IndexError|AssertionError|EinopsError|"
     "TypeError.*position \\d+|"
     "(RuntimeError|ValueError).*"
     "(shape|size|dimension|multiplied|unpack|divisible|expected))",
@@ -76,6 +76,8 @@ def hardly_called(report: Report, told: bool) -> str:
         return ""
     sorts = [one.difference.sort for one in found]
     always = len(found) == report.probes
+    if always and {*sorts} == {"dtype"} and not told:
+        return OF_OTHER_AXES
     if OTHER & {*sorts} and report.exercise not in OF_SHAPES:
         other = sum(sort in OTHER or sort == "raises" for sort in sorts)
         enough = (2 if told else 3) * other > report.probes

@@ -149,7 +149,22 @@ def read(
     if {"order", "norms"} & told.keys():
         seen["by_parts"] = True
     seen |= placed(told.get("order") or seen.get("order"))
-    return Reading(seen, lacks=lacking(names, told))
+    either = "layout" not in {**seen, **told} and tokens_first(thing)
+    open_ = {"layout": [*LAYOUTS]} if either else {}
+    return Reading(seen, candidates=open_, lacks=lacking(names, told))
+
+
+def tokens_first(block: nn.Module) -> bool:
+    """Whether its attention is PyTorch's, and takes tokens before texts.
+
+    So the block may do, too; or it turns what it hands over.
+    """
+    found = [
+        module.batch_first
+        for module in block.modules()
+        if isinstance(module, nn.MultiheadAttention)
+    ]
+    return bool(found) and not any(found)
 
 
 def order_kept(block: nn.Module) -> dict[str, str]:
@@ -198,6 +213,16 @@ def lacking(names: Sequence[str], told: Facts) -> dict[str, str]:
     if not (names and told.get("padding")):
         lacks["padding"] = "nobody said that its mask is for padding"
     return lacks
+
+
+def hides_untold(facts: Facts) -> bool | None:
+    """Whether it was told to hide later tokens by itself.
+
+    Who says that it does not, of one that takes a mask for them, has said
+    nothing of what it does under that mask, which it is handed.
+    """
+    causal: bool | None = facts.get("causal")
+    return None if causal is False and facts.get("own_mask") else causal
 
 
 def of_attention(facts: Facts) -> Facts:

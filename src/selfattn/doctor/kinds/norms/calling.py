@@ -66,7 +66,7 @@ def read(thing: Any, told: Facts) -> Reading:
     """
     if isinstance(thing, type):
         made = outcome(thing, 7)
-        facts: dict[str, Any] = {"form": "class", **from_one(made)}
+        facts: dict[str, Any] = {"form": "class"}
         if isinstance(made, nn.Module):
             facts |= own_eps(made, 7, told)
             if held := [*made.parameters()]:
@@ -86,7 +86,7 @@ def read(thing: Any, told: Facts) -> Reading:
     width = widths.pop()
     facts = {"form": "module", "width": width}
     facts["learns"] = len(held)
-    facts |= {**own_eps(thing, width, told), **from_one(thing)}
+    facts |= own_eps(thing, width, told)
     lacks = {"any width": "its width is fixed"}
     made = Reading(facts, from_zero(thing), lacks)
     return with_its_axes(made, thing)
@@ -138,13 +138,6 @@ def from_zero(module: Any) -> dict[str, list[str]]:
     gain = first_gain(module)
     zero = gain is not None and not gain.any()
     return {"gain": [*FACTS["gain"].options]} if zero else {}
-
-
-def from_one(module: Any) -> dict[str, str]:
-    """That a gain which starts at one is what x is multiplied by."""
-    gain = first_gain(module)
-    ones = gain is not None and bool((gain == 1).all())
-    return {"gain": "itself"} if ones else {}
 
 
 @functools.lru_cache(maxsize=16)  # one object, so that its reference is one

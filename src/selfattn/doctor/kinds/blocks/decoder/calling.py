@@ -123,7 +123,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
 
 def hiding(own: Callable[..., Tensor], facts: Facts) -> Callable[..., Tensor]:
     """An attention to itself; of one that may see all, without a mask."""
-    if facts.get("causal") is not False:
+    if calling.hides_untold(facts) is not False:
         return own
     return lambda x, mask=None: own(x)
 
@@ -213,7 +213,7 @@ def read(thing: Any, told: Facts) -> Reading:
     hides = bool(own or told.get("own_mask"))
     seen = calling.read(thing, MASKS, told, n_texts=2, own_mask=hides)
     orders = parts.seen_order(thing, 3, [*calling.ORDERS])
-    seen = replace(seen, candidates={"order": orders})
+    seen = replace(seen, candidates={**seen.candidates, "order": orders})
     seen = seen.with_facts(own_mask=own[0]) if own else seen
     seen = besides.read(seen, thing, told, adapt, n_texts=2)
     second = takes_x_second(thing, {"mask": "keep", **seen.facts, **told})

@@ -165,7 +165,7 @@ def read(thing: Any, told: Facts) -> Reading:
     seen = besides.read(seen, thing, told, adapt, n_texts=1)
     orders = parts.seen_order(thing, 2, [*FACTS["order"].options])
     orders = ["post"] if endings.ended(thing) is not None else orders
-    seen = replace(seen, candidates={"order": orders})
+    seen = replace(seen, candidates={**seen.candidates, "order": orders})
     if told.get("padding") or not seen.facts.get("mask_name"):
         return seen
     meanings = of_padding_alone(thing, {**seen.facts, **told})

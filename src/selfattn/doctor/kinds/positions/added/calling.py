@@ -146,7 +146,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         where = torch.arange(x.shape[1]).expand(len(x), -1)
         if facts.get("layout") == "NBD":
             output = thing(x.transpose(0, 1), **dict.fromkeys(ids, where.mT))
-            return output.transpose(0, 1) if output.ndim == 3 else output
+            texts = isinstance(output, Tensor) and output.ndim == 3
+            return output.transpose(0, 1) if texts else output
         return thing(x, **dict.fromkeys(ids, where))
 
     return add
