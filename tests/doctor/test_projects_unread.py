@@ -153,7 +153,8 @@ def test_a_rotation_that_answers_in_complex_numbers_is_asked_after():
         rates = 10_000.0 ** (-torch.arange(x.shape[-1] // 2) * 2 / x.shape[-1])
         angles = (offset + torch.arange(x.shape[-2]))[:, None] * rates
         turns = torch.polar(torch.ones_like(angles), angles)
-        return 2 * x * turns.repeat_interleave(2, dim=-1)
+        scaled = x.float() * x.shape[-1] ** 0.5
+        return scaled * turns.repeat_interleave(2, dim=-1)
 
     report = here(turned, kind="rope")
     assert report.exit_code == 3, report

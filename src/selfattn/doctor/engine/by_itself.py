@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from selfattn.doctor.deviations.handing_back import (
     axes_in_another_order,
@@ -55,7 +56,8 @@ def seen_alone(
         return replace(changed_in_place, symptom=told[0])
     if raised := raised_in_place(faults):
         return replace(changed_in_place, symptom=min(raised))
-    if sorts == {"dtype"} or stumbles_over_types(exercise, seen):
+    one_type = sorts == {"dtype"} and not any(map(is_complex, seen))
+    if one_type or stumbles_over_types(exercise, seen):
         words = [f.sentence for f in faults if f.sort == "dtype"]
         return replace(another_type_returned, symptom=min(words))
     if "shape" in sorts and are_turned(exercise, seen):
@@ -65,6 +67,12 @@ def seen_alone(
     if sorts == {"gradient"} and all(map(is_cut_off, seen)):
         return detached
     return changed_in_place if always_modifies(exercise, seen) else None
+
+
+def is_complex(one: Seen) -> bool:
+    """Whether complex numbers came back, which are no type of a table's."""
+    value = one.outcome.value
+    return isinstance(value, Tensor) and value.is_complex()
 
 
 def raised_in_place(faults: Sequence[Difference]) -> list[str]:
