@@ -247,7 +247,9 @@ def counted_from_one(x, weight, eps=1e-6):
 
 
 class Twice(nn.Module):
-    """A gain that starts at one, and one is added: that is a slip."""
+    """A gain that starts at one, and one is added: a slip, or all gains are
+    loaded, as in two projects where it stands so.
+    """
 
     def __init__(self, width=9):
         super().__init__()
@@ -264,9 +266,10 @@ def test_a_gain_that_is_handed_over_may_count_from_one(told):
     assert report.exit_code != 1 and "gain='one plus'" in str(report)
     gain = {"gain": "one plus"}
     assert here(counted_from_one, kind="rms-norm", **told, **gain).passed
-    report = here(Twice(), kind="rms-norm", **told)
-    assert report.exit_code == 1
-    assert report.mistake.name == "one plus the gain"
+    for more, code in (({}, 3), ({"gain": "itself"}, 1)):
+        report = here(Twice(), kind="rms-norm", **told, **more)
+        assert report.exit_code == code
+        assert report.mistake.name == "one plus the gain"
 
 
 def to_the_end(length, channels, end=1):

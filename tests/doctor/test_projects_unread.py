@@ -160,22 +160,6 @@ def test_a_rotation_that_answers_in_complex_numbers_is_asked_after():
     assert report.exit_code == 3, report
 
 
-def test_a_norm_of_its_own_is_asked_after():
-    """What is left of each feature besides its mean over the tokens."""
-
-    class Seasonal(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm = nn.LayerNorm(12)
-
-        def forward(self, x):
-            y = self.norm(x)
-            return y - y.mean(1, keepdim=True)
-
-    report = here(Seasonal(), kind="layer-norm")
-    assert report.exit_code == 3 and "no formula that I know" in str(report)
-
-
 def test_keys_that_come_on_their_side_are_asked_after():
     def attend(q, k, v):
         return (q @ k / q.shape[-1] ** 0.5).softmax(-1) @ v

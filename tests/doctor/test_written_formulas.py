@@ -138,7 +138,7 @@ def no_shift(self, y):
     ("step", "wrong", "name"),
     [
         ("projected", exchanged, "queries and keys exchanged"),
-        ("projected", keys_twice, "projection not used"),
+        ("projected", keys_twice, "keys are the values"),
         ("weighed", over_queries, "softmax over queries"),
         ("weighed", louder, "no scale"),
         ("weighed", quieter, "divided by d"),

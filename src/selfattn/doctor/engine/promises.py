@@ -159,8 +159,7 @@ def different(report: Report, kind: Kind) -> str:
     if said or mistake is not None:
         return said
     designs = kind.meant.keys() - kind.promised_by.keys()
-    unlike_all = len(report.findings) == report.probes and not report.likeness
-    return of_no_formula(report, free) if designs or unlike_all else ""
+    return of_no_formula(report, free) if designs else ""
 
 
 def if_meant(facts: list[str]) -> str:
