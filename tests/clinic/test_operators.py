@@ -218,16 +218,27 @@ def test_a_tree_is_as_it_was_after_a_mistake():
     assert ast.unparse(tree) == "y = a + b"
 
 
+ENOUGH = 40  # patients of a kind, evenly of all
+
+
 @pytest.mark.parametrize("kind", sorted({s.kind for s, _ in STYLES}))
 def test_what_is_planted_may_be_planted_in_again(kind):
     """After 1,896 visits a padding mask with <= ended the whole clinic.
 
     So would a name that was made a sum where something is put into it.
     """
-    again = 0
-    for style in (s for s, _ in STYLES if s.kind == kind):
-        for first in list(mutants(style))[:: 1 if "mask" in kind else 20]:
-            again += len([*mutants(style._replace(text=first.text))])
+    firsts = [
+        (style, first)
+        for style, _ in STYLES
+        if style.kind == kind
+        for first in mutants(style)
+    ]
+    step = 1 if "mask" in kind else max(1, len(firsts) // ENOUGH)
+    again = [
+        second
+        for style, first in firsts[::step]
+        for second in mutants(style._replace(text=first.text))
+    ]
     assert again
 
 

@@ -7,7 +7,11 @@ tells how it is read, and needs no numbers. Then the numbers decide.
 from dataclasses import replace
 from typing import Any
 
-from selfattn.doctor.engine.diagnosis import explain, judge
+from selfattn.doctor.engine.diagnosis import (
+    explain,
+    judge,
+    looked_at_again,
+)
 from selfattn.doctor.engine.isolation import Watch
 from selfattn.doctor.engine.matching import observe_known
 from selfattn.doctor.engine.promises import weighed
@@ -61,6 +65,7 @@ def held(
     )
     report = as_read(case.report, thing, kind, exercise, said, reading)
     case = case._replace(report=report.with_(promised=required))
+    case = looked_at_again(case, second=False)
     return weighed(explain(case), kind, said)
 
 
@@ -78,11 +83,13 @@ def as_far_as_it_goes(exercise: Exercise, lacks: dict[str, str]) -> Exercise:
     """
     kept = []
     for probe in exercise.probes:
-        error = None
-        if not lacks.keys() & {*probe.needs}:
-            error = observe_known(exercise, None, probe).error
+        if lacks.keys() & {*probe.needs}:
+            continue
+        known = observe_known(exercise, None, probe)
+        error = known.error
         if error is None:
-            kept.append(probe)
+            flows = known.gradient_error is None
+            kept.append(probe if flows else replace(probe, gradient=False))
         elif probe is exercise.probes[0]:
             raise UnclearError(
                 f"Your formula raises {error}. It is called with the layer, "

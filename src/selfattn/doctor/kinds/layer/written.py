@@ -41,7 +41,8 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
         solution=formula,
         probes=asked,
         by_name=BY_NAME,
-        mistakes=(*written_mistakes.of_calls(formula), *weights),
+        mistakes=tuple(written_mistakes.of_calls(formula)),
+        deviations=weights,
         optional=probes.OPTIONAL,
     )
 
