@@ -232,10 +232,12 @@ def fused_attention(
 
 
 def is_square(q: Tensor, k: Tensor) -> bool:
-    """Whether there are as many queries as keys; in an export for any number
+    """Whether there are as many queries as keys; in a graph for any number
     of each, whether there are as many whatever they are.
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
+    if torch.jit.is_tracing():  # which knows of this one call alone
+        return False
     if not torch.compiler.is_exporting():
         return n_q == n_k
     # Here, as it takes a second: it imports an algebra system.

@@ -16,7 +16,7 @@ from torch import Tensor
 from selfattn.checks import batch_shape, is_autocast
 from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, largest
-from selfattn.transforms import is_beyond_fused_kernels
+from selfattn.transforms import is_beyond_fused_kernels, is_learned_around
 
 Kernel = Callable[..., Tensor]
 LANES = 16  # numbers that a processor takes at a time, at most
@@ -38,7 +38,8 @@ def fused(
     tensor(True)
     """
     options |= {"attn_mask": attn_mask, "scale": scale}
-    if is_beyond_fused_kernels() or is_overscaled(q, k, scale):
+    beyond = is_beyond_fused_kernels() or is_learned_around(attn_mask)
+    if beyond or is_overscaled(q, k, scale):
         return in_steps(q, k, v, **options)
     output = by_kernel(q, k, v, **options)
     if loses_count(output, q, k, attn_mask, scale):

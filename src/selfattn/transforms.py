@@ -130,6 +130,20 @@ def is_beyond_fused_kernels() -> bool:
     return TransformType.Jvp in of or of.count(TransformType.Grad) > 1
 
 
+def is_learned_around(x: Tensor | None) -> bool:
+    """Whether a gradient is asked of what `torch.func` has in hand, from
+    around it: within vmap a tensor does not say so, and PyTorch chooses a
+    kernel that has none for it.
+    """
+    if x is None or torch.compiler.is_compiling():
+        return False
+    while torch._C._functorch.is_functorch_wrapped_tensor(x):
+        x = torch._C._functorch.get_unwrapped(x)
+        if x.requires_grad:
+            return True
+    return False
+
+
 def has_tangent(x: Tensor) -> bool:
     """Whether a derivative is carried along forwards, as PyTorch's
     `torch.autograd.forward_ad` does.

@@ -95,6 +95,22 @@ def test_what_is_traced_by_jit_is_the_same(name):
 
 
 @traced_by_jit
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+@pytest.mark.parametrize("n", [5, 7])
+def test_what_is_traced_by_jit_is_causal_for_all_lengths(attend, n):
+    """Whether there are as many queries as keys was a tensor, which PyTorch's
+    kernel does not take for a yes; and it is for this one call alone.
+    """
+    graph = torch.jit.trace(
+        Called(partial(attend, causal=True)),
+        tuple(torch.randn(3, 2, 5, D)),
+        check_trace=False,
+    )
+    others = torch.randn(2, 5, D), *torch.randn(2, 2, n, D)
+    assert_close(graph(*others), attend(*others, causal=True))
+
+
+@traced_by_jit
 @pytest.mark.parametrize(
     "trace", [torch.jit.trace, lambda f, x: make_fx(f)(*x)]
 )
