@@ -14,6 +14,11 @@ from torch import Tensor, nn
 from selfattn.bound import Owner
 from selfattn.models.weights import same
 
+TIED = (
+    "they are one table here, but they differ; with assign=True they become "
+    "two, as tied=False makes them"
+)
+
 
 class Tied(Owner):
     """A model whose scores may be made with the table of its embedding."""
@@ -117,16 +122,27 @@ def tie(model: Tied) -> None:
     part_at(model, model.AT_SCORES).weight = table.weight
 
 
-def unlike(given: dict[str, Any]) -> list[str]:
+def by_one_name(numbers: Any, second: str, first: str) -> list[str]:
+    """Rename numbers of a part that had two names, in place, to the first;
+    and what is wrong with them.
+    """
+    errors = []
+    for name in [n for n in numbers if n.startswith(second)]:
+        one = first + name.removeprefix(second)
+        given = {one: numbers.setdefault(one, numbers[name])}
+        given[name] = numbers.pop(name)
+        errors += unlike(given, "they are one embedding's, but they differ")
+    return errors
+
+
+def unlike(given: dict[str, Any], why: str = TIED) -> list[str]:
     """What is wrong with numbers that are to be copied into one table, as
     PyTorch says it: of those that differ, the last would be all that is left.
     """
     numbers = {name: x for name, x in given.items() if isinstance(x, Tensor)}
     first = next(iter(numbers), "")
     return [
-        f"{first} and {name} must be alike, for they are one table here, but "
-        "they differ; with assign=True they become two, as tied=False makes "
-        "them"
+        f"{first} and {name} must be alike, for {why}"
         for name, x in numbers.items()
         if x.shape == numbers[first].shape and not agree(numbers[first], x)
     ]
