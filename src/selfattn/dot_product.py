@@ -236,10 +236,9 @@ def is_square(q: Tensor, k: Tensor) -> bool:
     of each, whether there are as many whatever they are.
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
-    if torch.jit.is_tracing():  # which knows of this one call alone
-        return False
     if not torch.compiler.is_exporting():
-        return n_q == n_k
+        # A trace by `torch.jit` knows of this one call alone.
+        return not torch.jit.is_tracing() and n_q == n_k
     # Here, as it takes a second: it imports an algebra system.
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 

@@ -108,7 +108,10 @@ def projected(
         check_filled(of, x)
     made = layer(spared(layer, x))
     made = a_token_each(layer if of is None else of, made, x, width)
-    if not (made.requires_grad and is_spoilt(made)):
+    # A linear map shows what it was given; a bend may make a number of it.
+    bends = draws or getattr(layer, "_forward_hooks", None)
+    tell = (made, x) if bends else (made,)
+    if not (made.requires_grad and any(map(is_spoilt, tell))):
         return made
     again = partial(once_more, layer, drawn)
     if is_hooked(layer) and not hasattr(x, "placements"):

@@ -169,14 +169,13 @@ def performer_attention(
     omega = random_directions(
         n_features, q.shape[-1], seed=seed, orthogonal=orthogonal
     )
-    dtype = q.dtype
     if not overflows(q, k, v):
         output = by_features(q, k, v, omega, causal)
         if not loses_a_row(output, causal, k, v):
             return output
-    q, k, v = q.double(), k.double(), v.double()
     attend = partial(by_features, omega=omega, causal=causal)
-    return on_smaller(attend, q, k, v, math.exp(2 * ROOM)).to(dtype)
+    wide = (x.double() for x in (q, k, v))
+    return on_smaller(attend, *wide, heaviest=math.exp(2 * ROOM)).to(q.dtype)
 
 
 def by_features(
