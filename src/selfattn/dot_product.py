@@ -236,13 +236,14 @@ def is_square(q: Tensor, k: Tensor) -> bool:
     of each, whether there are as many whatever they are.
     """
     n_q, n_k = q.shape[-2], k.shape[-2]
-    if not torch.compiler.is_exporting():
-        # A trace by `torch.jit` knows of this one call alone.
-        return not torch.jit.is_tracing() and n_q == n_k
-    # Here, as it takes a second: it imports an algebra system.
-    from torch.fx.experimental.symbolic_shapes import statically_known_true
+    if torch.compiler.is_exporting():
+        # Here, as it takes a second: it imports an algebra system.
+        from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-    return statically_known_true(n_q == n_k)
+        return statically_known_true(n_q == n_k)
+    # A trace by `torch.jit` knows of this one call alone. Of what is compiled
+    # the answer is a symbol, until one has asked if it is so.
+    return not (torch.jit.is_tracing() or n_q != n_k)
 
 
 def by_definition(
@@ -310,10 +311,8 @@ def still_finite(x: Tensor, dtype: torch.dtype) -> Tensor:
     Else a bias of float64 would be infinite among numbers of float32, which
     hides a key, or all the others.
     """
-    if x.dtype is dtype:
-        return x
     most = torch.finfo(dtype).max
-    if torch.finfo(x.dtype).max <= most:
+    if x.dtype is dtype or torch.finfo(x.dtype).max <= most:
         return x.to(dtype)
     # Its gradient is that of a sum all the same, not zero as that of `clamp`.
     kept = x.detach().clamp(-most, most) + (x - x.detach())

@@ -120,6 +120,21 @@ def test_buckets_cannot_be_traced(trace):
         trace(Called(lsh_attention), tuple(torch.randn(3, 2, N, D)))
 
 
+@pytest.mark.parametrize("n_q", [5, 7])
+def test_causal_attention_is_compiled_for_lengths_that_vary(n_q):
+    """Whether they are equal was a symbol, which PyTorch's kernel does not
+    take for a yes.
+    """
+    torch._dynamo.reset()
+    attend = partial(fused_attention, causal=True)
+    graph = torch.compile(
+        attend, backend="eager", dynamic=True, fullgraph=True
+    )
+    for n in (5, 6, 7):
+        given = torch.randn(2, n_q - 5 + n, D), *torch.randn(2, 2, n, D)
+        assert_close(graph(*given), attend(*given))
+
+
 def test_a_traced_graph_draws_nothing():
     def directions(x):
         return random_directions(5, 3) + 0 * x

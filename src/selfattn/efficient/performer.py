@@ -174,8 +174,8 @@ def performer_attention(
         if not loses_a_row(output, causal, k, v):
             return output
     attend = partial(by_features, omega=omega, causal=causal)
-    wide = (x.double() for x in (q, k, v))
-    return on_smaller(attend, *wide, heaviest=math.exp(2 * ROOM)).to(q.dtype)
+    wide = q.double(), k.double(), v.double()
+    return on_smaller(attend, *wide, math.exp(2 * ROOM)).to(q.dtype)
 
 
 def by_features(
