@@ -531,3 +531,33 @@ def test_an_infinite_token_of_which_a_number_is_made_passes_nothing_back(
         total = made[1].square().sum()
         grads.append(torch.autograd.grad(total, [*layer.parameters()]))
     assert_close(*grads)
+
+
+@pytest.mark.parametrize("name", [n for n in RESTRICTED if n != "lsh"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_hidden_token_that_is_large_in_key_and_value_is_not_felt(
+    name, causal, dtype
+):
+    """Who did not see the value was given another output; but the first one,
+    in which a score overflowed and was hidden, passed back 0 · NaN all the
+    same.
+    """
+    attend, published = RESTRICTED[name]
+    size = {torch.float32: 1e38, torch.float64: 1e307}[dtype]
+    for seed in range(12):
+        torch.manual_seed(seed)
+        q, k, v, wave = torch.randn(4, 1, N, 2, dtype=dtype)
+        mask = published(q, k) if published else torch.rand(N, N) < 0.5
+        told = {} if published else {"mask": mask}
+        seen = (mask & causal_mask(N, N) if causal else mask)[..., seed % N]
+        wave[:, seen.expand(N)] = 0
+        grads = []
+        for by in (1.0, size):
+            given = q.clone(), k.clone(), v.clone()
+            for x in given[1:]:
+                x[:, seed % N] *= by
+            inputs = [x.requires_grad_() for x in given]
+            output = attend(*inputs, causal=causal, **told)
+            grads.append(torch.autograd.grad(output, inputs, wave))
+        assert_close(*grads)
