@@ -276,6 +276,30 @@ def once_more(
     return layer(x)
 
 
+def drawing_once(x: Tensor, *ways: Callable[..., Any]) -> list[partial]:
+    """The same functions, all of which draw what the first that is called
+    draws: called once more, they leave PyTorch's generator as it was.
+
+    >>> first, again = drawing_once(torch.ones(1), torch.rand, torch.rand)
+    >>> first(1).equal(again(1)), first(1).equal(torch.rand(1))
+    (True, False)
+    """
+    before: list[Tensor] = []
+
+    def draw(way: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        if not before:
+            before.extend([torch.get_rng_state()] if can_look(x) else [])
+            return way(*given, **options)
+        after = torch.get_rng_state()
+        torch.set_rng_state(before[0])
+        try:
+            return way(*given, **options)
+        finally:
+            torch.set_rng_state(after)
+
+    return [partial(draw, way) for way in ways]
+
+
 def of_sound_tokens(
     layer: Callable[[Tensor], Tensor], x: Tensor, made: Tensor, told: Tensor
 ) -> Tensor:

@@ -52,6 +52,21 @@ def is_traced_size(x: Any) -> bool:
     return sizes and x.dtype == torch.int64
 
 
+def is_square(q: Tensor, k: Tensor) -> bool:
+    """Whether there are as many queries as keys; in a graph for any number
+    of each, whether there are as many whatever they are.
+    """
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if torch.compiler.is_exporting():
+        # Here, as it takes a second: it imports an algebra system.
+        from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+        return statically_known_true(n_q == n_k)
+    # A trace by `torch.jit` knows of this one call alone. Of what is compiled
+    # the answer is a symbol, until one has asked if it is so.
+    return not (torch.jit.is_tracing() or n_q != n_k)
+
+
 def settled(*sizes: Any) -> tuple[Any, ...]:
     """The sizes, as whole numbers: one read off a shape while `torch.jit`
     traces is a tensor, which no backward pass written by hand can take. A
