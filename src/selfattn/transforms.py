@@ -11,6 +11,18 @@ from torch import Tensor
 from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
+# Instead of those whose way back is by hand, what all transforms can take.
+TABLES = {
+    "linear_attention": "`linear_weights(q, k) @ v`",
+    "performer_attention": "`performer_weights(q, k) @ v`",
+}
+BY_TABLE = "`attention`, with the same mask,"
+# They write into memory at hand, in which an exported graph has no gradient.
+IN_PLACE = {
+    *("flash_attention", "strided_attention", "fixed_attention"),
+    *TABLES,
+}
+
 
 def is_transformed() -> bool:
     """Whether `torch.func` is at work: vmap, grad, jvp and the like."""
@@ -165,3 +177,29 @@ def has_tangent(x: Tensor) -> bool:
     """
     level = forward_ad._current_level
     return level >= 0 and forward_ad.unpack_dual(x).tangent is not None
+
+
+def check_transforms(name: str, *tensors: Tensor) -> None:
+    """Raise where a backward pass written by hand is to be transformed.
+
+    Raises:
+        ValueError: within `torch.func`, for a tensor with a tangent, or where
+            PyTorch traces the call into one whole graph; or while it exports
+            one that would ask for a gradient, and end in PyTorch's words.
+    """
+    asks = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+    if asks and torch.compiler.is_exporting() and name in IN_PLACE:
+        raise ValueError(
+            f"{name} must be exported and run without gradients, as within "
+            "torch.no_grad(), or after requires_grad_(False), for its way "
+            f"back is written by hand; {TABLES.get(name, BY_TABLE)} has one "
+            "in an exported graph"
+        )
+    if is_transformed() or any(map(has_tangent, tensors)):
+        by = "torch.func" if is_transformed() else "torch.autograd.forward_ad"
+        # Of torch.compile or torch.export, where all looks transformed.
+        by = "a whole graph" if torch.compiler.is_compiling() else by
+        raise ValueError(
+            f"{by} cannot transform {name} of q, k and v: its way back is "
+            f"written by hand; {TABLES.get(name, BY_TABLE)} it can"
+        )

@@ -135,6 +135,33 @@ def test_causal_attention_is_compiled_for_lengths_that_vary(n_q):
         assert_close(graph(*given), attend(*given))
 
 
+@pytest.mark.parametrize("name", CAUSAL)
+def test_an_export_is_refused_if_it_could_not_run(name):
+    """PyTorch could not differentiate what writes into memory at hand, and
+    said so when the exported graph was called.
+    """
+    if name == "lsh":  # whose buckets are of numbers
+        return
+    layer = MultiHeadAttention(8, 2, attend=CAUSAL[name])
+    x = torch.randn(2, N, 8)
+    if name in ("window", "longformer"):
+        graph = torch.export.export(layer, (x,)).module()
+        total = graph(x).square().sum()
+        found = torch.autograd.grad(total, [*graph.parameters()])
+        total = layer(x).square().sum()
+        wanted = torch.autograd.grad(total, [*layer.parameters()])
+        assert_close(found, wanted)
+        return
+    words = f"^{name}_attention must be exported and run without gradients"
+    with pytest.raises(ValueError, match=words):
+        torch.export.export(layer, (x,))
+    with torch.no_grad():
+        assert torch.export.export(layer, (x,))
+    layer.requires_grad_(False)
+    graph = torch.export.export(layer, (x,)).module()
+    assert_close(graph(x), layer(x))
+
+
 def test_a_traced_graph_draws_nothing():
     def directions(x):
         return random_directions(5, 3) + 0 * x
