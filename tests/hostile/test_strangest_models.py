@@ -3,6 +3,7 @@
 As in `test_strangers`, each is a single story.
 """
 
+import copy
 import pickle
 
 import pytest
@@ -200,6 +201,45 @@ def test_a_shared_embedding_is_loaded_by_either_name(names):
     texts = torch.randint(11, (2, 2, 5))
     assert_close(model[0](*texts), trained(*texts))
     assert len(given) == len(numbers)
+
+
+def overwritten(larger):
+    replace = torch.__future__.set_overwrite_module_params_on_conversion
+    replace(True)
+    try:
+        larger.double()
+    finally:
+        replace(False)
+
+
+CHANGES = {
+    "assigned": lambda x: x.load_state_dict(x.state_dict(), assign=True),
+    "emptied": lambda x: x.to("meta").to_empty(device="cpu"),
+    "overwritten": overwritten,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_tied_table_is_one_where_its_part_has_another_name(
+    change, first, copied
+):
+    """A larger model had the embedding beside the one that scores with it:
+    where either was changed alone, the other kept the table from before.
+    """
+    model = reader_and_writer()
+    parts = {"words": model.embed, "model": model}
+    names = ["words", "model"] if first else ["model", "words"]
+    larger = nn.ModuleDict({name: parts[name] for name in names})
+    larger = copy.deepcopy(larger) if copied else larger
+    change(larger)
+    model = larger["model"]
+    assert model.head.weight is larger["words"].tokens.weight
+    assert model.is_one()
+    model.head.weight = nn.Parameter(torch.ones(11, D))  # no longer
+    change(larger)
+    assert not model.is_one()
 
 
 @pytest.mark.parametrize("assign", [False, True])

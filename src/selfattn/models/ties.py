@@ -20,6 +20,47 @@ TIED = (
 )
 
 
+class Held(Owner):
+    """A part with a table that models score with: they do so with the next
+    one when it gets another, as within a larger model that has this part
+    under a name of its own.
+    """
+
+    def __init__(self) -> None:
+        """Have what is loaded looked at, before and afterwards."""
+        super().__init__()
+        self.register_load_state_dict_pre_hook(before_loading)
+        self.register_load_state_dict_post_hook(after_loading)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "Held":
+        """Move or cast all numbers; who scored with the table still does."""
+        models = who_score_with(self)
+        super()._apply(fn, recurse)
+        for model in models:
+            tie(model)
+        return self
+
+
+HOLDERS: WeakKeyDictionary[nn.Module, WeakSet["Tied"]] = WeakKeyDictionary()
+SCORED: WeakKeyDictionary[nn.Module, WeakSet["Tied"]] = WeakKeyDictionary()
+
+
+def who_score_with(part: nn.Module) -> list["Tied"]:
+    """The models whose scores are made with the table of a part."""
+    return [model for model in HOLDERS.get(part, ()) if model.is_one()]
+
+
+def before_loading(part: nn.Module, *_: Any) -> None:
+    """Note who scores with the table that is to be loaded."""
+    SCORED[part] = WeakSet(who_score_with(part))
+
+
+def after_loading(part: nn.Module, _: Any) -> None:
+    """Have them score with what was loaded."""
+    for model in SCORED.pop(part, ()):
+        tie(model)
+
+
 class Tied(Owner):
     """A model whose scores may be made with the table of its embedding."""
 
@@ -31,6 +72,17 @@ class Tied(Owner):
         super().__init__()
         self.given = (True, True)
         self.register_load_state_dict_post_hook(one_again)
+
+    def __setattr__(self, name: str, x: Any) -> None:
+        """Set a part, and be known to the one that has the table."""
+        super().__setattr__(name, x)
+        if isinstance(x, nn.Module):
+            hold(self)
+
+    def __setstate__(self, state: Any) -> None:
+        """Be known to it as a copy, too."""
+        super().__setstate__(state)
+        hold(self)
 
     def is_one(self) -> bool:
         """Whether the scores are made with the table of the embedding."""
@@ -68,6 +120,13 @@ class Tied(Owner):
         return [*dict.fromkeys([self.AT_TABLE, *others])]
 
 
+def hold(model: Tied) -> None:
+    """Make a model known to the part that has the table."""
+    part = part_at(model, model.AT_TABLE.rpartition(".")[0])
+    if isinstance(part, nn.Module):
+        HOLDERS.setdefault(part, WeakSet()).add(model)
+
+
 class Note:
     """A table before a call on all parts, and the models that score with it:
     the first to have its turn gives another one to those they share it with.
@@ -93,7 +152,8 @@ def note(model: Tied, call: Any) -> None:
     known = NOTES.get(part)
     if known is None or known.call is not call or model in known.models:
         known = NOTES[part] = Note(call, table)
-    if id(weight_of(part_at(model, model.AT_SCORES))) == known.table:
+    scores = weight_of(part_at(model, model.AT_SCORES))
+    if scores is table or id(scores) == known.table:
         known.models.add(model)
 
 
