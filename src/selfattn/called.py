@@ -47,6 +47,7 @@ def check_signature(
     try:
         signature = inspect.signature(asked)
     except (TypeError, ValueError):
+        check_bound(name, f)
         return
     try:
         signature.bind(*given, **dict.fromkeys(named))
@@ -54,6 +55,23 @@ def check_signature(
         told = ", ".join((*given, *(f"{n}={n}" for n in named)))
         raise TypeError(
             f"{name} must be a function of ({told}), but that cannot be said "
+            f"of {shown(f)}: {error}"
+        ) from None
+
+
+def check_bound(name: str, f: Any) -> None:
+    """Raise if a `functools.partial` binds what its function does not take,
+    which Python says at the first call.
+    """
+    try:
+        asked = inspect.signature(f.func)
+    except (AttributeError, TypeError, ValueError):
+        return
+    try:
+        asked.bind_partial(*f.args, **f.keywords)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} must take what is bound to it, but that cannot be said "
             f"of {shown(f)}: {error}"
         ) from None
 

@@ -12,15 +12,14 @@ import torch
 from torch import Tensor
 
 from selfattn.signatures import REAL, is_count, is_number, is_whole, shown
-from selfattn.transforms import has_tangent, is_fake, is_transformed
+from selfattn.transforms import (
+    TABLES,
+    check_transforms,
+    is_fake,
+    is_transformed,
+)
 
 LARGEST = sys.float_info.max
-# Instead of those whose way back is by hand, what all transforms can take.
-TABLES = {
-    "linear_attention": "`linear_weights(q, k) @ v`",
-    "performer_attention": "`performer_weights(q, k) @ v`",
-}
-BY_TABLE = "`attention`, with the same mask,"
 
 
 def check_shapes(
@@ -294,23 +293,6 @@ def are_at_hand(x: Tensor) -> bool:
     """
     fake = hasattr(x, "fake_mode") or torch.compiler.is_exporting()
     return not (fake or is_fake() or x.is_meta or is_transformed())
-
-
-def check_transforms(name: str, *tensors: Tensor) -> None:
-    """Raise where a backward pass written by hand is to be transformed.
-
-    Raises:
-        ValueError: within `torch.func`, for a tensor with a tangent, or where
-            PyTorch traces the call into one whole graph.
-    """
-    if is_transformed() or any(map(has_tangent, tensors)):
-        by = "torch.func" if is_transformed() else "torch.autograd.forward_ad"
-        # Of torch.compile or torch.export, where all looks transformed.
-        by = "a whole graph" if torch.compiler.is_compiling() else by
-        raise ValueError(
-            f"{by} cannot transform {name} of q, k and v: its way back is "
-            f"written by hand; {TABLES.get(name, BY_TABLE)} it can"
-        )
 
 
 def check_call(

@@ -28,9 +28,10 @@ from selfattn.checks import (
 )
 from selfattn.hidden import all_seen, average, match, unfelt
 from selfattn.infinite import level
-from selfattn.kernels import by_pytorch
+from selfattn.kernels import by_pytorch, taken_as
 from selfattn.masks import causal_mask
-from selfattn.spoilt import can_look, is_spoilt
+from selfattn.spoilt import can_look, drawing_once, is_spoilt
+from selfattn.transforms import is_square
 
 FLOAT32 = torch.finfo(torch.float32)
 TINY, LARGEST = FLOAT32.tiny, FLOAT32.max
@@ -219,29 +220,18 @@ def fused_attention(
         # PyTorch's is_causal puts the first query on the first key; ours the
         # last on the last. Where they differ, the mask itself is handed in.
         table = mask_and_bias(with_causal(mask, causal, q, k), bias, q.dtype)
-    kernel = partial(by_pytorch, dropout_p=dropout_p, scale=scale)
-    attend = partial(kernel, attn_mask=table, is_causal=past_alone)
-    options = {"mask": mask, "bias": bias, "causal": causal, "scale": scale}
-    told = partial(besides, attend, table, dropout_p=dropout_p, **options)
+    how: Any = {"scale": scale, "dropout_p": dropout_p}
+    attend = partial(by_pytorch, attn_mask=table, is_causal=past_alone, **how)
+    exactly = partial(attention, mask=mask, bias=bias, causal=causal, **how)
+    if dropout_p:
+        attend, exactly = drawing_once(q, attend, exactly)
+    told = partial(besides, attend, exactly, table, dropout_p)
     if bias is not None and 0 in (q.numel(), k.numel(), v.numel()):
         # Of what is empty, its kernel gives a bias no gradient of zeros.
-        return told()["exactly"](q, k, v)
+        return told()["exactly"](q, k, v).to(taken_as(q))
     if table is None and not causal and k.shape[-2]:  # all see all
         return all_seen(attend, q, k, v, told)
     return unfelt(attend, q, k, v, **told())
-
-
-def is_square(q: Tensor, k: Tensor) -> bool:
-    """Whether there are as many queries as keys; in an export for any number
-    of each, whether there are as many whatever they are.
-    """
-    n_q, n_k = q.shape[-2], k.shape[-2]
-    if not torch.compiler.is_exporting():
-        return n_q == n_k
-    # Here, as it takes a second: it imports an algebra system.
-    from torch.fx.experimental.symbolic_shapes import statically_known_true
-
-    return statically_known_true(n_q == n_k)
 
 
 def by_definition(
@@ -253,14 +243,15 @@ def by_definition(
     return attention(q, k, v, bias=attn_mask)
 
 
-def besides(attend: partial, table: Tensor | None, **options: Any) -> Any:
+def besides(
+    attend: partial, exactly: partial, table: Tensor | None, dropout_p: float
+) -> Any:
     """What there is to know of an attention besides: who sees no key, what
     is hidden by definition; and the same without dropout, if it drops any.
     """
     idle = None if table is None else partial(sees_nothing, table)
-    exactly = partial(attention, **options)
     told: dict[str, Any] = {"idle": idle, "exactly": exactly}
-    if options["dropout_p"]:
+    if dropout_p:
         told["surely"] = partial(attend, dropout_p=0.0)
     if table is not None and table.dtype != torch.bool:
         told["level"] = partial(at_level, attend, table)
@@ -309,10 +300,8 @@ def still_finite(x: Tensor, dtype: torch.dtype) -> Tensor:
     Else a bias of float64 would be infinite among numbers of float32, which
     hides a key, or all the others.
     """
-    if x.dtype is dtype:
-        return x
     most = torch.finfo(dtype).max
-    if torch.finfo(x.dtype).max <= most:
+    if x.dtype is dtype or torch.finfo(x.dtype).max <= most:
         return x.to(dtype)
     # Its gradient is that of a sum all the same, not zero as that of `clamp`.
     kept = x.detach().clamp(-most, most) + (x - x.detach())

@@ -74,30 +74,35 @@ def all_felt(
     return with_infinite(lambda x: attend(q, k, x)[0], v), *result[1:]
 
 
-def smaller(v: Tensor) -> float:
+def smaller(v: Tensor, heaviest: float = 1.0) -> float:
     """By what to multiply values, a power of two, so that no sum of them
-    overflows that is made before it is divided by the weights; 1 if none does.
+    overflows that is made before it is divided by the weights, each of which
+    is at most the heaviest; 1 if none does.
 
     >>> smaller(torch.tensor([[3e38], [1.0]])), smaller(torch.ones(2, 1))
     (0.125, 1.0)
     """
     if not v.numel():
         return 1.0
-    n_keys = v.shape[-2]
+    most_weight = v.shape[-2] * heaviest
     wide = torch.promote_types(v.dtype, torch.float32)  # of all sums
-    most = torch.finfo(wide).max / (4 * n_keys)
+    most = torch.finfo(wide).max / (4 * most_weight)
     if largest(v.nan_to_num(0, 0, 0)) <= most:
         return 1.0
-    return 2.0 ** -(2 + math.ceil(math.log2(n_keys)))
+    return 2.0 ** -(2 + math.ceil(math.log2(most_weight)))
 
 
 def on_smaller(
-    attend: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor
+    attend: Callable[..., Any],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    heaviest: float = 1.0,
 ) -> Any:
     """Attend to values made smaller, if need be, and make the output larger;
     it may come before other results.
     """
-    by = smaller(v)
+    by = smaller(v, heaviest)
     if by == 1:
         return attend(q, k, v)
     result = attend(q, k, v * by)

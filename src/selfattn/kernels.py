@@ -15,8 +15,8 @@ from torch import Tensor
 
 from selfattn.checks import batch_shape, is_autocast
 from selfattn.pieces import without_autocast
-from selfattn.spoilt import can_look, largest
-from selfattn.transforms import is_beyond_fused_kernels
+from selfattn.spoilt import can_look, drawing_once, largest
+from selfattn.transforms import is_beyond_fused_kernels, is_learned_around
 
 Kernel = Callable[..., Tensor]
 LANES = 16  # numbers that a processor takes at a time, at most
@@ -38,18 +38,23 @@ def fused(
     tensor(True)
     """
     options |= {"attn_mask": attn_mask, "scale": scale}
-    if is_beyond_fused_kernels() or is_overscaled(q, k, scale):
-        return in_steps(q, k, v, **options)
-    output = by_kernel(q, k, v, **options)
+    kernel: Any = by_kernel
+    steps: Any = in_steps
+    if options.get("dropout_p"):
+        kernel, steps = drawing_once(q, kernel, steps)
+    beyond = is_beyond_fused_kernels() or is_learned_around(attn_mask)
+    if beyond or is_overscaled(q, k, scale):
+        return steps(q, k, v, **options)
+    output = kernel(q, k, v, **options)
     if loses_count(output, q, k, attn_mask, scale):
-        return in_steps(q, k, v, **options).to(output.dtype)
+        return steps(q, k, v, **options).to(output.dtype)
     if not can_look(output):  # nor may the number of keys decide, in a trace
         return output
     safe = q.element_size() >= 4 and k.shape[-2] >= LANES
     if safe and attn_mask is None and not options.get("is_causal"):
         return output
     if loses_nan(output, q, k, attn_mask, scale):
-        return in_steps(q, k, v, **options).to(output.dtype)
+        return steps(q, k, v, **options).to(output.dtype)
     return output
 
 

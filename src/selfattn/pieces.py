@@ -147,7 +147,8 @@ def averaged(
 
     It is that of the output times the output, too, which are fewer products.
     Not in half precision, whose outputs are rounded by more than two terms of
-    the way back may leave of each other.
+    the way back may leave of each other. Of an output that is spoilt nothing
+    is passed back, and so nothing taken: 0 · NaN is NaN.
 
     >>> weights, v = torch.tensor([[0.25, 0.75]]), torch.tensor([[2.0], [6.0]])
     >>> averaged(3 * v.mT, weights, torch.tensor([[3.0]]), weights @ v)
@@ -155,7 +156,10 @@ def averaged(
     """
     if output.element_size() < grad.element_size():
         return (grad_weights * weights).sum(dim=-1, keepdim=True)
-    return (grad * output).sum(dim=-1, keepdim=True)
+    taken = (grad * output).sum(dim=-1, keepdim=True)
+    if not is_spoilt(taken):
+        return taken
+    return taken.masked_fill(~output.isfinite().all(-1, keepdim=True), 0)
 
 
 def add_product(x: Tensor, a: Tensor, b: Tensor) -> Tensor:

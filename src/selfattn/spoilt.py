@@ -108,7 +108,10 @@ def projected(
         check_filled(of, x)
     made = layer(spared(layer, x))
     made = a_token_each(layer if of is None else of, made, x, width)
-    if not (made.requires_grad and is_spoilt(made)):
+    # A linear map shows what it was given; a bend may make a number of it.
+    bends = draws or getattr(layer, "_forward_hooks", None)
+    tell = (made, x) if bends else (made,)
+    if not (made.requires_grad and any(map(is_spoilt, tell))):
         return made
     again = partial(once_more, layer, drawn)
     if is_hooked(layer) and not hasattr(x, "placements"):
@@ -271,6 +274,30 @@ def once_more(
     if drawn is not None:
         torch.set_rng_state(drawn)
     return layer(x)
+
+
+def drawing_once(x: Tensor, *ways: Callable[..., Any]) -> list[partial]:
+    """The same functions, all of which draw what the first that is called
+    draws: called once more, they leave PyTorch's generator as it was.
+
+    >>> first, again = drawing_once(torch.ones(1), torch.rand, torch.rand)
+    >>> first(1).equal(again(1)), first(1).equal(torch.rand(1))
+    (True, False)
+    """
+    before: list[Tensor] = []
+
+    def draw(way: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        if not before:
+            before.extend([torch.get_rng_state()] if can_look(x) else [])
+            return way(*given, **options)
+        after = torch.get_rng_state()
+        torch.set_rng_state(before[0])
+        try:
+            return way(*given, **options)
+        finally:
+            torch.set_rng_state(after)
+
+    return [partial(draw, way) for way in ways]
 
 
 def of_sound_tokens(

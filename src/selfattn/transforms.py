@@ -11,6 +11,18 @@ from torch import Tensor
 from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
+# Instead of those whose way back is by hand, what all transforms can take.
+TABLES = {
+    "linear_attention": "`linear_weights(q, k) @ v`",
+    "performer_attention": "`performer_weights(q, k) @ v`",
+}
+BY_TABLE = "`attention`, with the same mask,"
+# They write into memory at hand, in which an exported graph has no gradient.
+IN_PLACE = {
+    *("flash_attention", "strided_attention", "fixed_attention"),
+    *TABLES,
+}
+
 
 def is_transformed() -> bool:
     """Whether `torch.func` is at work: vmap, grad, jvp and the like."""
@@ -50,6 +62,21 @@ def is_traced_size(x: Any) -> bool:
     """
     sizes = torch.jit.is_tracing() and isinstance(x, Tensor) and x.ndim == 0
     return sizes and x.dtype == torch.int64
+
+
+def is_square(q: Tensor, k: Tensor) -> bool:
+    """Whether there are as many queries as keys; in a graph for any number
+    of each, whether there are as many whatever they are.
+    """
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    if torch.compiler.is_exporting():
+        # Here, as it takes a second: it imports an algebra system.
+        from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+        return statically_known_true(n_q == n_k)
+    # A trace by `torch.jit` knows of this one call alone. Of what is compiled
+    # the answer is a symbol, until one has asked if it is so.
+    return not (torch.jit.is_tracing() or n_q != n_k)
 
 
 def settled(*sizes: Any) -> tuple[Any, ...]:
@@ -130,9 +157,49 @@ def is_beyond_fused_kernels() -> bool:
     return TransformType.Jvp in of or of.count(TransformType.Grad) > 1
 
 
+def is_learned_around(x: Tensor | None) -> bool:
+    """Whether a gradient is asked of what `torch.func` has in hand, from
+    around it: within vmap a tensor does not say so, and PyTorch chooses a
+    kernel that has none for it.
+    """
+    if x is None or torch.compiler.is_compiling():
+        return False
+    while torch._C._functorch.is_functorch_wrapped_tensor(x):
+        x = torch._C._functorch.get_unwrapped(x)
+        if x.requires_grad:
+            return True
+    return False
+
+
 def has_tangent(x: Tensor) -> bool:
     """Whether a derivative is carried along forwards, as PyTorch's
     `torch.autograd.forward_ad` does.
     """
     level = forward_ad._current_level
     return level >= 0 and forward_ad.unpack_dual(x).tangent is not None
+
+
+def check_transforms(name: str, *tensors: Tensor) -> None:
+    """Raise where a backward pass written by hand is to be transformed.
+
+    Raises:
+        ValueError: within `torch.func`, for a tensor with a tangent, or where
+            PyTorch traces the call into one whole graph; or while it exports
+            one that would ask for a gradient, and end in PyTorch's words.
+    """
+    asks = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+    if asks and torch.compiler.is_exporting() and name in IN_PLACE:
+        raise ValueError(
+            f"{name} must be exported and run without gradients, as within "
+            "torch.no_grad(), or after requires_grad_(False), for its way "
+            f"back is written by hand; {TABLES.get(name, BY_TABLE)} has one "
+            "in an exported graph"
+        )
+    if is_transformed() or any(map(has_tangent, tensors)):
+        by = "torch.func" if is_transformed() else "torch.autograd.forward_ad"
+        # Of torch.compile or torch.export, where all looks transformed.
+        by = "a whole graph" if torch.compiler.is_compiling() else by
+        raise ValueError(
+            f"{by} cannot transform {name} of q, k and v: its way back is "
+            f"written by hand; {TABLES.get(name, BY_TABLE)} it can"
+        )

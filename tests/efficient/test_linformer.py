@@ -222,7 +222,10 @@ def test_means_of_nothing_are_nothing(shape):
 
 def test_a_projection_that_is_shared_has_one_name():
     """Under two, `functional_call` did not put its parameter back."""
-    attend = LinformerAttention(LearnedProjection(9, 3))
+    project = LearnedProjection(9, 3)
+    attend = LinformerAttention(project, project)
+    assert [*attend.state_dict()] == ["project.weight"]
+    attend = LinformerAttention(project)
     assert [*attend.state_dict()] == ["project.weight"]
     own, x = attend.project.weight, torch.randn(3, 5, 4)
     other = {"project.weight": torch.zeros(3, 9)}

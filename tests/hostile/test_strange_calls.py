@@ -407,3 +407,9 @@ def test_a_flag_is_shown_without_asking_it():
 
     with pytest.raises(TypeError, match="causal must be True or False"):
         attention(*torch.randn(3, 2, 4), causal=Mute())
+
+
+def test_an_option_that_is_misspelt_is_refused_when_it_is_bound():
+    """Python said so at the first call."""
+    with pytest.raises(TypeError, match=r"^activation must take .* 'dim'$"):
+        FeedForward(8, 16, activation=partial(relu, dim=3))

@@ -3,6 +3,7 @@
 As in `test_strangers`, each is a single story.
 """
 
+import math
 from functools import partial
 
 import pytest
@@ -22,6 +23,7 @@ from selfattn.layers import FeedForward, SwiGLU
 from selfattn.models import LabelHead
 from selfattn.multihead import MultiHeadAttention
 from selfattn.origins import Convolution
+from selfattn.spoilt import drawing_once
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +67,51 @@ def test_heads_that_are_dealt_out_say_what_they_cannot(ranks):
 
 
 # What is drawn, in a text beside a spoilt one
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("learns", [False, True])
+def test_dropout_of_weights_is_drawn_once(masked, learns):
+    """Who is beside a spoilt text had other weights dropped, and what was
+    drawn next was another number.
+    """
+    q, k, v = torch.randn(3, 3, 4, 8)
+    mask = torch.ones(3, 1, 4, dtype=torch.bool)
+    mask[1, :, 3] = not masked
+    if not masked:
+        mask = None
+    found = []
+    for number in (0.5, math.nan):
+        bad = k.clone()
+        bad[1, 3] = number
+        q = q.detach().requires_grad_(learns)
+        torch.manual_seed(0)
+        output = fused_attention(q, bad, v, mask=mask, dropout_p=0.3)
+        found.append([*output[[0, 2]], torch.rand(1)])
+    assert_close(*found)
+
+
+def test_steps_drop_what_the_kernel_dropped():
+    """Where it falls short, as with large scores, they drew once more."""
+    x = torch.randn(3, 4, 8, requires_grad=True)
+    drawn = []
+    for size in (1.0, 1e9):
+        torch.manual_seed(0)
+        fused_attention(size * x, size * x, x, dropout_p=0.3)
+        drawn.append(torch.rand(1))
+    assert_close(*drawn)
+
+
+def test_who_draws_once_more_leaves_the_generator_as_it_was():
+    """Also if it draws less than was drawn, or more."""
+    torch.manual_seed(0)
+    wanted = torch.rand(5)
+    torch.manual_seed(0)
+    first, again = drawing_once(wanted, torch.rand, torch.rand)
+    assert first(4).equal(wanted[:4])
+    for n in (1, 9):
+        again(n)
+    assert torch.rand(1).equal(wanted[4:])
 
 
 class Noisy(nn.Linear):

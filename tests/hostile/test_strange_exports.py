@@ -98,6 +98,22 @@ def test_what_is_traced_by_jit_is_the_same(name):
 
 
 @traced_by_jit
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+@pytest.mark.parametrize("n", [5, 7])
+def test_what_is_traced_by_jit_is_causal_for_all_lengths(attend, n):
+    """Whether there are as many queries as keys was a tensor, which PyTorch's
+    kernel does not take for a yes; and it is for this one call alone.
+    """
+    graph = torch.jit.trace(
+        Called(partial(attend, causal=True)),
+        tuple(torch.randn(3, 2, 5, D)),
+        check_trace=False,
+    )
+    others = torch.randn(2, 5, D), *torch.randn(2, 2, n, D)
+    assert_close(graph(*others), attend(*others, causal=True))
+
+
+@traced_by_jit
 @pytest.mark.parametrize(
     "trace", [torch.jit.trace, lambda f, x: make_fx(f)(*x)]
 )
@@ -105,6 +121,48 @@ def test_buckets_cannot_be_traced(trace):
     """A graph would have those of one call for all: PyTorch fell over them."""
     with pytest.raises(ValueError, match="buckets are of numbers, but q has"):
         trace(Called(lsh_attention), tuple(torch.randn(3, 2, N, D)))
+
+
+@pytest.mark.parametrize("n_q", [5, 7])
+def test_causal_attention_is_compiled_for_lengths_that_vary(n_q):
+    """Whether they are equal was a symbol, which PyTorch's kernel does not
+    take for a yes.
+    """
+    torch._dynamo.reset()
+    attend = partial(fused_attention, causal=True)
+    graph = torch.compile(
+        attend, backend="eager", dynamic=True, fullgraph=True
+    )
+    for n in (5, 6, 7):
+        given = torch.randn(2, n_q - 5 + n, D), *torch.randn(2, 2, n, D)
+        assert_close(graph(*given), attend(*given))
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_an_export_is_refused_if_it_could_not_run(name):
+    """PyTorch could not differentiate what writes into memory at hand, and
+    said so when the exported graph was called.
+    """
+    if name == "lsh":  # whose buckets are of numbers
+        return
+    layer = MultiHeadAttention(8, 2, attend=CAUSAL[name])
+    x = torch.randn(2, N, 8)
+    if name in ("window", "longformer"):
+        graph = torch.export.export(layer, (x,)).module()
+        total = graph(x).square().sum()
+        found = torch.autograd.grad(total, [*graph.parameters()])
+        total = layer(x).square().sum()
+        wanted = torch.autograd.grad(total, [*layer.parameters()])
+        assert_close(found, wanted)
+        return
+    words = f"^{name}_attention must be exported and run without gradients"
+    with pytest.raises(ValueError, match=words):
+        torch.export.export(layer, (x,))
+    with torch.no_grad():
+        assert torch.export.export(layer, (x,))
+    layer.requires_grad_(False)
+    graph = torch.export.export(layer, (x,)).module()
+    assert_close(graph(x), layer(x))
 
 
 def test_a_traced_graph_draws_nothing():

@@ -14,11 +14,14 @@ from hostile.test_strangers import CAUSAL, MASKED
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
 from selfattn.efficient.swin import swin_attention, swin_bias
+from selfattn.masks import causal_mask
 from selfattn.multihead import MultiHeadAttention
 
 BIASED = ["fused", "flash", "tiles"]
 # PyTorch's own formulas for derivatives that are carried along forwards.
 formulas = pytest.mark.filterwarnings("ignore:.torch.jit.script")
+# It has no rule for many attentions at once, and takes one by one.
+slowly = pytest.mark.filterwarnings("ignore:There is a performance drop")
 BY_HAND = {n: MASKED[n] for n in ("flash", "tiles")} | CAUSAL
 
 
@@ -199,3 +202,48 @@ def tangent_of(f, x, along):
         return forward_ad.unpack_dual(
             f(forward_ad.make_dual(x, along))
         ).tangent
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+@pytest.mark.parametrize("size", [1e291, 1e297, 1.7e308])
+def test_the_largest_values_of_float64_have_an_average(name, size):
+    """Performer's was infinite, for its features are up to e²⁰ each; and who
+    does not see that value got NaN on the way back.
+    """
+    given = torch.randn(3, 1, 6, 4, dtype=torch.float64)
+    attend = partial(BY_HAND[name], causal=True)
+    grads = []
+    for last in (1.0, size):
+        q, k, v = (x.clone() for x in given)
+        v[:, -1] = last
+        inputs = [x.requires_grad_() for x in (q, k, v)]
+        output = attend(*inputs)
+        grads.append(torch.autograd.grad(output[:, :-1].sum(), inputs))
+    assert output.isfinite().all()
+    assert_close(*grads)
+
+
+@slowly
+@pytest.mark.parametrize("around", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_bias_of_each_may_be_learned_by_vmap(around, masked):
+    """As `torch.func`'s ensembles learn theirs: in there a bias does not say
+    that a gradient is asked of it, and PyTorch chose a kernel that has none.
+    """
+    q, biases = torch.randn(2, 5, 4), torch.randn(3, 5, 5)
+    mask = causal_mask(5, 5) if masked else None
+
+    def total(attend, biases):
+        one = partial(attend, q, q, q, mask=mask)
+        made = torch.func.vmap(lambda bias: one(bias=bias))(biases)
+        return made.square().sum()
+
+    grads = []
+    for attend in (attention, fused_attention):
+        if around:
+            grad = torch.func.grad(partial(total, attend))(biases)
+        else:
+            learned = biases.clone().requires_grad_()
+            grad = torch.autograd.grad(total(attend, learned), learned)[0]
+        grads.append(grad)
+    assert_close(*grads)

@@ -32,7 +32,9 @@ from selfattn.efficient.sparse import (
 )
 from selfattn.efficient.swin import swin_attention, swin_mask
 from selfattn.efficient.window import sliding_window_attention
+from selfattn.layers import FeedForward, relu
 from selfattn.masks import causal_mask, window_mask
+from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import ShawAttention, TransformerXLAttention
 
 INF, N = math.inf, 20
@@ -496,3 +498,66 @@ def test_a_key_that_weighs_nothing_is_far_from_short_queries_in_halves(
     found = passed_back(attend, inputs, rows, causal=causal)
     for x, y in zip(found[1:], wanted[1:], strict=True):
         assert_close(x.double(), y, atol=4e-3, rtol=4e-3)
+
+
+def bounded():
+    """Layers that make a number of infinity."""
+    for activation in (relu, torch.tanh, torch.sigmoid):
+        network = FeedForward(4, 3, activation=activation)
+        with torch.no_grad():
+            network.W_in.weight[:, 0] = -1.0  # relu bounds minus infinity
+        yield network
+    layer = MultiHeadAttention(4, 2)
+    for name in ("W_q", "W_k", "W_v"):
+        setattr(layer, name, nn.Sequential(nn.Linear(4, 4), nn.Tanh()))
+    yield layer
+    layer = MultiHeadAttention(4, 2)
+    for part in (layer.W_q, layer.W_k, layer.W_v):
+        part.register_forward_hook(lambda _, x, made: made.tanh())
+    yield layer
+
+
+@pytest.mark.parametrize("layer", [*bounded()])
+def test_an_infinite_token_of_which_a_number_is_made_passes_nothing_back(
+    layer,
+):
+    """The output did not show it, and the first weights got 0 · ∞."""
+    grads = []
+    for number in (1e4, INF):
+        x = torch.ones(2, 3, 4)
+        x[0, 1, 0] = number
+        made = layer(x)
+        assert made.isfinite().all()
+        total = made[1].square().sum()
+        grads.append(torch.autograd.grad(total, [*layer.parameters()]))
+    assert_close(*grads)
+
+
+@pytest.mark.parametrize("name", [n for n in RESTRICTED if n != "lsh"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_hidden_token_that_is_large_in_key_and_value_is_not_felt(
+    name, causal, dtype
+):
+    """Who did not see the value was given another output; but the first one,
+    in which a score overflowed and was hidden, passed back 0 · NaN all the
+    same.
+    """
+    attend, published = RESTRICTED[name]
+    size = {torch.float32: 1e38, torch.float64: 1e307}[dtype]
+    for seed in range(12):
+        torch.manual_seed(seed)
+        q, k, v, wave = torch.randn(4, 1, N, 2, dtype=dtype)
+        mask = published(q, k) if published else torch.rand(N, N) < 0.5
+        told = {} if published else {"mask": mask}
+        seen = (mask & causal_mask(N, N) if causal else mask)[..., seed % N]
+        wave[:, seen.expand(N)] = 0
+        grads = []
+        for by in (1.0, size):
+            given = q.clone(), k.clone(), v.clone()
+            for x in given[1:]:
+                x[:, seed % N] *= by
+            inputs = [x.requires_grad_() for x in given]
+            output = attend(*inputs, causal=causal, **told)
+            grads.append(torch.autograd.grad(output, inputs, wave))
+        assert_close(*grads)

@@ -263,6 +263,19 @@ def test_no_switch_is_turned_that_is_for_all_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("autocast", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("n_k", "d_v"), [(5, 4), (0, 4), (5, 0)])
+def test_what_is_empty_has_the_type_of_autocast_too(autocast, dtype, n_k, d_v):
+    """With a bias, a batch without keys was of another type than others."""
+    q, k = torch.randn(2, 3, 4), torch.randn(2, n_k, 4)
+    v, bias = torch.randn(2, n_k, d_v), torch.randn(3, n_k)
+    with torch.autocast("cpu", autocast):
+        given = [x.to(dtype) for x in (q, k, v)]
+        output = fused_attention(*given, bias=bias.to(dtype))
+    assert output.dtype == (dtype if dtype == torch.float64 else autocast)
+
+
+@pytest.mark.parametrize("autocast", [torch.bfloat16, torch.float16])
 def test_a_nan_under_autocast_has_the_type_of_the_numbers(autocast):
     q, k, v = torch.randn(3, 2, 7, D)
     with torch.autocast("cpu", autocast):

@@ -3,11 +3,15 @@
 As in `test_strangers`, each is a single story.
 """
 
+import copy
+import pickle
+
 import pytest
 import torch
 from torch import nn
 from torch._dynamo.exc import Unsupported
 from torch.distributed.device_mesh import init_device_mesh
+from torch.func import functional_call
 from torch.testing import assert_close
 
 from selfattn import attention
@@ -145,6 +149,111 @@ def test_of_what_is_no_such_table_only_pytorch_speaks(head, words):
     with pytest.raises(RuntimeError, match=words) as refused:
         model.load_state_dict(numbers)
     assert "must be alike" not in str(refused.value)
+
+
+# One embedding, twice
+
+
+def test_a_functional_call_takes_no_embedding_away():
+    """PyTorch put back what it had put in: of a module under two names, what
+    was found under the second is what the first was given.
+    """
+    model, texts = reader_and_writer(), torch.randint(11, (2, 2, 5))
+    before = dict(model.named_parameters())
+    for names in (before, model.state_dict()):
+        numbers = {
+            n: torch.zeros_like(before[n]) for n in names if n in before
+        }
+        assert functional_call(model, numbers, tuple(texts)).eq(0).all()
+        for name, x in model.named_parameters():
+            assert x is before[name]
+    assert len(before) == len([*model.parameters()])
+
+
+def test_an_embedding_may_still_become_another():
+    """It is found in the encoder, unless the target has its own."""
+    model, texts = reader_and_writer(), torch.randint(11, (2, 2, 5))
+    shared, own = model.embed, Embedding(11, D)
+    assert shared is model.encoder.embed
+    model.embed = own
+    assert model.embed is own and model.encoder.embed is shared
+    assert "embed.tokens.weight" in model.state_dict()
+    model(*texts)
+    model.embed = shared
+    assert "embed.tokens.weight" not in model.state_dict()
+    assert pickle.loads(pickle.dumps(model)).embed.tokens.weight.equal(
+        shared.tokens.weight
+    )
+
+
+@pytest.mark.parametrize("names", ["both", "first", "second"])
+def test_a_shared_embedding_is_loaded_by_either_name(names):
+    """Numbers that were saved while it had two names."""
+    trained, model = reader_and_writer(), nn.Sequential(reader_and_writer())
+    numbers = trained.state_dict()
+    table = numbers["encoder.embed.tokens.weight"]
+    if names != "first":
+        numbers["embed.tokens.weight"] = table.clone()
+    if names == "second":
+        del numbers["encoder.embed.tokens.weight"]
+    given = {f"0.{name}": x for name, x in numbers.items()}
+    model.load_state_dict(given)
+    texts = torch.randint(11, (2, 2, 5))
+    assert_close(model[0](*texts), trained(*texts))
+    assert len(given) == len(numbers)
+
+
+def overwritten(larger):
+    replace = torch.__future__.set_overwrite_module_params_on_conversion
+    replace(True)
+    try:
+        larger.double()
+    finally:
+        replace(False)
+
+
+CHANGES = {
+    "assigned": lambda x: x.load_state_dict(x.state_dict(), assign=True),
+    "emptied": lambda x: x.to("meta").to_empty(device="cpu"),
+    "overwritten": overwritten,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_tied_table_is_one_where_its_part_has_another_name(
+    change, first, copied
+):
+    """A larger model had the embedding beside the one that scores with it:
+    where either was changed alone, the other kept the table from before.
+    """
+    model = reader_and_writer()
+    parts = {"words": model.embed, "model": model}
+    names = ["words", "model"] if first else ["model", "words"]
+    larger = nn.ModuleDict({name: parts[name] for name in names})
+    larger = copy.deepcopy(larger) if copied else larger
+    change(larger)
+    model = larger["model"]
+    assert model.head.weight is larger["words"].tokens.weight
+    assert model.is_one()
+    model.head.weight = nn.Parameter(torch.ones(11, D))  # no longer
+    change(larger)
+    assert not model.is_one()
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_two_embeddings_do_not_fit_into_one(assign):
+    """The second's numbers were copied over the first's."""
+    model = reader_and_writer()
+    numbers = model.state_dict()
+    numbers["embed.tokens.weight"] = torch.ones(11, D)
+    words = (
+        r"encoder\.embed\.tokens\.weight and embed\.tokens\.weight must be "
+        "alike, for they are one embedding's"
+    )
+    with pytest.raises(RuntimeError, match=words):
+        model.load_state_dict(numbers, assign=assign)
 
 
 # Two recurrent networks

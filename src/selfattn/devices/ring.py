@@ -165,14 +165,16 @@ class Ring(NamedTuple):
     def attend(
         self, source: int, q: Tensor, block: Tensor, mask: Mask, bias: Bias
     ) -> Parts:
-        """The output for a block, and what is needed to join it to others."""
+        """The output for a block, and what is needed to join it to others: in
+        float32 at least, so that only what is joined is rounded.
+        """
         i, j = self.spans(source)
         diagonal = self.causal and i.stop == j.stop
         if self.causal and not diagonal and j.stop > i.start + 1:
             those = torch.arange(j.start, j.stop, device=q.device)
             now = torch.arange(i.start, i.stop, device=q.device)[:, None]
             mask = those <= now if mask is None else mask & (those <= now)
-        k, v = block.tensor_split([q.shape[-1]], dim=-1)
+        q, k, v = widen(q, *block.tensor_split([q.shape[-1]], dim=-1))
         return tiled(q, k, v, mask, bias, diagonal)
 
 
@@ -219,10 +221,10 @@ class Joined(torch.autograd.Function):
                 output = output * before.div_(total)[..., None]
                 output += near.output * share.div_(total)[..., None]
         total.masked_fill_(total == 0, 1.0)
-        output = output.to(q.dtype)
+        # As it is, not rounded: two terms of the way back nearly cancel.
         ctx.save_for_backward(q, keys_values, mask, bias, output, top, total)
         ctx.ring = ring
-        return output
+        return output.to(q.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad):
@@ -235,10 +237,10 @@ class Joined(torch.autograd.Function):
         ring, learned = ctx.ring, ctx.needs_input_grad[3]
         [grad_q] = widen(torch.zeros_like(q))
         [grad_bias] = widen(torch.zeros_like(bias)) if learned else [None]
-        wide, output = widen(grad, output)
+        [grad] = widen(grad)
         lost = ~output.isfinite().all(dim=-1)
         grad = grad.masked_fill(lost[..., None], 0)
-        dots = (wide * output).sum(dim=-1).masked_fill(lost, 0)
+        dots = (grad * output).sum(dim=-1).masked_fill(lost, 0)
         home: Any = None
         for source, block in ring.blocks(keys_values):
             [grad_block] = widen(torch.zeros_like(block))
@@ -267,8 +269,9 @@ def pass_back(
     The joined output is the sum of the blocks' outputs, each times its
     share; and the share depends on the block's own log-sum-exp.
     """
-    given = [x if x is None else x.detach() for x in given]
-    q, block, mask, bias = given
+    q, block, mask, bias = [x if x is None else x.detach() for x in given]
+    # Widened here: what is passed back to it is added to that of others.
+    q, block, bias = widen(q, block, bias)
     inputs = [x.requires_grad_() for x in (q, block, bias) if x is not None]
     with torch.enable_grad():
         near = ring.attend(source, q, block, mask, bias)
@@ -279,7 +282,5 @@ def pass_back(
     seen = seen.masked_fill(~seen.isfinite(), 0)
     grad_sums = (grad_near * seen).sum(-1) - dots * part
     return torch.autograd.grad(
-        (near.output, near.log_sum),
-        inputs,
-        (grad_near.to(near.output.dtype), grad_sums),
+        (near.output, near.log_sum), inputs, (grad_near, grad_sums)
     )

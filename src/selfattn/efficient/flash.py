@@ -19,7 +19,6 @@ from selfattn.checks import (
     check_flag,
     check_once,
     check_shapes,
-    check_transforms,
     check_whole,
 )
 from selfattn.dot_product import (
@@ -35,7 +34,7 @@ from selfattn.hidden import all_seen, unfelt
 from selfattn.infinite import level
 from selfattn.pieces import LOG2_E, add_product, blocks, without_autocast
 from selfattn.tiles import Gradients, Inputs, cut, product
-from selfattn.transforms import settled
+from selfattn.transforms import check_transforms, settled
 
 
 def flash_attention(

@@ -105,7 +105,8 @@ class LinformerAttention(nn.Module):
         # None if shared: of a module under two names, what
         # `torch.func.functional_call` took away is not put back.
         self.project = owned(project)
-        self.project_values = owned(project_values)
+        shared = project_values is project
+        self.project_values = None if shared else owned(project_values)
 
     @checked
     def forward(

@@ -29,6 +29,7 @@ from selfattn.dot_product import (
     with_causal,
 )
 from selfattn.hidden import match, unfelt_sums
+from selfattn.infinite import on_smaller
 from selfattn.pieces import chunks, one_batch_axis, without_autocast
 from selfattn.random_features import (
     log_features,
@@ -168,13 +169,13 @@ def performer_attention(
     omega = random_directions(
         n_features, q.shape[-1], seed=seed, orthogonal=orthogonal
     )
-    dtype = q.dtype
     if not overflows(q, k, v):
         output = by_features(q, k, v, omega, causal)
         if not loses_a_row(output, causal, k, v):
             return output
-    q, k, v = q.double(), k.double(), v.double()
-    return by_features(q, k, v, omega, causal).to(dtype)
+    attend = partial(by_features, omega=omega, causal=causal)
+    wide = q.double(), k.double(), v.double()
+    return on_smaller(attend, *wide, math.exp(2 * ROOM)).to(q.dtype)
 
 
 def by_features(

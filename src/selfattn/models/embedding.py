@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from selfattn.bound import Owner
 from selfattn.called import answered, check_called, check_function
 from selfattn.dot_product import check_scale
 from selfattn.entering import (
@@ -16,13 +15,14 @@ from selfattn.entering import (
     look_up,
     made_by,
 )
+from selfattn.models.ties import Held
 from selfattn.signatures import Count, Positive, Share, checked
 from selfattn.spoilt import of_each_token
 
 Ids = Int[Tensor, "batch n"]
 
 
-class Embedding(Owner):
+class Embedding(Held):
     """A vector for each token, with its position's and its segment's added.
 
     Args:

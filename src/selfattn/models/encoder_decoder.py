@@ -30,6 +30,7 @@ from selfattn.models.encoder import (
     last_normed,
     stacked,
 )
+from selfattn.models.ties import by_one_name
 from selfattn.signatures import checked
 from selfattn.spoilt import spared
 
@@ -118,13 +119,37 @@ class EncoderDecoder(Writer):
     ):
         """Keep the parts, and make the scores."""
         super().__init__()
-        self.encoder, self.embed = encoder, embed
+        self.encoder = encoder
+        self.embed = embed  # if it is the encoder's, that has it
         named = "mask", "memory_mask", "bias"
         self.blocks = stacked(blocks, "memory", named=named)
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
         self.relative = relative
         self.head = head_of(embed, tied)
+
+    def __setattr__(self, name: str, x: Any) -> None:
+        """Keep each part once: of a module under two names, what PyTorch's
+        `functional_call` took away is not put back.
+        """
+        if name == "embed" and x is self.encoder.embed:
+            self._modules.pop(name, None)
+        else:
+            super().__setattr__(name, x)
+
+    def __getattr__(self, name: str) -> Any:
+        """The encoder's embedding, where the target has none of its own."""
+        if name == "embed" and name not in self._modules:
+            return self.encoder.embed
+        return super().__getattr__(name)
+
+    def _load_from_state_dict(self, numbers: Any, prefix: str, *more: Any):
+        """Take the embedding by either name, if it has but one here."""
+        if "embed" not in self._modules:
+            places = f"{prefix}embed.", f"{prefix}encoder.embed."
+            *_, errors = more
+            errors += by_one_name(numbers, *places)
+        super()._load_from_state_dict(numbers, prefix, *more)
 
     @checked
     def forward(

@@ -41,8 +41,7 @@ from selfattn.signatures import Positive, checked
 T5_NAMES = {
     r"^encoder\.block\.0\.\S+relative_\w+\.weight": "encoder.relative.table",
     r"^decoder\.block\.0\.\S+relative_\w+\.weight": "relative.table",
-    r"^encoder\.embed_tokens": "encoder.embed.tokens",
-    r"^(decoder\.embed_tokens|shared)": "embed.tokens",
+    r"^((en|de)coder\.embed_tokens|shared)": "encoder.embed.tokens",
     r"^lm_head": "head",
     r"^decoder\.": "",
     r"final_layer_norm": "norm",
@@ -55,6 +54,7 @@ T5_NAMES = {
     r"\.layer\.1\.layer_norm\.": ".add_norm_2.norm.",
     r"\.layer\.2\.layer_norm\.": ".add_norm_3.norm.",
 }
+TABLE = "encoder.embed.tokens.weight"
 DISTANCES = "encoder.relative.table"
 INNER = "blocks.0.feed_forward.W_in.weight"
 
@@ -91,11 +91,9 @@ def load_t5(
     """
     check_config(path, T5)
     weights = read_as(path, T5_NAMES)
-    table = "embed.tokens.weight"
-    _, d_model = shape_of(table, weights, path)
-    for name in ("encoder.embed.tokens.weight", "head.weight"):
-        weights.setdefault(name, weights[table])
-    tied = same(weights["head.weight"], weights[table])
+    _, d_model = shape_of(TABLE, weights, path)
+    weights.setdefault("head.weight", weights[TABLE])
+    tied = same(weights["head.weight"], weights[TABLE])
     told = beside(path).get("scale_decoder_outputs")
     if (tied if told is None else told) and "norm.gain" in weights:
         weights["norm.gain"] = weights["norm.gain"] * d_model**-0.5
@@ -134,7 +132,7 @@ def t5_model(
     tied: bool,
 ) -> EncoderDecoder:
     """T5 in the sizes of the file, without numbers."""
-    n_tokens, d_model = shape_of("embed.tokens.weight", weights, path)
+    n_tokens, d_model = shape_of(TABLE, weights, path)
     n_buckets, n_heads = shape_of(DISTANCES, weights, path)
     sizes = d_model, n_heads, shape_of(INNER, weights, path)[0]
     options: dict[str, Any] = {"multihead": multihead, "norm": RMSNorm}

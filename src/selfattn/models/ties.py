@@ -14,6 +14,52 @@ from torch import Tensor, nn
 from selfattn.bound import Owner
 from selfattn.models.weights import same
 
+TIED = (
+    "they are one table here, but they differ; with assign=True they become "
+    "two, as tied=False makes them"
+)
+
+
+class Held(Owner):
+    """A part with a table that models score with: they do so with the next
+    one when it gets another, as within a larger model that has this part
+    under a name of its own.
+    """
+
+    def __init__(self) -> None:
+        """Have what is loaded looked at, before and afterwards."""
+        super().__init__()
+        self.register_load_state_dict_pre_hook(before_loading)
+        self.register_load_state_dict_post_hook(after_loading)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "Held":
+        """Move or cast all numbers; who scored with the table still does."""
+        models = who_score_with(self)
+        super()._apply(fn, recurse)
+        for model in models:
+            tie(model)
+        return self
+
+
+HOLDERS: WeakKeyDictionary[nn.Module, WeakSet["Tied"]] = WeakKeyDictionary()
+SCORED: WeakKeyDictionary[nn.Module, WeakSet["Tied"]] = WeakKeyDictionary()
+
+
+def who_score_with(part: nn.Module) -> list["Tied"]:
+    """The models whose scores are made with the table of a part."""
+    return [model for model in HOLDERS.get(part, ()) if model.is_one()]
+
+
+def before_loading(part: nn.Module, *_: Any) -> None:
+    """Note who scores with the table that is to be loaded."""
+    SCORED[part] = WeakSet(who_score_with(part))
+
+
+def after_loading(part: nn.Module, _: Any) -> None:
+    """Have them score with what was loaded."""
+    for model in SCORED.pop(part, ()):
+        tie(model)
+
 
 class Tied(Owner):
     """A model whose scores may be made with the table of its embedding."""
@@ -26,6 +72,17 @@ class Tied(Owner):
         super().__init__()
         self.given = (True, True)
         self.register_load_state_dict_post_hook(one_again)
+
+    def __setattr__(self, name: str, x: Any) -> None:
+        """Set a part, and be known to the one that has the table."""
+        super().__setattr__(name, x)
+        if isinstance(x, nn.Module):
+            hold(self)
+
+    def __setstate__(self, state: Any) -> None:
+        """Be known to it as a copy, too."""
+        super().__setstate__(state)
+        hold(self)
 
     def is_one(self) -> bool:
         """Whether the scores are made with the table of the embedding."""
@@ -63,6 +120,13 @@ class Tied(Owner):
         return [*dict.fromkeys([self.AT_TABLE, *others])]
 
 
+def hold(model: Tied) -> None:
+    """Make a model known to the part that has the table."""
+    part = part_at(model, model.AT_TABLE.rpartition(".")[0])
+    if isinstance(part, nn.Module):
+        HOLDERS.setdefault(part, WeakSet()).add(model)
+
+
 class Note:
     """A table before a call on all parts, and the models that score with it:
     the first to have its turn gives another one to those they share it with.
@@ -88,7 +152,8 @@ def note(model: Tied, call: Any) -> None:
     known = NOTES.get(part)
     if known is None or known.call is not call or model in known.models:
         known = NOTES[part] = Note(call, table)
-    if id(weight_of(part_at(model, model.AT_SCORES))) == known.table:
+    scores = weight_of(part_at(model, model.AT_SCORES))
+    if scores is table or id(scores) == known.table:
         known.models.add(model)
 
 
@@ -117,16 +182,27 @@ def tie(model: Tied) -> None:
     part_at(model, model.AT_SCORES).weight = table.weight
 
 
-def unlike(given: dict[str, Any]) -> list[str]:
+def by_one_name(numbers: Any, second: str, first: str) -> list[str]:
+    """Rename numbers of a part that had two names, in place, to the first;
+    and what is wrong with them.
+    """
+    errors = []
+    for name in [n for n in numbers if n.startswith(second)]:
+        one = first + name.removeprefix(second)
+        given = {one: numbers.setdefault(one, numbers[name])}
+        given[name] = numbers.pop(name)
+        errors += unlike(given, "they are one embedding's, but they differ")
+    return errors
+
+
+def unlike(given: dict[str, Any], why: str = TIED) -> list[str]:
     """What is wrong with numbers that are to be copied into one table, as
     PyTorch says it: of those that differ, the last would be all that is left.
     """
     numbers = {name: x for name, x in given.items() if isinstance(x, Tensor)}
     first = next(iter(numbers), "")
     return [
-        f"{first} and {name} must be alike, for they are one table here, but "
-        "they differ; with assign=True they become two, as tied=False makes "
-        "them"
+        f"{first} and {name} must be alike, for {why}"
         for name, x in numbers.items()
         if x.shape == numbers[first].shape and not agree(numbers[first], x)
     ]

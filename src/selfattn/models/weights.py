@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-from selfattn.models.embedding import Embedding
 
 Weights = dict[str, Tensor]
 
@@ -200,7 +199,7 @@ def fill(model: nn.Module, weights: Weights, path: str | Path) -> None:
     model.load_state_dict(weights, assign=True)
 
 
-def tie(head: nn.Linear, embed: Embedding) -> None:
+def tie(head: nn.Linear, embed: Any) -> None:
     """Make the scores and the embedding one table again, if they agree."""
     if same(head.weight, embed.tokens.weight):
         head.weight = embed.tokens.weight
