@@ -300,8 +300,10 @@ def still_finite(x: Tensor, dtype: torch.dtype) -> Tensor:
     Else a bias of float64 would be infinite among numbers of float32, which
     hides a key, or all the others.
     """
+    if x.dtype is dtype:
+        return x
     most = torch.finfo(dtype).max
-    if x.dtype is dtype or torch.finfo(x.dtype).max <= most:
+    if torch.finfo(x.dtype).max <= most:
         return x.to(dtype)
     # Its gradient is that of a sum all the same, not zero as that of `clamp`.
     kept = x.detach().clamp(-most, most) + (x - x.detach())

@@ -187,8 +187,12 @@ def check_transforms(name: str, *tensors: Tensor) -> None:
             PyTorch traces the call into one whole graph; or while it exports
             one that would ask for a gradient, and end in PyTorch's words.
     """
-    asks = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
-    if asks and torch.compiler.is_exporting() and name in IN_PLACE:
+    if (
+        torch.compiler.is_exporting()
+        and name in IN_PLACE
+        and torch.is_grad_enabled()
+        and any(x.requires_grad for x in tensors)
+    ):
         raise ValueError(
             f"{name} must be exported and run without gradients, as within "
             "torch.no_grad(), or after requires_grad_(False), for its way "

@@ -35,6 +35,7 @@ ORDER = [
     {"labs"},
 ]
 ALONE = {"plots", "data", "cost", "products", "source", "measurements"}
+BY_ALL = {"signatures", "called"}  # how arguments and functions are refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
@@ -187,8 +188,10 @@ def imports_backwards(package: Path) -> list[str]:
                 continue
             if mine == theirs:
                 backwards = mine == "efficient" and not same(name, other)
+            elif mine in ALONE:
+                backwards = theirs not in BY_ALL
             else:
-                backwards = mine in ALONE or rank[theirs] >= rank.get(mine, 99)
+                backwards = rank[theirs] >= rank[mine]
                 backwards = backwards and theirs != "signatures"
             if backwards:
                 found.append(f"{name}: imports {other}")

@@ -9,13 +9,7 @@ and with no other, agree by its cause.
 
 import functools
 import time
-from collections.abc import (
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -277,38 +271,14 @@ def alike_in_kind(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
         if "modifies" in sorts and not does(exercise, known, values):
             continue  # it changes the same input into something else
         # Few do the same where it fails: the others are asked no further.
-        same = shared(exercise, known, failing, mine, most)
+        its = kinds_of_fault(exercise, done_by(exercise, known, failing))
+        same = sum(its.get(probe) == fault for probe, fault in mine.items())
         if same <= most:
             continue
         its = kinds_of_fault(exercise, done_by(exercise, known, seen))
         if not {sort for sort, _ in its.values()} - sorts:
             best, most = known, same
     return best
-
-
-def shared(
-    exercise: Exercise,
-    known: Mistake,
-    failing: Sequence[Seen],
-    mine: Mapping[Probe, tuple[str, str]],
-    most: int,
-) -> int:
-    """How many faults a mistake shares, as long as it may be more than most.
-
-    Args:
-        exercise: what was asked.
-        known: the mistake.
-        failing: where the answer fails.
-        mine: and how.
-        most: as many as others share already.
-    """
-    same, left = 0, len(failing)
-    for one in failing:
-        its = kinds_of_fault(exercise, done_by(exercise, known, [one]))
-        same, left = same + (its.get(one.probe) == mine[one.probe]), left - 1
-        if same + left <= most:
-            break
-    return same
 
 
 def done_by(

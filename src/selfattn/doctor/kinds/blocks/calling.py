@@ -132,10 +132,8 @@ def read(
             "A block is examined with its weights: hand over a module, "
             "made and ready to be called."
         )
-    seen: dict[str, Any] = {}
     names = masks_of(thing, mask_names, told, n_texts)
-    if names:
-        seen["mask_name"] = names[0]
+    seen: dict[str, Any] = {"mask_name": names[0]} if names else {}
     if not own_mask and (not names or told.get("padding")):
         seen["mask"] = "keep"
     seen |= order_kept(thing)
@@ -149,16 +147,21 @@ def read(
     if {"order", "norms"} & told.keys():
         seen["by_parts"] = True
     seen |= placed(told.get("order") or seen.get("order"))
-    either = "layout" not in {**seen, **told} and tokens_first(thing)
-    open_ = {"layout": [*LAYOUTS]} if either else {}
+    open_ = in_either_layout(thing, {**seen, **told})
     return Reading(seen, candidates=open_, lacks=lacking(names, told))
 
 
-def tokens_first(block: nn.Module) -> bool:
-    """Whether its attention is PyTorch's, and takes tokens before texts.
+def in_either_layout(block: nn.Module, known: Facts) -> dict[str, list[str]]:
+    """Where its tokens may lie, if its attention takes them before texts.
 
     So the block may do, too; or it turns what it hands over.
     """
+    either = "layout" not in known and tokens_first(block)
+    return {"layout": [*LAYOUTS]} if either else {}
+
+
+def tokens_first(block: nn.Module) -> bool:
+    """Whether its attention is PyTorch's, and takes tokens before texts."""
     found = [
         module.batch_first
         for module in block.modules()

@@ -302,10 +302,7 @@ def reach(
 
     far = next((offset for offset in FAR if goes(offset)), None)
     back = tried(fresh(thing), way, facts, x, -1)
-    there = back is not None and tried(fresh(thing), way, facts, back, 1)
-    wrapped = (
-        isinstance(there, Tensor)
-        and not there.is_complex()
-        and not torch.allclose(there.to(x.dtype), x, atol=1e-3)
-    )
+    there: Any = back is not None and tried(fresh(thing), way, facts, back, 1)
+    real = isinstance(there, Tensor) and not there.is_complex()
+    wrapped = real and not torch.allclose(there.to(x.dtype), x, atol=1e-3)
     return (None if far in (None, FAR[0]) else far), not wrapped
