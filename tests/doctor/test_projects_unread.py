@@ -129,6 +129,10 @@ def test_where_gains_begin_tells_not_from_where_they_count():
     told = here(OnePlus(), kind="rms-norm", gain="itself")
     assert told.exit_code == 1 and told.mistake.name == "one plus the gain"
     assert here(OnePlus(), kind="rms-norm", gain="one plus").passed
+    from_zero = OnePlus()
+    nn.init.zeros_(from_zero.weight)
+    report = here(from_zero, kind="rms-norm")
+    assert report.passed and report.facts["gain"] == "one plus"
 
 
 def test_positions_that_come_beside_tokens_are_asked_after():
@@ -161,8 +165,11 @@ def test_a_rotation_that_answers_in_complex_numbers_is_asked_after():
 
 
 def test_keys_that_come_on_their_side_are_asked_after():
-    def attend(q, k, v):
-        return (q @ k / q.shape[-1] ** 0.5).softmax(-1) @ v
+    def attend(q, k, v, mask=None):
+        scores = q @ k / q.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return scores.softmax(-1) @ v
 
     assert here(attend, kind="attention").exit_code == 3
     told = here(attend, kind="attention", layout="any")

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from selfattn.doctor import assert_healthy, examine
+from selfattn.doctor.kinds.layer import written_mistakes
 
 TOLD = {"layout": "BND", "causal": False, "n_heads": 3}
 here = functools.partial(examine, kind="self-attention", time_limit=None)
@@ -280,3 +281,113 @@ def test_a_formula_is_told_in_a_suite_as_well():
     assert_healthy(Sharpened(), **told)
     with pytest.raises(AssertionError, match="queries and keys exchanged"):
         assert_healthy(of(projected=exchanged), **told)
+
+
+MASK = torch.ones(3, 5).bool().tril()
+PADDING = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+HEARD = {
+    "mask ignored": {"padding": PADDING, "causal": True},
+    "padding ignored": {"mask": MASK, "causal": True},
+    "causal flag ignored": {"mask": MASK, "padding": PADDING},
+    "mask upside down": {"mask": ~MASK, "padding": ~PADDING, "causal": True},
+    "mask on its side": {"mask": MASK.mT, "padding": PADDING, "causal": True},
+    "one mask for the whole batch": {
+        "mask": MASK,
+        "padding": PADDING[:1].expand(2, -1),
+        "causal": True,
+    },
+}
+
+
+def heard(x, context=None, **more):
+    """What a formula was called with."""
+    return x, context, more
+
+
+def test_a_formula_hears_of_other_masks_in_each_way_that_has_a_name():
+    x, context = torch.ones(2, 3, 4), torch.ones(2, 5, 4)
+    given = {"mask": MASK, "padding": PADDING, "causal": True}
+    known = {m.name: m for m in written_mistakes.of_calls(heard)}
+    assert HEARD.keys() <= known.keys()
+    for name, expected in HEARD.items():
+        got_x, got_context, more = known[name](x, context, **given)
+        assert got_x is x and got_context is context
+        assert more.keys() == expected.keys(), name
+        for n, one in expected.items():
+            same = one is more[n] if n == "causal" else one.equal(more[n])
+            assert same, (name, n)
+
+
+class Held(nn.Module):
+    """Maps of a layer, apart or in one."""
+
+    def __init__(self, fused):
+        super().__init__()
+        if fused:
+            self.qkv_proj = nn.Linear(6, 18)
+        else:
+            self.q_proj, self.k_proj, self.v_proj = (
+                nn.Linear(6, 6) for _ in range(3)
+            )
+        self.out_proj = nn.Linear(6, 6)
+        self.fused = fused
+
+    def maps(self):
+        out = self.out_proj.weight, self.out_proj.bias
+        if self.fused:
+            one = self.qkv_proj
+            thirds = one.weight.chunk(3), one.bias.chunk(3)
+            return (*zip(*thirds, strict=True), out)
+        three = self.q_proj, self.k_proj, self.v_proj
+        return (*((m.weight, m.bias) for m in three), out)
+
+
+def with_other_weights(q, k, v, out):
+    """What becomes of the four maps, (W, b), by the name of each mistake."""
+    one, none = torch.eye(6), torch.zeros(6)
+    mapped = (one, none)
+    return [
+        ("queries and keys exchanged", (k, q, v, out)),
+        ("parts in another order", (q, v, k, out)),
+        ("parts in another order", (v, k, q, out)),
+        ("keys are the values", (q, k, k, out)),
+        ("one projection for two", (q, q, v, out)),
+        ("one projection for two", (q, v, v, out)),
+        (
+            "matrices of the input transposed",
+            (*((W.mT, b) for W, b in (q, k, v)), out),
+        ),
+        ("output projection transposed", (q, k, v, (out[0].mT, out[1]))),
+        ("values not projected", (q, k, mapped, out)),
+        ("no output projection", (q, k, v, mapped)),
+        ("projection not used", (mapped, k, v, out)),
+        ("projection not used", (q, mapped, v, out)),
+        ("biases forgotten", (*((W, none) for W, _ in (q, k, v)), out)),
+        ("biases forgotten", (q, k, v, (out[0], none))),
+        *(
+            (name, ((q[0] * by, q[1] * by), k, v, out))
+            for name, by in (
+                ("no scale", 3**0.5),
+                ("divided by d", 3**-0.5),
+                ("multiplied by the root", 3.0),
+                ("scaled by the width of the model", 0.5**0.5),
+                ("number of heads", 1.5**0.5),
+            )
+        ),
+    ]
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_formula_is_made_with_other_weights_in_each_way(fused):
+    layer = Held(fused)
+    before = {n: x.clone() for n, x in layer.state_dict().items()}
+    made = written_mistakes.of_weights(
+        layer, {"n_heads": 2}, lambda other: other.maps
+    )
+    expected = with_other_weights(*layer.maps())
+    assert [m.name for m in made] == [name for name, _ in expected]
+    for one, (name, maps) in zip(made, expected, strict=True):
+        for (W, b), (its_W, its_b) in zip(one(), maps, strict=True):
+            torch.testing.assert_close(W, its_W, msg=name)
+            torch.testing.assert_close(b, its_b, msg=name)
+    torch.testing.assert_close(layer.state_dict(), before)

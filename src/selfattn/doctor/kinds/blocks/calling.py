@@ -218,7 +218,7 @@ def lacking(names: Sequence[str], told: Facts) -> dict[str, str]:
     return lacks
 
 
-def hides_untold(facts: Facts) -> bool | None:
+def hides_by_itself(facts: Facts) -> bool | None:
     """Whether it was told to hide later tokens by itself.
 
     Who says that it does not, of one that takes a mask for them, has said

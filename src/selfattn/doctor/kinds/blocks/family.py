@@ -23,7 +23,7 @@ from selfattn.doctor.kinds.blocks import (
     unfound,
 )
 from selfattn.doctor.kinds.blocks.beheld import Asked, is_idle, with_sights
-from selfattn.doctor.kinds.blocks.calling import hides_untold, prepare
+from selfattn.doctor.kinds.blocks.calling import hides_by_itself, prepare
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
 from selfattn.doctor.kinds.blocks.made_of import (
     DESIGNS,
@@ -133,7 +133,7 @@ def hides_later(
     Raises:
         UnclearError: if that one sees later tokens.
     """
-    told, inferred = hides_untold(facts), "how" in facts
+    told, inferred = hides_by_itself(facts), "how" in facts
     if told is not None:
         near = told and not inferred and properties.sees_near(call, *wide)
         return "own" if near else told
@@ -153,7 +153,7 @@ def sees(facts: Facts, parts: Wide) -> bool | None:
     called as others', so does what is compared with him.
     """
     across = parts.d_context is not None
-    causal = hides_untold(facts)
+    causal = hides_by_itself(facts)
     if across and causal is not False and not facts.get("in_passing"):
         return None
     return True if across and causal is None else causal

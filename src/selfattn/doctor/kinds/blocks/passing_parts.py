@@ -137,7 +137,7 @@ def handed(one: Seen, facts: Facts, wide: Widths) -> str:
 
 def hides(facts: Facts, wide: Widths) -> Facts:
     """Whether it hides later tokens: who reads a context does."""
-    causal = calling.hides_untold(facts)
+    causal = calling.hides_by_itself(facts)
     causal = True if causal is None and wide[1] is not None else causal
     return {} if causal is None else {"causal": causal}
 

@@ -23,6 +23,7 @@ from selfattn.doctor.kinds.layer.parts import maps_of
 from selfattn.doctor.patient import Facts
 
 Call = Callable[..., Any]
+Maps = dict[str, Affine]
 SOFTMAX = {torch.softmax, torch.Tensor.softmax, nn.functional.softmax}
 
 
@@ -125,9 +126,6 @@ OTHER_STEPS = (
 )
 
 
-Maps = dict[str, Affine]
-
-
 def of_weights(
     thing: nn.Module, facts: Facts, formula_of: Call
 ) -> tuple[Mistake, ...]:
@@ -221,14 +219,12 @@ def exchanged(first: str, second: str) -> Callable[[Maps], bool]:
     """The change by which two maps stand in each other's place."""
 
     def change(maps: Maps) -> bool:
-        if not are_alike(maps, first, second):
-            return False
-        both = tensors(maps[first]), tensors(maps[second])
-        for one, other in zip(*both, strict=True):
+        pairs = side_by_side(maps, first, second)
+        for one, other in pairs:
             kept = one.clone()
             one.copy_(other)
             other.copy_(kept)
-        return True
+        return bool(pairs)
 
     return change
 
@@ -237,24 +233,25 @@ def instead(of: str, other: str) -> Callable[[Maps], bool]:
     """The change by which one map stands in the place of another, too."""
 
     def change(maps: Maps) -> bool:
-        if not are_alike(maps, of, other):
-            return False
-        both = tensors(maps[of]), tensors(maps[other])
-        for mine, its in zip(*both, strict=True):
+        pairs = side_by_side(maps, of, other)
+        for mine, its in pairs:
             mine.copy_(its)
-        return True
+        return bool(pairs)
 
     return change
 
 
-def are_alike(maps: Maps, *parts: str) -> bool:
-    """Whether there are such maps, of one shape, all shifted or none."""
-    shapes = [
-        [x.shape for x in tensors(maps[part])]
-        for part in parts
-        if part in maps
-    ]
-    return len(shapes) == len(parts) and shapes[0] == shapes[-1]
+def side_by_side(
+    maps: Maps, first: str, second: str
+) -> list[tuple[Tensor, Tensor]]:
+    """The matrices of two maps, and their shifts; nothing if they differ in
+    shape, or one is not there.
+    """
+    if not {first, second} <= maps.keys():
+        return []
+    one, other = tensors(maps[first]), tensors(maps[second])
+    alike = [x.shape for x in one] == [x.shape for x in other]
+    return list(zip(one, other, strict=True)) if alike else []
 
 
 def on_their_side(*parts: str) -> Callable[[Maps], bool]:

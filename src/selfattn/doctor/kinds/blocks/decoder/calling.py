@@ -123,7 +123,7 @@ def parts_of(block: nn.Module, facts: Facts) -> Parts:
 
 def hiding(own: Callable[..., Tensor], facts: Facts) -> Callable[..., Tensor]:
     """An attention to itself; of one that may see all, without a mask."""
-    if calling.hides_untold(facts) is not False:
+    if calling.hides_by_itself(facts) is not False:
         return own
     return lambda x, mask=None: own(x)
 
