@@ -168,7 +168,7 @@ def test_keys_that_come_on_their_side_are_asked_after():
     def attend(q, k, v, mask=None):
         scores = q @ k / q.shape[-1] ** 0.5
         if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
+            scores = scores.masked_fill(mask, -torch.inf)  # NaN, if it keeps
         return scores.softmax(-1) @ v
 
     assert here(attend, kind="attention").exit_code == 3
