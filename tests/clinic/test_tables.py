@@ -81,6 +81,21 @@ def test_formulas_of_ones_own_are_counted_apart():
     assert found == {"one the doctor knows": 1, "its own": 0}
 
 
+def test_who_was_told_a_formula_is_compared_with_himself():
+    """All with a formula of their own are others than those it is told of."""
+    way = "the facts and the formula"
+    with_it = VISITS[3]._replace(outcome="ill", told=way)
+    other = VISITS[0]._replace(style="elsewhere", own=True)
+    left_out = VISITS[4]._replace(told="all but formula")
+    whole = tables([VISITS[3], with_it, other, left_out])
+    found = {name: table["visits"] for name, table in whole.items()}
+    assert found["told the formula, too"] == 1
+    assert found["told the facts"] == 2
+    assert found["the same, not told it"] == 1
+    same = whole["the same, not told it"]["all"]["found"]
+    assert (same["n"], same["of"]) == (0, 1)
+
+
 def test_two_mistakes_are_right_by_either_name():
     two = seen("ill", "no scale", (*SCALE, "mask not used"))
     assert two.right and not seen("ill", "detached", two.operators).right

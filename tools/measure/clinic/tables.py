@@ -124,17 +124,29 @@ def by_operator(visit: Visit) -> list[str]:
     return list(visit.operators)
 
 
+FACTS, WITH_IT = "told the facts", "told the formula, too"
+
+
 def conditions(visits: Sequence[Visit]) -> dict[str, list[Visit]]:
     """Visits by what the doctor was told."""
     found: dict[str, list[Visit]] = {}
     for name, holds in (
-        ("told the facts", lambda way: way == "the facts"),
+        (FACTS, lambda way: way == "the facts"),
         ("the kind alone", lambda way: way == "nothing"),
-        ("told the formula, too", lambda way: way.endswith("the formula")),
+        (WITH_IT, lambda way: way.endswith("and the formula")),
         ("one fact left out", lambda way: way.startswith("all but")),
     ):
         found[name] = [visit for visit in visits if holds(visit.told)]
+    told = {planted(visit) for visit in found[WITH_IT]}
+    found["the same, not told it"] = [
+        visit for visit in found[FACTS] if planted(visit) in told
+    ]
     return found
+
+
+def planted(visit: Visit) -> tuple[Any, ...]:
+    """What tells a patient from others, whatever was told of it."""
+    return visit.kind, visit.style, visit.operators, visit.place
 
 
 def row(visits: Sequence[Visit], said: Sound) -> dict[str, Any]:
