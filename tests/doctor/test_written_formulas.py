@@ -15,7 +15,10 @@ here = functools.partial(examine, kind="self-attention", time_limit=None)
 
 
 class Sharpened(nn.Module):
-    """Attention whose weights are squared, and sum to one again."""
+    """Attention whose weights are w (1 + w), and sum to one again.
+
+    Squares would not do: they are those of twice the scores.
+    """
 
     def __init__(self):
         super().__init__()
@@ -31,7 +34,8 @@ class Sharpened(nn.Module):
         )
 
     def weighed(self, scores):
-        weights = scores.softmax(-1) ** 2
+        weights = scores.softmax(-1)
+        weights = weights * (1 + weights)
         return weights / weights.sum(-1, keepdim=True)
 
     def hidden(self, scores, mask):
@@ -58,7 +62,8 @@ def by_loops(layer, x, mask=None):
         for i in range(x.shape[1]):
             scores = (q[:, i : i + 1, own] * k[..., own]).sum(-1) / 2
             scores = scores.masked_fill(~seen[i], -torch.inf)
-            weights = torch.softmax(scores, dim=-1) ** 2
+            weights = torch.softmax(scores, dim=-1)
+            weights = weights * (1 + weights)
             weights = weights / weights.sum(-1, keepdim=True)
             outputs[:, i, own] = (weights[..., None] * v[..., own]).sum(1)
     return layer.out_proj(outputs)
@@ -73,7 +78,8 @@ def by_tables(layer, x, mask=None):
         scores = q[..., own] @ k[..., own].mT / 2
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf)
-        weights = torch.softmax(scores, dim=-1) ** 2
+        weights = torch.softmax(scores, dim=-1)
+        weights = weights * (1 + weights)
         weights = weights / weights.sum(-1, keepdim=True)
         outputs.append(weights @ v[..., own])
     return layer.out_proj(torch.cat(outputs, dim=-1))
@@ -92,7 +98,7 @@ def test_who_does_what_he_wrote_is_healthy():
 
 
 def test_without_the_formula_the_same_layer_is_asked_for_less():
-    wrong = of(weighed=lambda self, scores: scores.softmax(-1) ** 2)
+    wrong = of(weighed=lambda self, scores: 2 * scores.softmax(-1))
     assert here(wrong, formula="own", **TOLD).passed
     report = here(wrong, formula=by_loops, **TOLD)
     assert report.exit_code == 1 and report.snippet
@@ -110,7 +116,8 @@ def keys_twice(self, x, y):
 
 
 def over_queries(self, scores):
-    weights = scores.softmax(-2).nan_to_num() ** 2
+    weights = scores.softmax(-2).nan_to_num()
+    weights = weights * (1 + weights)
     return weights / weights.sum(-1, keepdim=True)
 
 
@@ -191,6 +198,28 @@ def test_a_formula_is_computed_in_float64_where_it_can():
     assert types == {(torch.float64, torch.float64)}
 
 
+def test_a_formula_that_takes_masks_of_other_axes_accuses_nobody():
+    """The doctor had guessed a mask of four axes, which suits the layer, and
+    said that this returns another shape than its formula.
+    """
+    report = here(Sharpened(), formula=by_tables, **TOLD)
+    assert report.exit_code != 1, report
+    told = {**TOLD, "mask": "keep", "mask_axes": "NN"}
+    assert here(Sharpened(), formula=by_tables, **told).passed
+    for wrong, said in (
+        (lambda layer, x: x[0], "Your formula gives a tensor"),
+        (lambda layer, x: None, "Your formula gives None"),
+    ):
+        asked = here(Sharpened(), formula=wrong, **TOLD).question
+        assert said in asked and "for x of shape (2, 7, 12)" in asked
+
+
+def test_what_an_argument_cannot_say_is_not_said_of_the_formula():
+    told = {**TOLD, "mask": "keep", "mask_axes": "NN"}
+    report = here(Sharpened(), formula=by_tables, **told)
+    assert "your formula" not in " ".join(report.not_asked.values())
+
+
 def test_what_a_formula_does_not_take_is_not_asked_and_it_is_said_why():
     told = {**TOLD, "mask": "keep", "mask_axes": "NN"}
 
@@ -235,7 +264,8 @@ def across(layer, x, context):
     """What `Across` should give."""
     q, k, v = layer.projected(x, context)
     weights = torch.softmax(torch.einsum("bhid,bhjd->bhij", q, k) / 2, -1)
-    weights = weights**2 / (weights**2).sum(-1, keepdim=True)
+    weights = weights * (1 + weights)
+    weights = weights / weights.sum(-1, keepdim=True)
     return layer.merged(torch.einsum("bhij,bhjd->bhid", weights, v))
 
 

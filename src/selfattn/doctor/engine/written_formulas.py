@@ -86,17 +86,18 @@ def as_far_as_it_goes(exercise: Exercise, lacks: dict[str, str]) -> Exercise:
         if lacks.keys() & {*probe.needs}:
             continue
         known = observe_known(exercise, None, probe)
-        error = known.error
-        if error is None:
+        raised = known.error or ""
+        why = raised if known.unusable else f"your formula raises {raised}"
+        if not raised:
             flows = known.gradient_error is None
             kept.append(probe if flows else replace(probe, gradient=False))
         elif probe is exercise.probes[0]:
             raise UnclearError(
-                f"Your formula raises {error}. It is called with the layer, "
-                "and then with all that the layer is called with."
+                f"{why[:1].upper()}{why[1:]}. It is called with the "
+                "layer, and then with all that the layer is called with."
             )
         elif probe.needs:
-            lacks[probe.needs[-1]] = f"your formula raises {error}"
+            lacks[probe.needs[-1]] = why
     return replace(exercise, probes=tuple(kept))
 
 

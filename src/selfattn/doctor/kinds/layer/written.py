@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from selfattn.doctor.exercise import Exercise
+from selfattn.doctor.exercise import Exercise, UnusableError, describe
 from selfattn.doctor.kinds.layer import probes, written_mistakes
 from selfattn.doctor.kinds.layer.calling import adapt
 from selfattn.doctor.kinds.layer.sighted import ASKS, BY_NAME
@@ -70,8 +70,23 @@ def in_float64(formula: Call) -> Call:
         others = None if context is None else context.double()
         try:
             value = formula(x.double(), others, **more)
+        except UnusableError:
+            raise
         except Exception:
-            return formula(x, context, **more)
-        return value.to(x.dtype) if isinstance(value, Tensor) else value
+            value = formula(x, context, **more)
+        return checked(value, x).to(x.dtype)
 
     return wide
+
+
+def checked(value: Any, x: Tensor) -> Tensor:
+    """What a formula gives, if that has a vector for each token of x.
+
+    A mask of other axes than it is for may make something else of it.
+    """
+    if not isinstance(value, Tensor) or value.shape[:-1] != x.shape[:-1]:
+        raise UnusableError(
+            f"your formula gives {describe(value)} for x of shape "
+            f"{tuple(x.shape)}"
+        )
+    return value
