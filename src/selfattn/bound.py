@@ -190,7 +190,7 @@ def takes(function: Any, *names: str) -> bool:
     """
     parameters = parameters_of(function)
     if parameters is None:
-        return not inspect.isbuiltin(function)
+        return not inspect.isbuiltin(unbound(function)[0])
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return True
     return parameters.keys() >= set(names)

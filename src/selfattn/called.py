@@ -43,9 +43,8 @@ def check_signature(
     """Raise unless a function, a module's ``forward``, or a class is called
     so, as far as one can tell.
     """
-    asked = f if isinstance(f, type) else getattr(f, "forward", f)
     try:
-        signature = inspect.signature(asked)
+        signature = inspect.signature(called_of(f))
     except (TypeError, ValueError):
         check_bound(name, f)
         return
@@ -59,12 +58,17 @@ def check_signature(
         ) from None
 
 
+def called_of(f: Any) -> Any:
+    """What takes what is given: of a module its ``forward``."""
+    return f if isinstance(f, type) else getattr(f, "forward", f)
+
+
 def check_bound(name: str, f: Any) -> None:
     """Raise if a `functools.partial` binds what its function does not take,
     which Python says at the first call.
     """
     try:
-        asked = inspect.signature(f.func)
+        asked = inspect.signature(called_of(f.func))
     except (AttributeError, TypeError, ValueError):
         return
     try:

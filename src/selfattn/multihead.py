@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from selfattn.bound import Owner, check_rotation, takes, unbound
-from selfattn.called import check_called
+from selfattn.called import check_bound, check_called
 from selfattn.checks import (
     check_divides,
     check_dropout,
@@ -348,6 +348,7 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
     """Raise unless the layer can call it, and drop its weights if it is to."""
     check_dropout(dropout, "dropout")
     check_unbound(attend, *AT_EACH_CALL)
+    check_bound("attend", attend)
     if not takes(attend, "mask", "bias", "causal"):
         raise ValueError(
             "a mechanism must take mask, bias and causal by name, as "

@@ -1,7 +1,11 @@
 """Patients: called as their facts tell, and recorded before the call."""
 
+import warnings
+
+import pytest
 import torch
 
+from selfattn.doctor import examine
 from selfattn.doctor.patient import Call, Patient, Recorder, parameters
 
 
@@ -46,3 +50,43 @@ def test_a_patient_is_called_as_its_facts_tell():
         return lambda x: thing(x + facts["more"])
 
     assert Patient(doubled, {"more": 1}, adapt)(2) == 6
+
+
+async def _later(q, k, v):
+    return v
+
+
+async def _later_still(q, k, v):
+    yield v
+
+
+def _begun(q, k, v):
+    yield v
+
+
+class _Called:
+    async def __call__(self, q, k, v):
+        return v
+
+
+class _Module(torch.nn.Module):
+    async def forward(self, q, k, v):
+        return v
+
+
+@pytest.mark.parametrize(
+    "thing", [_later, _later_still, _begun, _Called(), _Module()]
+)
+def test_nothing_is_said_of_what_gives_its_answer_later(thing):
+    """It was "different from the usual", as if it gave another tensor."""
+    report = examine(thing, kind="attention", time_limit=None)
+    assert "it is asynchronous, or a generator" in report.trouble
+    assert report.exit_code == 2
+
+
+def test_nothing_is_said_of_a_scripted_module():
+    """Its signature has no names, which was called the doctor's trouble."""
+    with warnings.catch_warnings(action="ignore"):
+        scripted = torch.jit.script(torch.nn.Linear(4, 4))
+    report = examine(scripted, kind="self-attention", time_limit=None)
+    assert report.trouble.startswith("Nothing can be said: it is scripted")

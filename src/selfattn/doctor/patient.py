@@ -9,9 +9,15 @@ from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
+from torch.jit import ScriptModule
 from torch.nn.parameter import UninitializedParameter
 
 Facts = Mapping[str, Any]
+LATER = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
 
 
 class Call(NamedTuple):
@@ -96,6 +102,26 @@ def numberless(thing: Any) -> str:
             return "some of its weights are made at its first call; call it"
         if x.is_meta:
             return "its weights are on the device meta, and have no numbers"
+    return ""
+
+
+def unasked(thing: Any) -> str:
+    """Why a thing cannot be called as others are, if it cannot.
+
+    >>> async def later(q, k, v): ...
+    >>> unasked(later)
+    'it is asynchronous, or a generator: hand over what returns a tensor'
+    """
+    if isinstance(thing, ScriptModule):
+        return "it is scripted, and names no arguments: hand over its module"
+    called = getattr(thing, "forward", thing)
+    by_type = inspect.getattr_static(type(called), "__call__", None)
+    for one in (called, by_type):
+        if any(is_late(one) for is_late in LATER):
+            return (
+                "it is asynchronous, or a generator: hand over what returns "
+                "a tensor"
+            )
     return ""
 
 

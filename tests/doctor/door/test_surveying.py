@@ -134,3 +134,38 @@ def test_what_is_not_there_is_refused(surveyed):
 def test_a_survey_can_be_sent_and_completed():
     found = Survey().with_(trouble="It fell.")
     assert found.trouble == "It fell." and found.portable() is found
+
+
+LEAVES = """
+import torch
+
+class Kind(type):
+    def __getattribute__(cls, name):
+        raise SystemExit(3)
+
+class Gone(torch.nn.Module):
+    def __getattribute__(self, name):
+        if name in ("__class__", "__dict__"):
+            return super().__getattribute__(name)
+        raise SystemExit(4)
+
+class Left(metaclass=Kind):
+    pass
+
+gone = Gone.__new__(Gone)
+
+def attend(q, k, v):
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+"""
+
+
+def test_a_thing_that_ends_the_program_when_looked_at_is_left_out(tmp_path):
+    """One such thing in a file, and of its attention nothing was said."""
+    path = tmp_path / "leaves.py"
+    path.write_text(LEAVES, "utf-8")
+    found = survey(partial(load_module, str(path)), "leaves", 20, None)
+    assert found.trouble == ""
+    told = {guess.name: guess for guess in found.guesses}
+    assert told["attend"].kind == "attention"
+    assert "it raised SystemExit" in told["Left"].why
+    assert "it raised SystemExit" in told["gone"].why

@@ -75,6 +75,6 @@ def looked_at(thing: Any, name: str) -> Guess:
     """A guess, or why there is none: of one thing, and not of all others."""
     try:
         return guess(thing, name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raised = in_words(error)
         return Guess(name, "", f"as I looked at it, it raised {raised}")

@@ -62,7 +62,7 @@ def with_users(found: list[Thing]) -> list[Thing]:
 def users(part: Thing, found: list[Thing]) -> Iterator[str]:
     """The names of those that use a part, as far as they can be looked at."""
     for one in found:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, SystemExit):
             if one is not part and part.name in words_of(one.thing):
                 yield one.name
 
@@ -95,7 +95,7 @@ def may_be_own(thing: Any, module: str) -> bool:
     """
     try:
         return is_own(thing, module)
-    except Exception:
+    except (Exception, SystemExit):
         return True
 
 

@@ -27,6 +27,7 @@ from selfattn.doctor.patient import (
     as_used,
     made_of_nothing,
     numberless,
+    unasked,
     unseen,
 )
 from selfattn.doctor.plain_weights import with_plain_weights
@@ -145,7 +146,7 @@ def examine_made(
     def work(watch: Watch = unseen) -> Report:
         originals = known()
         thing = as_examined(make(watch), kind)
-        if words := unfit(thing) or replaced(originals):
+        if words := unfit(thing, kind) or replaced(originals):
             return nothing_found.with_(trouble=words)
         with no_modes():
             found = as_was_told(thing, kind, facts, watch)
@@ -171,9 +172,13 @@ def as_examined(thing: Any, kind: Kind) -> Any:
     return with_plain_weights(thing)
 
 
-def unfit(thing: Any) -> str:
-    """Why nothing can be said of a thing that has no numbers."""
+def unfit(thing: Any, kind: Kind) -> str:
+    """Why nothing can be said of a thing that has no numbers, or that is not
+    called as its kind is.
+    """
     missing = numberless(thing)
+    if not missing and kind.whole is None:
+        missing = unasked(thing)
     return f"Nothing can be said: {missing}." if missing else ""
 
 
