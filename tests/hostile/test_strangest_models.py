@@ -429,3 +429,50 @@ def test_what_cannot_be_dealt_out_is_refused_in_words():
     the layer itself was asked.
     """
     assert on_ranks(dealt, 2) == [[True, True]] * 2
+
+
+def other_reader(model):
+    """Another encoder, of other tokens, or another embedding in the same."""
+    model.encoder = Encoder(
+        Embedding(19, 8), [EncoderBlock(8, 2, 16, pre=True)]
+    )
+
+
+def other_table(model):
+    """Another embedding in the same encoder."""
+    model.encoder.embed = Embedding(19, 8)
+
+
+@pytest.mark.parametrize("change", [other_reader, other_table])
+@pytest.mark.parametrize(
+    "keep",
+    [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
+)
+@pytest.mark.parametrize("look", [False, True])
+def test_a_target_keeps_its_embedding_when_the_source_gets_another(
+    change, keep, look
+):
+    """The new encoder's embedding became the target's as well: it took
+    tokens of which it had none, and its own was lost in silence.
+    """
+    embed = Embedding(11, 8)
+    model = keep(
+        EncoderDecoder(
+            Encoder(embed, [EncoderBlock(8, 2, 16, pre=True)]),
+            embed,
+            [DecoderBlock(8, 2, 16, pre=True)],
+        )
+    )
+    own = model.embed
+    change(model)
+    every = model.named_parameters(remove_duplicate=False)
+    names = [n for n, _ in every] if look else [*model.state_dict()]
+    assert {"embed.tokens.weight", "encoder.embed.tokens.weight"} <= {*names}
+    assert model.embed is own and model.is_one()
+    source, target = torch.tensor([[15]]), torch.tensor([[3, 10]])
+    assert model(source, target).shape == (1, 2, 11)
+    with pytest.raises(ValueError, match=r"target must be numbers from 0 to"):
+        model(source, source)
+    model.encoder.embed = own  # and shared again
+    model.embed = own
+    assert [n for n in model.state_dict() if n.startswith("embed.")] == []
