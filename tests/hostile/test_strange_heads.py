@@ -17,6 +17,7 @@ from torch.testing import assert_close
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.world import on_ranks
+from selfattn.efficient import LearnedProjection, LinformerAttention
 from selfattn.masks import padding_mask
 from selfattn.models import (
     Bert,
@@ -329,3 +330,33 @@ def test_a_parametrisation_that_changes_nothing_changes_nothing(where):
     register_parametrization(part, "weight", nn.Identity())
     model.load_state_dict(model.state_dict())
     assert_close(model.double()(tokens), wanted, atol=1e-6, rtol=0.0)
+
+
+def test_what_a_dealt_mechanism_learns_is_trained_beside_the_matrices():
+    """All parameters were said to be DTensors; where one list held both
+    kinds, clipping and steps ended in PyTorch's own words.
+    """
+    attend = LinformerAttention(LearnedProjection(9, 3))
+
+    def apart(rank, n_ranks):
+        from torch.distributed.tensor import DTensor
+
+        mesh = init_device_mesh("cpu", (n_ranks,))
+        layer = tensor_parallel(MultiHeadAttention(12, 4, attend=attend), mesh)
+        sorts: list[list] = [[], []]
+        for parameter in layer.parameters():
+            sorts[isinstance(parameter, DTensor)].append(parameter)
+        groups = [{"params": sort} for sort in sorts]
+        optimiser = torch.optim.AdamW(groups, lr=0.1, foreach=True)
+        layer(torch.ones(2, 7, 12)).sum().backward()
+        for sort in sorts:
+            torch.nn.utils.clip_grad_norm_(sort, 1.0)
+        (own,) = sorts[0]
+        before = own.detach().clone()
+        optimiser.step()
+        return len(sorts[1]), bool((own != before).any()), own.detach()
+
+    torch.manual_seed(0)
+    first, second = on_ranks(apart, 2, timeout=40.0)
+    assert first[:2] == second[:2] == (4, True)
+    assert_close(first[2], second[2])

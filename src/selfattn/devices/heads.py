@@ -32,12 +32,16 @@ def tensor_parallel(
 
     Returns:
         A layer that is called as the one given, with the same tokens and
-        tables on each rank, and that gives each rank the whole output. Its
-        parameters and their gradients are DTensors, and its ``heads`` and
-        ``weights`` are those of the rank's own heads. A bias that is learned
-        gets on every rank what the heads of all ranks pass back to it, at
-        the price of one all-reduce more on the way back; and so does each
-        parameter of the mechanism itself, which every rank has whole.
+        tables on each rank, and that gives each rank the whole output. The
+        parameters of its projections and their gradients are DTensors, and
+        its ``heads`` and ``weights`` are those of the rank's own heads. A
+        bias that is learned gets on every rank what the heads of all ranks
+        pass back to it, at the price of one all-reduce more on the way back;
+        and so does each parameter of the mechanism itself, which every rank
+        has whole, and which is no DTensor: PyTorch clips the two kinds in
+        two calls, and an optimiser with ``foreach`` takes them in two groups.
+        Each rank rounds what it adds to the output to the layer's type, as
+        PyTorch's own parallel styles do.
 
     Raises:
         ValueError: if the heads do not come out even, key heads included, if
