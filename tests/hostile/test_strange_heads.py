@@ -17,7 +17,7 @@ from torch.testing import assert_close
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.world import on_ranks
-from selfattn.efficient import LearnedProjection, LinformerAttention
+from selfattn.efficient.linformer import LearnedProjection, LinformerAttention
 from selfattn.masks import padding_mask
 from selfattn.models import (
     Bert,

@@ -1,9 +1,11 @@
 """What mode PyTorch is in is no part of the patient."""
 
 import contextlib
+import warnings
 
 import pytest
 import torch
+from torch._C._autograd import _top_saved_tensors_default_hooks
 
 from selfattn import attention
 from selfattn.doctor import examine
@@ -28,7 +30,25 @@ def meta_for_good():
         torch.set_default_device(None)
 
 
+@contextlib.contextmanager
+def anomalies_looked_for():
+    """Without the warning that it takes long."""
+    with warnings.catch_warnings(action="ignore"):
+        watched = torch.autograd.detect_anomaly()
+    with watched:
+        yield
+
+
+def saved_elsewhere():
+    """Saved as others, as to save memory."""
+    return torch.autograd.graph.saved_tensors_hooks(
+        torch.Tensor.bfloat16, torch.Tensor.float
+    )
+
+
 MODES = {
+    "anomaly": anomalies_looked_for,
+    "saved tensors": saved_elsewhere,
     "meta for good": meta_for_good,
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
     "inference": torch.inference_mode,
@@ -65,6 +85,8 @@ def test_the_callers_mode_is_as_it_was(mode):
             torch.is_grad_enabled(),
             torch.get_default_dtype(),
             torch.get_default_device(),
+            torch.is_anomaly_enabled(),
+            _top_saved_tensors_default_hooks(False) is None,
         )
 
     plain = modes()
@@ -73,6 +95,7 @@ def test_the_callers_mode_is_as_it_was(mode):
         with pytest.raises(ValueError, match="spoilt"), no_modes():
             assert modes() == plain != before
             torch.set_default_dtype(torch.float16)
+            torch.autograd.set_detect_anomaly(True)
             raise ValueError("spoilt")
         assert modes() == before
 
@@ -99,3 +122,20 @@ def test_a_mode_that_a_patient_leaves_on_is_off_for_all_else(mode):
     # or has no gradient.
     if mode not in ("autocast", "no_grad"):
         assert report.passed, report
+
+
+def kept_rows(q, k, v, mask=None):
+    """Whose rows without a key are wiped out after the softmax."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(-1).nan_to_num(0.0) @ v
+
+
+def test_who_looks_for_anomalies_finds_none_that_is_wiped_out():
+    """A notebook's `set_detect_anomaly`, and a mask was "upside down"."""
+    with anomalies_looked_for():
+        report = examine(
+            kept_rows, kind="attention", mask="keep", time_limit=None
+        )
+    assert report.passed, report

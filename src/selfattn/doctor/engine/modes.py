@@ -4,6 +4,11 @@ import contextlib
 from collections.abc import Iterator
 
 import torch
+from torch._C._autograd import (
+    _pop_saved_tensors_default_hooks,
+    _push_saved_tensors_default_hooks,
+    _top_saved_tensors_default_hooks,
+)
 from torch.overrides import (
     _get_current_function_mode_stack,
     _len_torch_function_stack,
@@ -24,6 +29,7 @@ def no_modes() -> Iterator[None]:
     """
     dtype = torch.get_default_dtype()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(unwatched())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         for device in AUTOCAST:
@@ -36,6 +42,34 @@ def no_modes() -> Iterator[None]:
             yield
         finally:
             torch.set_default_dtype(dtype)
+
+
+@contextlib.contextmanager
+def unwatched() -> Iterator[None]:
+    """Have nobody look on as gradients are made.
+
+    Anomaly detection raises where a NaN on the way back is none at its end,
+    and hooks of saved tensors may hand back others.
+    """
+    anomaly = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+    hooks = hooks_taken()
+    torch.autograd.set_detect_anomaly(False)
+    try:
+        yield
+    finally:
+        torch.autograd.set_detect_anomaly(*anomaly)
+        hooks_taken()
+        for pair in hooks:
+            _push_saved_tensors_default_hooks(*pair)
+
+
+def hooks_taken() -> list[tuple]:
+    """The hooks of all tensors that are saved, which are none afterwards."""
+    taken: list[tuple] = []
+    while pair := _top_saved_tensors_default_hooks(False):
+        taken.insert(0, pair)
+        _pop_saved_tensors_default_hooks()
+    return taken
 
 
 @contextlib.contextmanager
@@ -56,7 +90,7 @@ def modes_kept() -> Iterator[None]:
     stack = _get_current_function_mode_stack()
     device, set_device = _device.CURRENT_DEVICE, default_device()
     # Both put back, when they are left, what was before them.
-    with torch.inference_mode(False), torch.enable_grad():
+    with unwatched(), torch.inference_mode(False), torch.enable_grad():
         try:
             yield
         finally:
