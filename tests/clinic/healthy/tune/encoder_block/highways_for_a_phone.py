@@ -20,7 +20,7 @@ def wave_table(n: int, width: int, like: Tensor) -> Tensor:
 def one_head(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor) -> Tensor:
     """n, b, d each; hidden says b, n, n what is not looked at."""
     scores = torch.einsum("ibd,jbd->bij", q, k) / math.sqrt(q.shape[-1])
-    scores = scores.masked_fill(hidden, -3e4)
+    scores = scores.masked_fill(hidden, torch.finfo(q.dtype).min)
     top = scores.max(dim=-1, keepdim=True).values
     raised = torch.exp(scores - top).masked_fill(hidden, 0.0)
     total = raised.sum(dim=-1, keepdim=True)

@@ -38,11 +38,8 @@ class CurveLayer(nn.Module):
                 for _ in range(cfg.heads)
             )
 
-        self.asks, self.answers, self.tells = (
-            per_head(),
-            per_head(),
-            per_head(),
-        )
+        self.asks, self.answers = per_head(), per_head()
+        self.tells = per_head()
         self.join = nn.Linear(cfg.width, cfg.width)
         self.squeeze = nn.Linear(cfg.width, cfg.narrow)
         self.bend = nn.Tanh()
@@ -65,11 +62,11 @@ class CurveLayer(nn.Module):
         q, k = self.turned(ask, turns), self.turned(answer, turns)
         scores = q @ k.transpose(-2, -1) / self.cfg.of_head**0.5
         if hidden is not None:
-            scores = scores.masked_fill(hidden, -torch.inf)
+            lowest = torch.finfo(scores.dtype).min
+            scores = scores.masked_fill(hidden, lowest)
         shares = torch.softmax(scores, dim=-1)
         if hidden is not None:
-            nothing = hidden.all(dim=-1, keepdim=True)
-            shares = shares.masked_fill(nothing, 0.0)
+            shares = shares.masked_fill(hidden, 0.0)
         return shares @ tell
 
     def forward(self, src, src_mask=None, times=None):

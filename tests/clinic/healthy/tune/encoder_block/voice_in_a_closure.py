@@ -37,7 +37,9 @@ def attended(x, mask, heads, qkv, out):
     q, k, v = cut.permute(2, 0, 3, 1, 4).reshape(3, b * heads, n, -1)
     bias = x.new_zeros(b * heads, 1, n)
     if mask is not None:
-        bias = mask.expand(b, heads, 1, n).reshape(b * heads, 1, n)
+        floor = torch.finfo(x.dtype).min / 2
+        bias = mask.clamp_min(floor).expand(b, heads, 1, n)
+        bias = bias.reshape(b * heads, 1, n)
     scale = 1 / math.sqrt(width // heads)
     scores = torch.baddbmm(bias, q, k.transpose(1, 2), alpha=scale)
     mixed = torch.bmm(F.softmax(scores, dim=-1), v)
@@ -60,9 +62,9 @@ def fft_block(width, heads, hidden, layer=0, drop_path=0.1):
         t = {name: table.to(frames) for name, table in tables.items()}
         skip = torch.rand(2) < drop_path if training else (False, False)
         x = frames
-        if speaker is not None:
-            x = x + speaker[:, None]
         placed = x + waves(x.shape[1], width, x)
+        if speaker is not None:
+            placed = placed + speaker[:, None]
         told, cache = attended(placed, mask, heads, t["qkv"], t["out"])
         told = torch.zeros_like(told) if skip[0] else told
         x = F.layer_norm(x + told, (width,), t["norm_1"])
