@@ -16,6 +16,7 @@ from torch.overrides import (
     _push_mode,
 )
 from torch.utils import _device
+from torch.utils._python_dispatch import _disable_current_modes
 
 AUTOCAST = ("cpu", "cuda", "xpu", "mps")
 
@@ -29,6 +30,8 @@ def no_modes() -> Iterator[None]:
     """
     dtype = torch.get_default_dtype()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_disable_current_modes())  # as of fake tensors
+        stack.enter_context(functions_as_they_are())
         stack.enter_context(unwatched())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
@@ -73,6 +76,25 @@ def hooks_taken() -> list[tuple]:
 
 
 @contextlib.contextmanager
+def functions_as_they_are() -> Iterator[None]:
+    """Have PyTorch's functions do what they do, and no mode look on."""
+    stack = _get_current_function_mode_stack()
+    put_back([])
+    try:
+        yield
+    finally:
+        put_back(stack)
+
+
+def put_back(stack: list) -> None:
+    """Have these modes of functions, and no others."""
+    for _ in range(_len_torch_function_stack()):
+        _pop_mode()
+    for mode in stack:
+        _push_mode(mode)
+
+
+@contextlib.contextmanager
 def modes_kept() -> Iterator[None]:
     """Have the modes afterwards that there were before.
 
@@ -99,10 +121,7 @@ def modes_kept() -> Iterator[None]:
                 torch.set_autocast_enabled(where, enabled)
                 torch.set_autocast_dtype(where, narrow)
             if _get_current_function_mode_stack() != stack:
-                for _ in range(_len_torch_function_stack()):
-                    _pop_mode()
-                for mode in stack:
-                    _push_mode(mode)
+                put_back(stack)
             _device.CURRENT_DEVICE = device
             torch._GLOBAL_DEVICE_CONTEXT.device_context = set_device
 
