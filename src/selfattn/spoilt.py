@@ -52,13 +52,16 @@ def largest(x: Tensor) -> float:
 
 
 def overflows(*tensors: Tensor) -> bool:
-    """Whether a number is so large that squares and sums may overflow.
+    """Whether a number is so large that squares and sums may overflow, or
+    none can be told, as beside a NaN.
 
     In float64, which then computes them, they do not. Not asked where one
     cannot look, or would have to wait for a GPU.
     """
     return any(
-        x.numel() > 0 and largest(x) > LARGE for x in tensors if can_look(x)
+        x.numel() > 0 and not largest(x) <= LARGE
+        for x in tensors
+        if can_look(x)
     )
 
 

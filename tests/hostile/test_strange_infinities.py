@@ -32,7 +32,7 @@ from selfattn.efficient.sparse import (
 )
 from selfattn.efficient.swin import swin_attention, swin_mask
 from selfattn.efficient.window import sliding_window_attention
-from selfattn.layers import FeedForward, relu
+from selfattn.layers import AddNorm, FeedForward, relu
 from selfattn.masks import causal_mask, window_mask
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import ShawAttention, TransformerXLAttention
@@ -561,3 +561,34 @@ def test_a_hidden_token_that_is_large_in_key_and_value_is_not_felt(
             output = attend(*inputs, causal=causal, **told)
             grads.append(torch.autograd.grad(output, inputs, wave))
         assert_close(*grads)
+
+
+# Beside a NaN
+
+
+@pytest.mark.parametrize("large", [1e21, 1e25, 1e38])
+@pytest.mark.parametrize("order", [(4, 5), (5, 4)])
+def test_what_is_large_is_seen_beside_a_nan(large, order):
+    """No number is above a NaN: nothing seemed large beside one, and the
+    gradient of all keys was NaN where nobody asked those who see either.
+    """
+    q, k, v, g = (torch.randn(6, 2) for _ in range(4))
+    g[4:] = 0
+    wanted = [x.clone().requires_grad_() for x in (q, k, v)]
+    performer_attention(*wanted, causal=True, n_features=5).backward(g)
+    v[order[0]], v[order[1]] = large, torch.nan
+    found = [x.clone().requires_grad_() for x in (q, k, v)]
+    performer_attention(*found, causal=True, n_features=5).backward(g)
+    for one, other in zip(found, wanted, strict=True):
+        assert_close(one.grad, other.grad)
+
+
+def test_a_large_token_beside_a_nan_passes_nothing_back():
+    """So it was in norms: the large token's gradient was NaN."""
+    x = torch.randn(1, 5, 4)
+    x[0, 3], x[0, 4] = 3e38, torch.nan
+    x.requires_grad_()
+    AddNorm(4, pre=True, norm=nn.RMSNorm)(x, nn.Identity())[
+        :, :3
+    ].sum().backward()
+    assert x.grad[0, 3].eq(0).all() and x.grad.isfinite().all()

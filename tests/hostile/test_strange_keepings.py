@@ -309,3 +309,34 @@ def test_factors_are_no_products():
         assert flops(partial(f, x)) == 0
     assert flops(lambda: torch.linalg.matrix_power(x, 2)) == 2 * 4**3
     assert flops(lambda: torch.linalg.matrix_norm(x)) == 0
+
+
+# Numbers that are made at every call
+
+
+class Counted(nn.Module):
+    """What makes a weight, and counts how often."""
+
+    def __init__(self):
+        super().__init__()
+        self.times = 0
+
+    def forward(self, weight):
+        self.times += 1
+        return weight
+
+
+def test_a_table_that_is_made_at_every_call_is_made_once():
+    """It was made once more, for a look at where it is: what it drew at
+    random was drawn twice, and a power iteration took two steps.
+    """
+    embed = Embedding(11, 8, n_segments=2)
+    for table in (embed.tokens, embed.segments):
+        parametrize.register_parametrization(table, "weight", Counted())
+    made = [
+        table.parametrizations.weight[0]
+        for table in (embed.tokens, embed.segments)
+    ]
+    before = [one.times for one in made]
+    embed(torch.tensor([[1, 2]]), segments=torch.tensor([[0, 1]]))
+    assert [one.times for one in made] == [n + 1 for n in before]
