@@ -6,7 +6,7 @@ text, and so the texts themselves will do. Which, is found once, by calls of
 a copy.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -17,7 +17,14 @@ from selfattn.doctor.kind import Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties
 from selfattn.doctor.kinds.blocks.calling import LAYOUTS, prepare
-from selfattn.doctor.kinds.blocks.handing_over import OF_MASKS, wanted
+from selfattn.doctor.kinds.blocks.handing_over import (
+    OF_MASKS,
+    OF_PLACES,
+    PLACES,
+    PLACES_OF_EACH,
+    Beside,
+    wanted,
+)
 from selfattn.doctor.patient import Facts
 
 MOST = 3  # arguments of which nobody said what they are
@@ -58,17 +65,24 @@ def read(
     return seen
 
 
-def choices(
-    names: Sequence[str], n_texts: int
-) -> Iterator[dict[str, int | None]]:
-    """Which text each of these is handed, or None; None first for masks."""
-    texts = range(n_texts)
-    each = [
-        (None, *texts) if OF_MASKS.search(name) else (*texts, None)
-        for name in names
-    ]
+def choices(names: Sequence[str], n_texts: int) -> Iterator[dict[str, Beside]]:
+    """What each of these is handed: a text, places of tokens, or None.
+
+    None comes first for masks, and places first for what is called so.
+    """
+    each = [tried(name, range(n_texts)) for name in names]
     for chosen in product(*each):
         yield dict(zip(names, chosen, strict=True))
+
+
+def tried(name: str, texts: Iterable[int]) -> tuple[Beside, ...]:
+    """What one of these is handed, the likeliest first."""
+    if OF_MASKS.search(name):
+        return None, *texts
+    numbered = (PLACES, PLACES_OF_EACH)
+    if OF_PLACES.search(name):
+        return *numbered, *texts, None
+    return *texts, None
 
 
 def are_alike(one: Any, other: Any) -> bool:

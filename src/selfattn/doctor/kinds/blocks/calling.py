@@ -133,8 +133,9 @@ def read(
             "made and ready to be called."
         )
     names = masks_of(thing, mask_names, told, n_texts)
-    seen: dict[str, Any] = {"mask_name": names[0]} if names else {}
-    if not own_mask and (not names or told.get("padding")):
+    seen: dict[str, Any] = apart(names, told)
+    both = "padding_name" in seen
+    if not own_mask and (not names or (told.get("padding") and not both)):
         seen["mask"] = "keep"
     seen |= order_kept(thing)
     torchs = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
@@ -148,7 +149,22 @@ def read(
         seen["by_parts"] = True
     seen |= placed(told.get("order") or seen.get("order"))
     open_ = in_either_layout(thing, {**seen, **told})
-    return Reading(seen, candidates=open_, lacks=lacking(names, told))
+    lacks = lacking(names, told)
+    if both:  # and of the other it was told what it says
+        lacks.pop("mask", None)
+    return Reading(seen, candidates=open_, lacks=lacks)
+
+
+def apart(names: Sequence[str], told: Facts) -> dict[str, str]:
+    """The name of its mask; and that of another one, which is for padding.
+
+    Of two it is the one that says so, where what either means was told.
+    """
+    pads = [n for n in names if "pad" in n]
+    others = [n for n in names if n not in pads]
+    if pads and others and {"mask", "padding"} <= told.keys():
+        return {"mask_name": others[0], "padding_name": pads[0]}
+    return {"mask_name": names[0]} if names else {}
 
 
 def in_either_layout(block: nn.Module, known: Facts) -> dict[str, list[str]]:
@@ -205,6 +221,8 @@ def masks_of(
         return names
     besides = told.get("besides") or ()  # who tells what it says has one
     others = [n for n in listed[n_texts:] if n not in besides]
+    if len(others) != 1:  # what must be told may be a text, or none at all
+        others = [n for n in others if not needs(thing, n)]
     return others if len(others) == 1 else []
 
 
@@ -226,6 +244,13 @@ def hides_by_itself(facts: Facts) -> bool | None:
     """
     causal: bool | None = facts.get("causal")
     return None if causal is False and facts.get("own_mask") else causal
+
+
+def is_its_own(facts: Facts) -> bool:
+    """Whether a block is asked what holds of all, and not for its parts: its
+    author said so, or they were looked for and not found.
+    """
+    return facts.get("formula") == "own" or "how" in facts
 
 
 def of_attention(facts: Facts) -> Facts:
@@ -256,7 +281,7 @@ def as_wanted(
 
 def padded(facts: Facts, padding: Tensor, x: Tensor) -> dict[str, Tensor]:
     """A mask for padding of ours, (batch, n_k), under its name."""
-    name: Any = facts.get("mask_name")
+    name: Any = facts.get("padding_name") or facts.get("mask_name")
     return {name: as_meant(padding, facts["padding"], x.dtype)}
 
 

@@ -23,7 +23,11 @@ from selfattn.doctor.kinds.blocks import (
     unfound,
 )
 from selfattn.doctor.kinds.blocks.beheld import Asked, is_idle, with_sights
-from selfattn.doctor.kinds.blocks.calling import hides_by_itself, prepare
+from selfattn.doctor.kinds.blocks.calling import (
+    hides_by_itself,
+    is_its_own,
+    prepare,
+)
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
 from selfattn.doctor.kinds.blocks.made_of import (
     DESIGNS,
@@ -101,7 +105,7 @@ def perhaps_its_own(
     joins after all.
     """
     across = "context" in inspect.signature(call).parameters
-    if facts.get("formula") != "own":
+    if not is_its_own(facts):
         plain = made()
         check_width(thing, plain, call, across)
         return plain

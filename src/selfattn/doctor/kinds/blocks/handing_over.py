@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import Facts, handed
 
+PLACES, PLACES_OF_EACH = "places", "places of each text"
+Beside = int | str | None  # a text, by its number, places of tokens, nothing
+OF_PLACES = re.compile("pos|place|ind|ids|times?$|steps?$")
 OF_MASKS = re.compile("mask|pad|bias")  # in the names of what is no text
 # In the names of a context, and of what hears it.
 CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
-# In the names of a context, and of what hears it.
-CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
-MOST = 3  # arguments of which nobody said what they are
 
 
 def over(
@@ -32,18 +33,33 @@ def over(
 
 
 def beside(texts: Sequence[Tensor], facts: Facts) -> dict[str, Tensor | None]:
-    """What it is handed beside these texts, by its names: one of them each.
+    """What it is handed beside these texts, by its names: one of them each,
+    or where its tokens stand.
 
     Or, ``otherwise``, something else in its place, unless that is a mask's:
     to see whether it counts.
     """
-    chosen: Mapping[str, int | None] = facts.get("besides") or {}
+    chosen: Mapping[str, Beside] = facts.get("besides") or {}
     made: dict[str, Tensor | None] = {}
     for name, which in chosen.items():
+        if isinstance(which, str):
+            made[name] = places(which, texts[0], facts)
+            continue
         text = None if which is None else texts[which]
         other = facts.get("otherwise") and not OF_MASKS.search(name)
         made[name] = 1 - text if other and text is not None else text
     return made
+
+
+def places(which: str, x: Tensor, facts: Facts) -> Tensor:
+    """The number of each token in its text; for all texts, or for each."""
+    turned = facts.get("layout") == "NBD"
+    n, n_texts = (x.shape[0], x.shape[1]) if turned else (x.shape[1], len(x))
+    numbered = torch.arange(n)
+    if which == PLACES:
+        return numbered
+    rows = numbered.expand(n_texts, -1)
+    return rows.T if turned else rows
 
 
 def wanted(thing: nn.Module, n_texts: int, given: Sequence[str]) -> list[str]:
@@ -98,6 +114,7 @@ def likeness(p: Parameter) -> int:
     like = any(word in p.name.lower() for word in CROSS)
     order = (
         needed and by_name and like,
+        needed and not by_name and not OF_PLACES.search(p.name),
         needed and not by_name,
         like,
         needed,

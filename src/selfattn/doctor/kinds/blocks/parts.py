@@ -152,10 +152,10 @@ def network(
         UnclearError: if it is not told and cannot be found.
     """
     if facts.get("feed_forward"):
-        return called(block, facts["feed_forward"])
+        return first_of(called(block, facts["feed_forward"]))
     called_so = None if facts.get("flat_feed_forward") else by_name(block)
     if called_so is not None:
-        return called_so
+        return first_of(called_so)
     lying = flat_parts.network(block, facts, d_model, call, n)
     if lying is not None:
         return lying
@@ -167,6 +167,16 @@ def network(
         "name in the block, or flat_feed_forward=(first, bend, last), or "
         "formula='own', if it has none, and I ask what holds of all blocks."
     )
+
+
+def first_of(network: Callable[..., Any]) -> Callable[[Tensor], Tensor]:
+    """The same, and of several things that it gives the first alone."""
+
+    def first(x: Tensor) -> Tensor:
+        made = network(x)
+        return made[0] if isinstance(made, tuple) and made else made
+
+    return first
 
 
 def by_name(block: nn.Module) -> Callable[[Tensor], Tensor] | None:

@@ -190,7 +190,7 @@ def widths(
         m.in_features for m in block.modules() if isinstance(m, nn.Linear)
     ]
     streams = [2 * n for n in normed]  # two lie side by side in x
-    maps = [p.shape[:2] for p in block.parameters() if p.ndim > 1]
+    maps = [p.shape for p in block.parameters() if p.ndim > 1]
     others = [n for shape in maps for n in shape]  # of whatever holds them
     sizes = list(dict.fromkeys([*normed, *taken, *streams, *others]))
     for d_model in sizes:

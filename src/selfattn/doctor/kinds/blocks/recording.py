@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
@@ -130,12 +130,38 @@ def roles(part: nn.Module, given: dict[str, Any]) -> Roles:
 
 
 def bound(part: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
-    """What a part is called with, by its names where they are known."""
+    """What a part is called with, by its names where they are known.
+
+    What has but a place among others has the number of that place.
+    """
     try:
         found = inspect.signature(part.forward).bind(*args, **kwargs)
     except (TypeError, ValueError):
         return dict(kwargs)
-    return dict(found.arguments)
+    given: dict[str, Any] = {}
+    for name, x in found.arguments.items():
+        kind = found.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            given |= {f"{len(given) + i}": one for i, one in enumerate(x)}
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            given |= x
+        else:
+            given[name] = x
+    return given
+
+
+def called_with(part: Any, given: Mapping[str, Any]) -> Any:
+    """What a part gives for what has a name, or the number of a place."""
+    if not any(name.isdecimal() for name in given):
+        return part(**given)
+    places = sorted(int(name) for name in given if name.isdecimal())
+    before = [x for name, x in given.items() if name in parameters(part)]
+    named = {
+        name: x
+        for name, x in given.items()
+        if not (name.isdecimal() or name in parameters(part))
+    }
+    return part(*before, *(given[str(i)] for i in places), **named)
 
 
 def is_text(x: object) -> bool:
@@ -174,7 +200,11 @@ def played(
             elif needs(part, seen.mask):
                 # A decoder's own mask is what is asked after: None is none.
                 given[seen.mask] = None if seen.across else usual
-        output: Any = as_wanted(partial(part, **given), masks, len(x))
+
+        def call(**masks: Any) -> Any:
+            return called_with(part, {**given, **masks})
+
+        output: Any = as_wanted(call, masks, len(x))
         output = output[0] if isinstance(output, tuple) else output
         return output.transpose(0, 1) if seen.turned else output
 

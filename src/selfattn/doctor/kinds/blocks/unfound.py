@@ -23,7 +23,13 @@ from selfattn.doctor.kind import (
     UnclearError,
 )
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import beheld, cores, made_of, properties
+from selfattn.doctor.kinds.blocks import (
+    beheld,
+    cores,
+    flat_parts,
+    made_of,
+    properties,
+)
 from selfattn.doctor.kinds.blocks.axes_heard import (
     NBD,
     is_called,
@@ -87,16 +93,14 @@ def read_as_told(
     """
     usual = kind.read(thing, told)
     known = {**usual.facts, **told}
-    if known.get("formula") == "plain":
-        return usual
     block = kind.prepare(thing, known)
     if untold and sees_all(kind, block, known):
         raise UnclearError(properties.MAY_IT_SEE)
     words = ""
-    if known.get("formula") is None:
+    if known.get("formula") in (None, "plain"):
         words = why_unfound(kind, block, told, usual)
-        if any(name in told for name in FLAT) and words != DO_NOT_FIT:
-            return usual  # who names maps wrongly is told so
+        if words != DO_NOT_FIT and names_wrongly(block, told):
+            return usual  # and is told so
         lying = usual.with_facts(in_passing=True)
         if are_rather(kind, block, told, usual, lying, found=not words):
             shown = shows_its_steps(kind, block, {**usual.facts, **told})
@@ -112,6 +116,14 @@ def read_as_told(
     if words and layouts:
         usual = as_its_own(usual, words, unknown_mask(kind, thing, known))
     return usual if "layout" in known else in_layouts(usual, layouts)
+
+
+def names_wrongly(block: Any, told: Facts) -> bool:
+    """Whether maps were named that are none, or not in the block."""
+    return any(name in told for name in FLAT) and (
+        trial_calls.outcome(flat_parts.attention, block, told) is None
+        or "flat_feed_forward" in told
+    )
 
 
 def in_layouts(usual: Reading, layouts: Sequence[str]) -> Reading:

@@ -157,7 +157,7 @@ def widths(
 
 def within(block: nn.Module, facts: Facts) -> Inner:
     """Its two attentions, and what each is."""
-    if facts.get("formula") == "own":
+    if calling.is_its_own(facts):
         return mixing.found(block, facts, adapt, across=True)
     if facts.get("in_passing"):
         ready = calling.prepare(block, facts)
@@ -189,18 +189,19 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         given = {}
         second = facts.get("context_first")
         texts = (context, x) if second else (x, context)
+        hidden = {}
         if padding is not None:
             hidden = calling.padded(facts, padding, x)
-            return calling.called(thing, facts, *texts, **hidden)
         name: Any = facts.get("mask_name")
-        if mask is None and calling.needs(thing, name):
+        needed = calling.needs(thing, name) and name not in hidden
+        if mask is None and needed:
             mask = x.new_ones(x.shape[1], context.shape[1], dtype=torch.bool)
         if mask is not None:
             given[name] = as_meant(mask, facts["mask"], x.dtype)
         if facts.get("own_mask"):
             past = causal_mask(x.shape[1], x.shape[1])
             given[facts["own_mask"]] = as_meant(past, facts["mask"], x.dtype)
-        call = partial(calling.called, thing, facts, *texts)
+        call = partial(calling.called, thing, facts, *texts, **hidden)
         return calling.as_wanted(call, given, len(x))
 
     return block

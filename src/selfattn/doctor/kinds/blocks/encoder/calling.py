@@ -118,7 +118,7 @@ def attention_of(block: nn.Module, facts: Facts, d_model: int) -> Any:
 
 def within(block: nn.Module, facts: Facts) -> Inner:
     """Its attention, if it is a part of it, and what that is."""
-    if facts.get("formula") == "own":
+    if calling.is_its_own(facts):
         return mixing.found(block, facts, adapt, across=False)
     if facts.get("in_passing"):
         d_model = parts.width(parts.norms(block, facts, 2).each[0], block)
@@ -145,15 +145,16 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         x: Tensor, mask: Tensor | None = None, padding: Tensor | None = None
     ) -> object:
         given = {}
+        hidden = {}
         if padding is not None:
             hidden = calling.padded(facts, padding, x)
-            return calling.called(thing, facts, x, **hidden)
         name: Any = facts.get("mask_name")
-        if mask is None and calling.needs(thing, name):
+        needed = calling.needs(thing, name) and name not in hidden
+        if mask is None and needed:
             mask = x.new_ones(x.shape[1], x.shape[1], dtype=torch.bool)
         if mask is not None:
             given[name] = as_meant(mask, facts["mask"], x.dtype)
-        call = partial(calling.called, thing, facts, x)
+        call = partial(calling.called, thing, facts, x, **hidden)
         return calling.as_wanted(call, given, len(x))
 
     return block
