@@ -47,6 +47,7 @@ class Asked(NamedTuple):
     padding: bool  # whether its mask for padding is kept
     idle: bool  # whether its network does not bend
     lying: bool = False  # what holds of all blocks, as its parts lie in it
+    mask: bool = False  # whether its mask is kept, which no part is handed
 
 
 def with_sights(
@@ -93,8 +94,9 @@ def with_sights(
 
 def listed(d_model: int, d_context: int | None, asked: Asked) -> list[Probe]:
     """The probes of what is asked by sight."""
-    token, padding = properties.sights(d_model, d_context)
+    token, masked, padding = properties.sights(d_model, d_context)
     probes = [token] if asked.causal is not None else []
+    probes += [masked] if asked.mask else []
     probes += [padding] if asked.padding else []
     probes += of_all(d_model, d_context) if asked.lying else []
     by_sight = [

@@ -147,6 +147,8 @@ def read(
         seen["mask"] = "keep"
     if {"order", "norms"} & told.keys():
         seen["by_parts"] = True
+    if names and "mask" in told:
+        seen["mask_told"] = True
     seen |= placed(told.get("order") or seen.get("order"))
     open_ = in_either_layout(thing, {**seen, **told})
     lacks = lacking(names, told)

@@ -29,11 +29,13 @@ from selfattn.doctor.kinds.blocks.calling import (
     prepare,
 )
 from selfattn.doctor.kinds.blocks.exercise import Ordered, of_parts
+from selfattn.doctor.kinds.blocks.handed_on import is_never_masked
 from selfattn.doctor.kinds.blocks.made_of import (
     DESIGNS,
     is_alike,
     is_made_of,
 )
+from selfattn.doctor.kinds.blocks.parts import attentions
 from selfattn.doctor.kinds.blocks.usual_joins import (
     held_to_its_parts,
     is_of_two_looks,
@@ -173,8 +175,31 @@ def by_sight(
     """An exercise of a block's parts, which asks what was told besides."""
     wide, padding = (parts.d_model, parts.d_context), facts.get("padding")
     lying, idle = facts.get("in_passing"), is_idle(block, call, *wide)
-    asked = Asked(sees(facts, parts), padding is not None, idle, bool(lying))
+    unheard = bool(facts.get("mask_told")) and not lying
+    asked = Asked(
+        sees(facts, parts),
+        padding is not None,
+        idle,
+        bool(lying),
+        unheard and is_handed_on_to_none(block, call, facts, wide),
+    )
     return with_sights(made, *wide, asked)
+
+
+def is_handed_on_to_none(
+    block: nn.Module,
+    call: Callable[..., Any],
+    facts: Facts,
+    wide: tuple[int, int | None],
+) -> bool:
+    """Whether a block's mask reaches none of its attentions: then these,
+    joined anew, know of none either.
+    """
+    named = [facts[name] for name in unfound.ATTENTIONS if facts.get(name)]
+    each = [block.get_submodule(n) for n in named or attentions(block)]
+    return bool(each) and all(
+        is_never_masked(one, call, wide, padding=False) for one in each
+    )
 
 
 def by_design(designs: Mapping[str, Design]) -> dict[str, Any]:

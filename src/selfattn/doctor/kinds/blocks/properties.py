@@ -68,13 +68,15 @@ def described_as(
     return x, sizes
 
 
-def sights(d_model: int, d_context: int | None) -> tuple[Probe, Probe]:
-    """The probes of which token a token sees, and of what padding moves."""
+def sights(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
+    """The probes of which token a token sees, of which a mask lets it see,
+    and of what padding moves.
+    """
     x, sizes = described_as(d_model, d_context)
-    _, padding = with_masks(x, sizes)
     token = Probe(ITS_SIGHT, x, sizes, experiment=of_itself)
     fixed = ("d_model", "d_context")
-    return replace(token, fixed=fixed), replace(padding, fixed=fixed)
+    every = (token, *with_masks(x, sizes))
+    return tuple(replace(one, fixed=fixed) for one in every)
 
 
 def probes(

@@ -82,7 +82,30 @@ def recorded(
     given = again(x, *others)
     if not given:  # what a block cannot do is seen when it is asked
         return by_names(part)
-    return roles(part, given)._replace(again=again, across=across)
+    seen = roles(part, given)._replace(again=again, across=across)
+    if seen.mask is None:
+        heard = (x, *others)[-1].shape[1]
+        mask = (torch.arange(heard) < heard - 1).expand(N, -1)
+        changed = again(x, *others, mask=mask)
+        return seen._replace(mask=mask_among(given, changed))
+    return seen
+
+
+def mask_among(given: dict[str, Any], changed: dict[str, Any]) -> str | None:
+    """The name of what a part is handed, and otherwise where a mask is told;
+    None if all is as it was.
+    """
+    names = [
+        name
+        for name, x in changed.items()
+        if isinstance(x, Tensor) and not is_same(x, given.get(name))
+    ]
+    return next((n for n in names if not is_text(changed[n])), None)
+
+
+def is_same(one: Tensor, other: Any) -> bool:
+    """Whether a part is handed the same once more."""
+    return isinstance(other, Tensor) and torch.equal(one, other)
 
 
 def handed(
