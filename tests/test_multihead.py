@@ -832,3 +832,12 @@ def test_a_trace_passes_the_check_of_torch_jit(unchecked):
         traced = torch.jit.trace(layer, x)
     other = torch.randn(3, 7, 12)
     assert_close(traced(other), layer(other))
+
+
+def test_a_matrix_may_learn_its_width_at_the_first_call():
+    """Until then it says that it takes no features, and was refused."""
+    layer, x = layer_of(), tokens()
+    layer.W_q = nn.LazyLinear(layer.d_model, bias=False, dtype=x.dtype)
+    found = layer(x)
+    assert layer.W_q.in_features == layer.d_model
+    assert_close(layer(x), found)

@@ -45,7 +45,7 @@ def check_enters(name: str, x: Tensor, layer: nn.Module | Tensor) -> None:
     width = layer.shape[-1] if isinstance(layer, Tensor) else None
     for takes in ("in_features", "in_channels", "input_size"):
         width = getattr(layer, takes, width)
-    if width is None:
+    if not width:  # nor has one that learns its sizes at its first call
         check_floats(name, x)
     else:
         check_width(name, x, width)
@@ -83,7 +83,8 @@ def check_matrices(layer: Any) -> None:
     """Raise unless the four matrices of a layer fit its heads: somebody may
     have put another in the place of one.
 
-    What does not say its sizes, as one that is quantised, is not asked.
+    What does not say its sizes, as one that is quantised, is not asked; nor
+    is one that learns them at its first call.
     """
     matrices, d_model = layer._modules, layer.d_model
     heads, kept = layer.n_heads * layer.d_head, layer.n_kv_heads * layer.d_head
@@ -96,7 +97,7 @@ def check_matrices(layer: Any) -> None:
         ("W_o", heads, d_model),
     ):
         matrix = matrices.get(name)
-        found = getattr(matrix, "in_features", takes)
+        found = getattr(matrix, "in_features", takes) or takes
         if found == takes and getattr(matrix, "out_features", makes) == makes:
             continue
         raise ValueError(

@@ -153,7 +153,9 @@ def test_streams_that_are_closed_change_no_verdict(here):
     assert code == 2 and json.loads(out)["refused"].startswith("There is no")
 
 
-@pytest.mark.parametrize("more", ["mine.py", "mine.py --json", "--list"])
+@pytest.mark.parametrize(
+    "more", ["mine.py", "mine.py --json", "--list", "--help"]
+)
 def test_a_disk_that_is_full_is_told(more, here):
     """It was a traceback, and the code of an illness."""
     code, _, err = by_shell(f"doctor {more} > /dev/full")

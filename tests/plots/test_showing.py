@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -102,3 +103,12 @@ def test_nothing_is_cut_without_a_gap():
     assert cuts(pixels, [(0.0, 40.0), (60.0, 100.0)]) == [50]
     pixels[:, 40:60:4] = 0
     assert cuts(pixels, [(0.0, 40.0), (60.0, 100.0)]) == []
+
+
+def test_a_figure_keeps_the_canvas_that_it_had():
+    """It got another, and the window that it was shown in was lost."""
+    figure = Figure()
+    figure.subplots()
+    own = FigureCanvasSVG(figure)
+    picture(figure)
+    assert figure.canvas is own

@@ -53,6 +53,8 @@ def answered(arguments: Sequence[str] | None) -> int:
         return gravest(tell(visits(request), is_whole(request.thing)))
     except (ValueError, LookupError) as error:
         words = str(error.args[0] if error.args else error)
+    except SystemExit:  # --help, which was said
+        return 0
     except KeyboardInterrupt:
         words = "It was stopped before all was said."
     if sys.stderr is not None:  # print would take standard output instead

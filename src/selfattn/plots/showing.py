@@ -58,13 +58,16 @@ def picture(
 
 def drawn(figure: Figure) -> tuple[Pixels, list[int]]:
     """The pixels of a figure, and where white columns part its panels."""
-    canvas = figure.canvas
+    canvas = own = figure.canvas
     if not isinstance(canvas, FigureCanvasAgg):
-        canvas = FigureCanvasAgg(figure)
-    figure.draw_without_rendering()  # so that all is in its place
-    box = figure.get_tightbbox(canvas.get_renderer()).padded(MARGIN)
-    raw = io.BytesIO()
-    figure.savefig(raw, dpi=DOTS * DENSITY, bbox_inches=box, facecolor="white")
+        canvas = FigureCanvasAgg(figure)  # which takes the place of its own
+    dense, raw = DOTS * DENSITY, io.BytesIO()
+    try:
+        figure.draw_without_rendering()  # so that all is in its place
+        box = figure.get_tightbbox(canvas.get_renderer()).padded(MARGIN)
+        figure.savefig(raw, dpi=dense, bbox_inches=box, facecolor="white")
+    finally:
+        figure.set_canvas(own)
     with Image.open(raw) as read:
         pixels = np.asarray(read.convert("RGB"))
     return pixels, cuts(pixels, panels(figure, box.x0))
