@@ -111,15 +111,32 @@ def projected(
         check_filled(of, x)
     made = layer(spared(layer, x))
     made = a_token_each(layer if of is None else of, made, x, width)
-    # A linear map shows what it was given; a bend may make a number of it.
-    bends = draws or getattr(layer, "_forward_hooks", None)
-    tell = (made, x) if bends else (made,)
-    if not (made.requires_grad and any(map(is_spoilt, tell))):
+    if not (
+        made.requires_grad and shows_what_is_spoilt(layer, x, made, draws)
+    ):
         return made
     again = partial(once_more, layer, drawn)
     if is_hooked(layer) and not hasattr(x, "placements"):
         return of_sound_inputs(layer, again, x, made)
     return of_sound_tokens(again, x, made, made)
+
+
+def shows_what_is_spoilt(
+    layer: Any, x: Tensor, made: Tensor, draws: bool
+) -> bool:
+    """Whether a token is spoilt, or what is made of it.
+
+    A linear map shows what it was given; a bend may make a number of it. Of
+    features or heads that are dealt out to ranks, which must all go alike,
+    only that is asked which is the same on all.
+    """
+    if hasattr(x, "placements"):
+        given = of_this_rank(x)
+        return is_spoilt(given) or overflows(given)
+    dealt = hasattr(getattr(layer, "weight", None), "placements")
+    bends = draws or getattr(layer, "_forward_hooks", None)
+    tell = (made,) if dealt or not bends else (made, x)
+    return any(map(is_spoilt, tell))
 
 
 def is_hooked(layer: object) -> TypeGuard[nn.Module]:
@@ -313,7 +330,8 @@ def of_sound_tokens(
     if hasattr(x, "placements"):  # the same on all ranks, that must go alike
         if not all(place.is_replicate() for place in x.placements):
             return made
-        here, given = sound.to_local(), x.masked_fill(~sound, 0)
+        here = sound.to_local() & on_all_ranks(told, x.device_mesh)
+        given = x.masked_fill(~as_given(here, x), 0)
     else:
         here = sound & told.isfinite().all(dim=-1, keepdim=True)
         # Not all alike: a norm of no eps would make NaN of those.
@@ -353,6 +371,15 @@ def of_sound_inputs(
     finally:
         last.remove()
     return torch.where(sound[-1], known, made.detach())
+
+
+def on_all_ranks(made: Tensor, mesh: Any) -> Tensor:
+    """Which tokens are made into numbers by the features of every rank."""
+    from torch import distributed as dist
+
+    sound = made.isfinite().all(dim=-1, keepdim=True).to(torch.uint8)
+    dist.all_reduce(sound, dist.ReduceOp.MIN, group=mesh.get_group())
+    return sound.to(torch.bool)
 
 
 def of_this_rank(x: Any) -> Tensor:

@@ -17,6 +17,8 @@ from torch.testing import assert_close
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.devices.heads import tensor_parallel
 from selfattn.devices.world import on_ranks
+from selfattn.dot_product import attention
+from selfattn.efficient.linear import linear_attention
 from selfattn.efficient.linformer import LearnedProjection, LinformerAttention
 from selfattn.masks import padding_mask
 from selfattn.models import (
@@ -360,3 +362,47 @@ def test_what_a_dealt_mechanism_learns_is_trained_beside_the_matrices():
     first, second = on_ranks(apart, 2, timeout=40.0)
     assert first[:2] == second[:2] == (4, True)
     assert_close(first[2], second[2])
+
+
+@pytest.mark.parametrize("seed", [7, 11])
+def test_a_token_that_is_large_on_one_rank_alone_has_all_go_alike(seed):
+    """That rank called W_o once more than the others, and all waited for it
+    until the group gave up.
+    """
+
+    def learns(rank, n_ranks):
+        torch.manual_seed(seed)
+        mesh = init_device_mesh("cpu", (n_ranks,))
+        layer = MultiHeadAttention(8, 4, attend=linear_attention)
+        x = torch.randn(2, 5, 8)
+        x[0, 2] = 3e38
+        x.requires_grad_()
+        tensor_parallel(layer, mesh)(x).sum().backward()
+        return x.grad[1]
+
+    first, second = on_ranks(learns, 2, timeout=20.0)
+    assert_close(first, second)
+
+
+def test_a_projection_that_overflows_is_left_out_by_all_ranks():
+    """In a dealt layer its gradient reached sound tokens, as NaN or wrong."""
+
+    def learns(rank, n_ranks):
+        mesh = init_device_mesh("cpu", (n_ranks,))
+        pairs = []
+        for seed, causal in ((1, True), (16, True), (24, False), (31, False)):
+            torch.manual_seed(seed)
+            layer = MultiHeadAttention(8, 4, attend=attention)
+            x, g = torch.randn(2, 5, 8), torch.randn(2, 5, 8)
+            x[0, 3] = 3e38
+            whole = layer(x, causal=causal).isfinite().all(-1, keepdim=True)
+            g = g.masked_fill(~whole, 0)
+            pairs.append([])
+            for one in (layer, tensor_parallel(layer, mesh)):
+                own = x.clone().requires_grad_()
+                one(own, causal=causal).backward(g)
+                pairs[-1].append(own.grad)
+        return pairs
+
+    for pair in on_ranks(learns, 2, timeout=40.0)[0]:
+        assert_close(*pair)

@@ -117,6 +117,7 @@ def of_error(error: Exception, trial: Trial) -> Verdict:
         return Verdict(OBSCURE, f"no rule and what was given: {told}")
     words = set(said.replace("=", " ").replace("`", " ").split())
     words |= {word.strip("(),.;:") for word in words}
+    words |= {word.partition("[")[0] for word in words}  # cache[0]
     if not once and not words & synonyms(trial.names):
         return Verdict(OBSCURE, f"names no argument: {told}")
     return Verdict(REFUSED, told)
