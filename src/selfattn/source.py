@@ -1,6 +1,7 @@
 """Show a chapter the very source that the tests run."""
 
 import inspect
+import tokenize
 from collections.abc import Callable
 from types import ModuleType
 
@@ -29,7 +30,7 @@ def show_source(thing: Callable | type | ModuleType) -> Markdown:
     """
     try:
         source = inspect.getsource(thing).rstrip()
-    except (OSError, TypeError):
+    except (OSError, TypeError, ValueError, SyntaxError, tokenize.TokenError):
         raise ValueError(
             "thing must be a function, class or module that is written in "
             "Python, in a file or a cell, but no source is found of "

@@ -4,7 +4,9 @@ clocks and memories that are not what they are taken for.
 As in `test_strangers`, each is a single story.
 """
 
+import importlib.util
 import itertools
+import linecache
 import math
 import os
 import signal
@@ -274,3 +276,25 @@ def test_what_has_no_source_in_python(thing):
     """`inspect` told so, in words of its own that name nothing of ours."""
     with pytest.raises(ValueError, match=r"thing must .*no source is found"):
         show_source(thing)
+
+
+# Sources that cannot be read
+
+
+def test_a_source_that_is_none_is_refused_in_words(tmp_path):
+    """A wrapper of itself, and a file that was left half written since."""
+
+    def around(x):
+        return x
+
+    around.__wrapped__ = around
+    path = tmp_path / "half_written.py"
+    path.write_text("def f(x):\n    return x\n", "utf-8")
+    spec = importlib.util.spec_from_file_location("half_written", path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    path.write_text('def f(x):\n    """Left\n', "utf-8")
+    linecache.checkcache()
+    for thing in (around, made.f):
+        with pytest.raises(ValueError, match="no source is found of"):
+            show_source(thing)

@@ -256,17 +256,26 @@ def test_of_two_bases_neither_is_overlooked(tmp_path, bases, base):
     assert RIGHT["llama"](path, base=first)
 
 
-def test_a_t5_whose_scores_are_not_scaled_is_loaded_so(tmp_path):
-    """Its tables are equal, so they were: logits were off by 4."""
+@pytest.mark.parametrize("no", [False, None])
+def test_a_t5_whose_scores_are_not_scaled_is_loaded_so(tmp_path, no):
+    """Its tables are equal, so they were: logits were off by 4. A null is
+    no, too, and was taken for a field that is not there.
+    """
     path = saved(small_t5(), tmp_path)
     scaled = RIGHT["t5"](path)
-    told_besides(path, scale_decoder_outputs=False)
+    told_besides(path, scale_decoder_outputs=no)
     source, target = torch.arange(10).view(2, 1, 5)
     found = RIGHT["t5"](path)(source, target)
     root = scaled.embed.tokens.weight.shape[1] ** 0.5
     assert_close(found, root * scaled(source, target))
-    told_besides(path, scale_decoder_outputs=None)
-    assert_close(RIGHT["t5"](path)(source, target), scaled(source, target))
+
+
+def test_a_t5_that_does_not_read_is_refused(tmp_path):
+    """Of one that is no encoder and decoder, scores are others."""
+    path = saved(small_t5(), tmp_path)
+    told_besides(path, is_encoder_decoder=False)
+    with pytest.raises(ValueError, match="is_encoder_decoder"):
+        load_t5(path)
 
 
 @pytest.mark.parametrize("untied", [True, False, None])

@@ -177,6 +177,9 @@ def test_a_file_that_does_not_fit_is_refused(gpt2, tmp_path):
     refused(lacking, r"blocks.1.add_norm_2.norm.shift .* wants \(24,\).* None")
     more = weights | {"score.weight": torch.zeros(2, D)}
     refused(more, r"score.weight the model wants None and .* \(2, 24\)")
+    # A name of ours is none of theirs: it was loaded, and scored with.
+    ours = weights | {"head.weight": torch.zeros(11, D)}
+    refused(ours, r"their head.weight the model wants None and")
     bent = weights | {"transformer.ln_f.bias": torch.zeros(D + 1)}
     refused(bent, r"norm.shift the model wants \(24,\) and .* \(25,\)")
     lacks = r"that is not empty, but for {}embed.tokens.weight .* has None"

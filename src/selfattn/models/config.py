@@ -35,6 +35,7 @@ GPT2 = {
 }
 T5 = {
     "model_type": ("t5",),
+    "is_encoder_decoder": (None, True),
     "feed_forward_proj": (None, "relu"),
     "is_gated_act": (None, False),
     "dense_act_fn": (None, "relu"),

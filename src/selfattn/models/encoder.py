@@ -17,6 +17,7 @@ from selfattn.checks import check_floats
 from selfattn.dot_product import still_finite
 from selfattn.entering import check_numbers, check_same_shape
 from selfattn.mismatches import check_filled
+from selfattn.models.ties import let_keep
 from selfattn.signatures import checked, shown
 from selfattn.spoilt import of_each_token, spared
 
@@ -67,6 +68,12 @@ class Encoder(Owner):
         self.norm = nn.Identity() if norm is None else norm
         check_relative(relative)
         self.relative = relative
+
+    def __setattr__(self, name: str, x: Any) -> None:
+        """Set a part; who writes with the embedding has the one it had."""
+        if name == "embed" and x is not self._modules.get(name):
+            let_keep(self._modules.get(name))
+        super().__setattr__(name, x)
 
     @checked
     def forward(

@@ -132,47 +132,28 @@ class EncoderDecoder(Writer):
         """Keep each part once: of a module under two names, what PyTorch's
         `functional_call` took away is not put back.
         """
+        if name == "encoder":  # another: the embedding stays what it was
+            self._keep_table()
         if name == "embed" and x is self.encoder.embed:
             self._modules.pop(name, None)
-            self.__dict__["shared"] = (x,)
         else:
             super().__setattr__(name, x)
-        if name == "encoder" and "shared" in self.__dict__:
-            self.has_its_own()
 
     def __getattr__(self, name: str) -> Any:
         """The encoder's embedding, where the target has none of its own."""
-        if name == "embed" and not self.has_its_own():
+        if name == "embed" and name not in self._modules:
             return self.encoder.embed
         return super().__getattr__(name)
 
-    def has_its_own(self) -> bool:
-        """Whether source and target have two embeddings: so they do as soon
-        as the encoder gets another one, which is none for the target.
-        """
-        parts = self._modules
-        if "embed" not in parts and self.shared[0] is not self.encoder.embed:
-            parts["embed"] = self.shared[0]
-        return "embed" in parts
-
-    def named_modules(self, *known: Any, **more: Any) -> Any:
-        """All parts, by their names."""
-        self.has_its_own()
-        return super().named_modules(*known, **more)
-
-    def named_children(self) -> Any:
-        """Those that are no parts of others."""
-        self.has_its_own()
-        return super().named_children()
-
-    def _save_to_state_dict(self, numbers: Any, prefix: str, keep_vars: bool):
-        """Write down what is no part's, before that of the parts."""
-        self.has_its_own()
-        super()._save_to_state_dict(numbers, prefix, keep_vars)
+    def _keep_table(self) -> None:
+        """Have an embedding of its own, if it was the encoder's until now."""
+        encoder = self._modules.get("encoder")
+        if encoder is not None and "embed" not in self._modules:
+            self._modules["embed"] = encoder.embed
 
     def _load_from_state_dict(self, numbers: Any, prefix: str, *more: Any):
         """Take the embedding by either name, if it has but one here."""
-        if not self.has_its_own():
+        if "embed" not in self._modules:
             places = f"{prefix}embed.", f"{prefix}encoder.embed."
             *_, errors = more
             errors += by_one_name(numbers, *places)

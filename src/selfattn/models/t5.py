@@ -94,8 +94,8 @@ def load_t5(
     _, d_model = shape_of(TABLE, weights, path)
     weights.setdefault("head.weight", weights[TABLE])
     tied = same(weights["head.weight"], weights[TABLE])
-    told = beside(path).get("scale_decoder_outputs")
-    if (tied if told is None else told) and "norm.gain" in weights:
+    divided = beside(path).get("scale_decoder_outputs", tied)  # null: no
+    if divided and "norm.gain" in weights:
         weights["norm.gain"] = weights["norm.gain"] * d_model**-0.5
     undivided: Any = attend  # not every mechanism takes a scale
     undivided = partial(undivided, scale=1.0)

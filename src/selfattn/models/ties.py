@@ -90,6 +90,9 @@ class Tied(Owner):
         scores = weight_of(part_at(self, self.AT_SCORES))
         return table is not None and scores is table
 
+    def _keep_table(self) -> None:
+        """Keep the part with the table, though another part loses it."""
+
     def _apply(self, fn: Any, recurse: bool = True) -> "Tied":
         """Move or cast all numbers; what was one table is one afterwards."""
         note(self, fn)
@@ -125,6 +128,12 @@ def hold(model: Tied) -> None:
     part = part_at(model, model.AT_TABLE.rpartition(".")[0])
     if isinstance(part, nn.Module):
         HOLDERS.setdefault(part, WeakSet()).add(model)
+
+
+def let_keep(part: Any) -> None:
+    """Have the models that look up in a part keep it, if another loses it."""
+    for model in HOLDERS.get(part, ()) if part is not None else ():
+        model._keep_table()
 
 
 class Note:

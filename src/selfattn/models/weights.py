@@ -126,6 +126,8 @@ def renamed(
         name = old
         for theirs, mine in {**names, **NORMS}.items():
             name = re.sub(theirs, mine, name)
+        if name == old:  # it is none of theirs, though it might be ours
+            name = f"their {old}"
         if name in ours and not same(ours[name], weight):
             raise ValueError(
                 f"a file must hold each weight once, but {path} has two that "
