@@ -278,3 +278,51 @@ def test_padding_is_asked_beside_a_causal_mask_that_must_be_given():
     )
     assert report.passed, report
     assert not [w for w in report.not_asked if "padding" in w], report
+
+
+class OfItsOwn(Placed):
+    """A gate decides what of the network is added; subclasses spoil a step."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Parameter(torch.randn(D, D) / 3)
+
+    def spoil(self, x):
+        return x
+
+    def forward(self, x, memory):
+        own, cross = self.tables
+        past = torch.ones(x.shape[1], x.shape[1]).bool().tril()
+        x = x + self.look(own, x, x, past)
+        x = x + self.look(cross, x, memory, None)
+        gate = torch.sigmoid(self.spoil(x @ self.gate))
+        return x + gate * (torch.relu(x @ self.up) @ self.down)
+
+
+class Cut(OfItsOwn):
+    def spoil(self, x):
+        return x.detach()
+
+
+class Rounded(OfItsOwn):
+    def spoil(self, x):
+        return x.bfloat16().to(x.dtype)
+
+
+@pytest.mark.parametrize(
+    ("thing", "name"),
+    [(Cut, "detached"), (Rounded, "computed in half precision")],
+)
+def test_a_block_of_its_own_formula_learns_and_counts_as_it_should(
+    thing, name
+):
+    """What was cut out of the graph, or rounded, was healthy in a block of
+    which no number was known, though not in a layer.
+    """
+    told = {"formula": "own", "causal": True, "path": "free"}
+    facts = {"kind": "decoder-block", "time_limit": None, **told}
+    assert examine(OfItsOwn(), **facts).passed
+    report = examine(thing(), **facts)
+    assert report.exit_code == 1, report
+    found = report.mistake or report.likeness
+    assert found is not None and found.name == name, report

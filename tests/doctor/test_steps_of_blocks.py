@@ -13,8 +13,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from selfattn.doctor import examine
-from selfattn.doctor.kinds.blocks import cores, passing_on, taught
+from selfattn.doctor.kinds.blocks import cores, passing_on
 from selfattn.doctor.kinds.blocks.flow import followed
+from selfattn.doctor.kinds.layer import taught
 
 D, HEADS = 12, 3
 OWN = {

@@ -7,7 +7,9 @@ from selfattn.doctor.kinds.layer.experiments import (
     MOVES,
     Answer,
     put,
+    slopes,
     source,
+    steps,
     what_learns,
     what_padding_moves,
     who_sees_whom,
@@ -38,5 +40,20 @@ def who_is_heard(answer: Answer, inputs: Inputs) -> Tensor:
 
 def of_x(answer: Answer, inputs: Inputs) -> Tensor:
     """Whether something could be learned through x."""
+    return what_learns(*through_x(answer, inputs))
+
+
+def slopes_of_x(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether x has the gradient by which the output moves."""
+    return slopes(*through_x(answer, inputs))
+
+
+def steps_of_x(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether twice as small a step of x makes half the difference."""
+    return steps(*through_x(answer, inputs))
+
+
+def through_x(answer: Answer, inputs: Inputs) -> tuple[Answer, Inputs]:
+    """The answer for another x, with the same context."""
     texts = [inputs[n] for n in ("context",) if n in inputs]
-    return what_learns(lambda x: answer(x, *texts), {"x": inputs["x"]})
+    return lambda x: answer(x, *texts), {"x": inputs["x"]}

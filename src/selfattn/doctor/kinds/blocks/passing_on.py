@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.deviations import scores
 from selfattn.doctor.exercise import described, name_of
 from selfattn.doctor.exercises.multihead import attention
 from selfattn.doctor.kinds.blocks import (
@@ -18,12 +19,12 @@ from selfattn.doctor.kinds.blocks import (
     idle_parts,
     joining,
     path_faults,
-    taught,
 )
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.blocks.flow import Flow, followed
 from selfattn.doctor.kinds.blocks.paths import stages
+from selfattn.doctor.kinds.layer import taught
 from selfattn.doctor.kinds.layer.deviations import projection_not_used
 from selfattn.doctor.kinds.layer.experiments import Answer
 from selfattn.doctor.patient import Facts, Patient
@@ -59,6 +60,7 @@ KNOWN = tuple(
         *ASKED,
         *cores.KNOWN,
         attention.detached,
+        scores.computed_in_half_precision,
     )
 )
 FOLLOWED: Any = weakref.WeakKeyDictionary()  # of each block, what is wrong
@@ -107,21 +109,19 @@ def faults(
     }
 
 
-def in_steps(flow: Flow, facts: Facts, cut: bool) -> dict[str, list[str]]:
+def in_steps(flow: Flow, facts: Facts) -> dict[str, list[str]]:
     """The names of what is wrong with the steps of attention in a block.
 
     Args:
         flow: what it was seen to make.
         facts: what is known of it.
-        cut: whether a number that moves it can learn nothing.
     """
     width, n_keys = flow.x.shape[-1], flow.lengths[-1]
     broken = (
-        [name_of(attention.detached)] if cut else [],
         [*filter(None, flow.averaged)],
         cores.misscaled(flow.output, width, n_keys, facts),
     )
-    return dict(zip(STEPS, broken, strict=True))
+    return dict(zip(STEPS[1:], broken, strict=True))
 
 
 def claims_of(order: str | None) -> tuple[str, ...]:
@@ -146,10 +146,12 @@ def seen(
     if key not in known:
         flow = followed(block, answer, *widths)
         known[key] = {} if flow is None else faults(block, flow, order)
-        # Attention that is a part of the block is asked alone, by and by.
-        if flow is not None and answer.facts.get("in_passing"):
+        if flow is not None:
             cut = bool(taught.untaught(block, answer, *widths))
-            known[key] |= in_steps(flow, answer.facts, cut)
+            known[key] |= {STEPS[0]: [name_of(attention.detached)] * cut}
+            # What is a part of the block is asked alone, by and by.
+            if answer.facts.get("in_passing"):
+                known[key] |= in_steps(flow, answer.facts)
     found: dict[str, list[str]] = known[key]
     return found
 

@@ -19,7 +19,13 @@ from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import blanks, passing_on
-from selfattn.doctor.kinds.blocks.hearing import of_itself, of_x, who_is_heard
+from selfattn.doctor.kinds.blocks.hearing import (
+    of_itself,
+    of_x,
+    slopes_of_x,
+    steps_of_x,
+    who_is_heard,
+)
 from selfattn.doctor.kinds.blocks.stand_ins import (
     PASTS,
     Way,
@@ -92,6 +98,16 @@ def probes(
         asked("loud tokens are no harder", change=loud, experiment=form),
         asked("in evaluation, two calls agree", experiment=twice),
         asked("something is learned", experiment=of_x),
+        asked(
+            "gradients are those of its numbers",
+            experiment=slopes_of_x,
+            tells="detached",
+        ),
+        asked(
+            "float32 is computed in float32",
+            experiment=steps_of_x,
+            tells="computed in half precision",
+        ),
         *with_masks(x, sizes),
     ]
     found += passing_on.probes(x, sizes, order)

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from selfattn.doctor.kinds.layer.parts import by_word
+from selfattn.doctor.kinds.layer.taught import untaught
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs, numbers
 
@@ -165,6 +166,16 @@ def slopes(answer: Answer, inputs: Inputs) -> Tensor:
         ]
     ).detach()
     return ~((said - moved).norm() > OTHERWISE * moved.norm())
+
+
+def learns(answer: Answer, inputs: Inputs) -> Tensor:
+    """Whether all numbers of a module that move its output learn from it."""
+    module = answer.thing if isinstance(answer, Patient) else None
+    if not isinstance(answer, Patient) or not isinstance(module, nn.Module):
+        return torch.tensor(True)
+    texts = [inputs[name] for name in ("x", "context") if name in inputs]
+    widths = [text.shape[-1] for text in texts]
+    return torch.tensor(not untaught(module, answer, *widths))
 
 
 def steps(answer: Answer, inputs: Inputs) -> Tensor:

@@ -15,6 +15,7 @@ from selfattn.doctor.kinds.layer import probes as values
 from selfattn.doctor.kinds.layer.experiments import (
     form,
     heeds_padding,
+    learns,
     matters,
     padding_is_heard_less,
     slopes,
@@ -75,6 +76,11 @@ def of_what_is_computed(x: dict[str, Any]) -> list[Probe]:
         probe(
             "gradients are those of its numbers",
             experiment=slopes,
+            tells="detached",
+        ),
+        probe(
+            "each number that was made can learn",
+            experiment=learns,
             tells="detached",
         ),
         probe(

@@ -1,4 +1,4 @@
-"""Whether what a block has learnt is told how to change.
+"""Whether what a module has learnt is told how to change.
 
 A number that moves the output and gets no gradient is never trained: somebody
 has cut what leads to it.
@@ -20,16 +20,16 @@ TOKENS = (7, 6)  # of x, and of a context
 
 
 def untaught(
-    block: nn.Module, call: Callable[..., Any], *widths: int
+    module: nn.Module, call: Callable[..., Any], *widths: int
 ) -> list[str]:
-    """The names of the numbers that move a block's output, and learn nothing.
+    """The names of the numbers that move an output, and learn nothing.
 
     What a step moves in a jump, such as a choice, is not asked.
     """
     texts = [
         numbers(2, n, d, seed=n) for n, d in zip(TOKENS, widths, strict=False)
     ]
-    named = {n: p for n, p in block.named_parameters() if p.requires_grad}
+    named = {n: p for n, p in module.named_parameters() if p.requires_grad}
     grads = gradients(call, [*named.values()], texts)
     if grads is None:
         return []  # what it cannot do is seen when it is asked
@@ -49,7 +49,7 @@ def untaught(
 def gradients(
     call: Callable[..., Any], learnt: list[nn.Parameter], texts: list[Tensor]
 ) -> list[Tensor | None] | None:
-    """Those of a block's numbers, each None if it has none; None if it raises.
+    """Those of its numbers, each None if it has none; None if it raises.
 
     Who works them out anew on the way back only adds them up.
     """
