@@ -171,15 +171,13 @@ def weightless(
     most = furthest(k)
     far = k.detach().nan_to_num(0, most, -most)
     k, v = torch.where(spoilt, far, k), v.masked_fill(bad, 0)
-    with torch.no_grad():  # of its terms' size, which may cancel out
-        found, size = (first(attend(q, k, x)) for x in (v, v.abs()))
-    wanted = first(result).detach()
+    over, near = alone(attend, attend, q, k, v)
+    with torch.no_grad():  # each query's own; and its terms may cancel out
+        size = first(attend(q, k, v.abs())).abs()
+    found, wanted = (first(x).detach() for x in (near, result))
     room = max(torch.finfo(x.dtype).eps for x in (found, wanted)) ** 0.5
-    same = (found - wanted).abs() <= room * size.abs()  # not of NaN
-    same = felt & same.all(dim=-1, keepdim=True)
-    if not same.any():
-        return felt, clean
-    _, near = alone(attend, attend, torch.where(same, q, 0.0), k, v)
+    same = (found - wanted).abs() <= room * size  # not of NaN
+    same = felt & ~over & same.all(dim=-1, keepdim=True)
     return felt & ~same, joined(same, as_numbers(result, near), clean)
 
 

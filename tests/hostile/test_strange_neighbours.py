@@ -19,6 +19,7 @@ from selfattn.efficient.performer import (
     performer_weights,
 )
 from selfattn.positions import ShawAttention, TransformerXLAttention
+from selfattn.spoilt import projected
 
 
 @pytest.fixture(autouse=True)
@@ -181,6 +182,19 @@ def test_it_gets_with_a_gradient_what_it_gets_without(name):
     assert_close(attend(q.requires_grad_(), k, v)[1], served)
 
 
+@pytest.mark.parametrize("name", sorted({*ALL_SEE_ALL} - {"linformer"}))
+def test_who_overflows_beside_a_key_without_weight_passes_nothing_back(name):
+    """Its row of the result without that key is that of a query of zeros."""
+    torch.manual_seed(0)
+    given = torch.randn(3, *SHAPE).unbind()
+    of_a_key_without_weight(*(x[1] for x in given))
+    given[0][1, 4] = given[1][1, 4] = 1e30
+    given = [x.requires_grad_() for x in given]
+    output = ALL_SEE_ALL[name](*given)[1, 4]
+    assert output.isnan().all()
+    assert not any(x.any() for x in torch.autograd.grad(output.sum(), given))
+
+
 # Sums that the type is too narrow for
 
 
@@ -296,3 +310,11 @@ def test_a_query_without_a_number_passes_nothing_back(causal):
         assert back.isfinite().all()
     if causal:
         assert_close(output[:2], v[:2])
+
+
+def test_numbers_whose_sum_is_none_call_a_layer_once():
+    """They were taken for spoilt: its hooks ran twice."""
+    layer, calls = torch.nn.Sequential(torch.nn.Linear(3, 3)), []
+    layer.register_forward_pre_hook(lambda *_: calls.append(None))
+    projected(layer, torch.full((2, 3), 1e38))
+    assert len(calls) == 1
