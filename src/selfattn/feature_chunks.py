@@ -89,7 +89,8 @@ def unfelt_features(
     where something came out spoilt, without what is hidden.
     """
     numbers = none_infinite if ours else torch.clone
-    return unfelt_sums(on_any_axes(attend), q, k, v, numbers, heaviest)
+    most = heaviest if q.dtype == torch.float64 else None
+    return unfelt_sums(on_any_axes(attend), q, k, v, numbers, most)
 
 
 def none_infinite(x: Tensor) -> Tensor:
@@ -100,10 +101,12 @@ def none_infinite(x: Tensor) -> Tensor:
 
 
 def heaviest(q: Tensor, k: Tensor) -> float:
-    """How large a weight is at most. In float32, none is made smaller: what
-    overflows there is computed in float64.
+    """How large a weight is at most: a product of features.
+
+    >>> heaviest(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, torch.inf]]))
+    24.0
     """
-    if q.dtype != torch.float64 or 0 in (q.numel(), k.numel()):
+    if 0 in (q.numel(), k.numel()):
         return 1.0
     most_q, most_k = (1 + largest(x.nan_to_num(0, 0, 0)) for x in (q, k))
     return q.shape[-1] * most_q * most_k  # elu + 1 is at most |x| + 1

@@ -109,8 +109,9 @@ def unfelt_sums(
         v: values, (..., n_k, d_v).
         numbers: makes of queries or keys others of the same features that
             are numbers, wherever those are though they be infinite.
-        heaviest: how large a weight is at most, of queries and keys; 1 if
-            None.
+        heaviest: how large a weight is at most, of queries and keys; values
+            whose sum may be none are made smaller by it. None where such are
+            computed once more, in another type.
     """
     if not q.shape[-2]:
         k, v = (x.masked_fill(~x.isfinite(), 0) for x in (k, v))
@@ -119,7 +120,9 @@ def unfelt_sums(
         return result
     q, k = numbers(q), numbers(k)
     clean = partial(cleaned, (attend,) * 4, sees_nothing(attend, q, k, v))
-    return on_smaller(clean, q, k, v, heaviest(q, k) if heaviest else 1.0)
+    if heaviest is None:
+        return clean(q, k, v)
+    return on_smaller(clean, q, k, v, heaviest(q, k))
 
 
 def cleaned(
