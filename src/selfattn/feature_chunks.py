@@ -12,9 +12,18 @@ from torch import Tensor
 from selfattn.called import answered, check_function
 from selfattn.checks import check_floats, check_places
 from selfattn.dot_product import widen
-from selfattn.pieces import LOG2_E, chunks, divisor, without_autocast
+from selfattn.hidden import unfelt_sums
+from selfattn.pieces import (
+    LOG2_E,
+    chunks,
+    divisor,
+    on_any_axes,
+    without_autocast,
+)
 from selfattn.signatures import shown
-from selfattn.spoilt import unheard
+from selfattn.spoilt import largest, unheard
+
+LOWEST = -1000.0  # where exp is zero, of any type
 
 
 class Reader:
@@ -67,6 +76,40 @@ class Reader:
         summed = torch.bmm(f_q, memory.pairs, out=self.sums[:, :n])
         weighed = torch.mul(f_q, memory.total, out=self.spare[:, :n])
         return summed, weighed.sum(dim=-1, keepdim=True)
+
+
+def unfelt_features(
+    attend: Callable[[Tensor, Tensor, Tensor], Tensor],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    ours: bool,
+) -> Tensor:
+    """Attend by features, those of elu + 1 if they are ours, on any axes; and
+    where something came out spoilt, without what is hidden.
+    """
+    numbers = none_infinite if ours else torch.clone
+    most = heaviest if q.dtype == torch.float64 else None
+    return unfelt_sums(on_any_axes(attend), q, k, v, numbers, most)
+
+
+def none_infinite(x: Tensor) -> Tensor:
+    """Tokens of the same features without minus infinity: far above it, elu
+    + 1 and its slope are zero already.
+    """
+    return x.clamp(min=LOWEST)
+
+
+def heaviest(q: Tensor, k: Tensor) -> float:
+    """How large a weight is at most: a product of features.
+
+    >>> heaviest(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, torch.inf]]))
+    24.0
+    """
+    if 0 in (q.numel(), k.numel()):
+        return 1.0
+    most_q, most_k = (1 + largest(x.nan_to_num(0, 0, 0)) for x in (q, k))
+    return q.shape[-1] * most_q * most_k  # elu + 1 is at most |x| + 1
 
 
 @without_autocast

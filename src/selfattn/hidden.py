@@ -16,17 +16,18 @@ from torch import Tensor
 from selfattn.infinite import (
     MARK,
     all_felt,
-    furthest,
+    alone,
+    first,
     joined,
     on_smaller,
     shown_by_a_value,
+    weightless,
     with_infinite,
 )
 from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, is_spoilt, largest
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
-Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 # To which power of the largest number what is called large is larger: who
 # sees a large value shall not feel one that is larger, and hidden.
 LARGE = 0.9, 0.7, 0.5
@@ -39,7 +40,6 @@ def unfelt(
     k: Tensor,
     v: Tensor,
     *,
-    keys: bool = True,
     idle: Callable[[], Tensor] | None = None,
     surely: Attention | None = None,
     exactly: Attention | None = None,
@@ -57,9 +57,6 @@ def unfelt(
         q: queries, (..., n_q, d).
         k: keys, (..., n_k, d).
         v: values, (..., n_k, d_v).
-        keys: whether a spoilt key can leave the output sound and spoil what
-            is passed back, as where a mask takes its score away, or where
-            it is infinite, and each query's score minus infinity.
         idle: which queries see no key, (..., n_q, 1), which are spoilt by
             nothing, not even by themselves; the mechanism shows it if None,
             as far as the scores of ones do not overflow.
@@ -82,12 +79,50 @@ def unfelt(
     surely = surely or attend
     result = soundly(surely, attend, q, k, v)
     suspect = is_spoilt(first(result))
-    if not (suspect or (keys and spoils_the_way_back(q, k))):
+    # A spoilt key can leave the output sound, and spoil what is passed back:
+    # where a mask takes its score away, or where each query's is -inf.
+    if not (suspect or spoils_the_way_back(q, k)):
         return result
     idle = idle or partial(sees_nothing, surely, q, k, v)
     ways = attend, surely, exactly or attend, level or attend
     clean = partial(cleaned, ways, idle())
     return on_smaller(clean, q, k, v) if suspect else clean(q, k, v)
+
+
+@shown_by_a_value
+def unfelt_sums(
+    attend: Attention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    numbers: Callable[[Tensor], Tensor] = torch.clone,
+    heaviest: Callable[[Tensor, Tensor], float] | None = None,
+) -> Any:
+    """The same for sums over all keys, or over all those before a query.
+
+    Where nobody asks, no output shows what is spoilt: it is left out.
+
+    Args:
+        attend: the mechanism.
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
+        numbers: makes of queries or keys others of the same features that
+            are numbers, wherever those are though they be infinite.
+        heaviest: how large a weight is at most, of queries and keys; values
+            whose sum may be none are made smaller by it. None where such are
+            computed once more, in another type.
+    """
+    if not q.shape[-2]:
+        k, v = (x.masked_fill(~x.isfinite(), 0) for x in (k, v))
+    result = soundly(attend, attend, q, k, v)
+    if not is_spoilt(first(result)):
+        return result
+    q, k = numbers(q), numbers(k)
+    clean = partial(cleaned, (attend,) * 4, sees_nothing(attend, q, k, v))
+    if heaviest is None:
+        return clean(q, k, v)
+    return on_smaller(clean, q, k, v, heaviest(q, k))
 
 
 def cleaned(
@@ -102,13 +137,15 @@ def cleaned(
     q = torch.where(idle, 0.0, q)
     lost = ~q.isfinite().all(dim=-1, keepdim=True)
     asked = q.masked_fill(lost, 0)
-    sound = partial(soundly, surely, attend)
-    spoilt, clean = without_spoilt(sound, asked, k, v)
-    felt = lost if spoilt is None else lost | sees(surely, asked, k, v, spoilt)
+    sound, back = (partial(soundly, surely, way) for way in (attend, level))
+    made = partial(alone, sound, back)
+    seen = partial(sees, surely, asked, k, v)
+    felt, clean = without_spoilt(made, seen, asked, k, v)
+    felt = felt | lost
     with torch.no_grad():
         result = all_felt(exactly, q, k, v)
-    back = partial(felt_backwards, surely, level, (asked, k, v))
-    felt, clean = back(felt, result, clean)
+    if first(clean).requires_grad:
+        felt, clean = weightless(back, (asked, k, v), felt, result, clean)
     return joined(felt, result, clean)
 
 
@@ -128,81 +165,45 @@ def soundly(
     return unless_large(partial(attend, q, k), seen, v)
 
 
-def felt_backwards(
-    surely: Attention,
-    level: Attention,
-    given: Given,
-    felt: Tensor,
-    result: Any,
-    clean: Any,
+def without_spoilt(
+    made: Callable[..., tuple[Tensor, Any]],
+    seen: Callable[[Tensor], Tensor],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
 ) -> tuple[Tensor, Any]:
-    """What is felt, and what is clean, on the way back as well."""
-    if not first(clean).requires_grad:
-        return felt, clean
-    attend = partial(soundly, surely, level)
-    given, felt, clean = overflown(surely, attend, given, felt, clean)
-    return weightless(attend, given, felt, result, clean)
+    """What is felt, (..., n_q, 1), and the result without it: each query's by
+    the first limit to keys that leaves it sound, so that no other's scores
+    decide for it. Felt is a key beyond it that is seen, and whatever spoils
+    a query by the last limit as well.
 
+    That a result was sound before does not say that this one is: of queries
+    that lie otherwise in memory products are added in another order, and two
+    that overflow may then be NaN, and not infinite.
 
-def overflown(
-    surely: Attention,
-    attend: Attention,
-    given: Given,
-    felt: Tensor,
-    clean: Any,
-) -> tuple[Given, Tensor, Any]:
-    """What is given, without the queries that are spoilt by nothing of it, as
-    by a score that overflows; what is felt; and what is clean.
-
-    Their weights are NaN; and on the way back of all others, times zero.
+    Args:
+        made: tells which queries overflow, and the result without them.
+        seen: which queries see any of some keys, which are (..., n_k, 1).
+        q: queries, (..., n_q, d).
+        k: keys, (..., n_k, d).
+        v: values, (..., n_k, d_v).
     """
-    if not is_spoilt(first(clean)):
-        return given, felt, clean
-    over = ~first(clean).isfinite().all(dim=-1, keepdim=True)
-    if not over.any():  # but a sum of what is large
-        return given, felt, clean
-    q, k, v = torch.where(over, 0.0, given[0]), *given[1:]
-    _, clean = without_spoilt(attend, q, k, v)
-    return (q, k, v), felt | over, clean
-
-
-def weightless(
-    attend: Attention, given: Given, felt: Tensor, result: Any, clean: Any
-) -> tuple[Tensor, Any]:
-    """What is felt, and what is clean, if an infinite key that is seen weighs
-    nothing, by its score of minus infinity: the others are averaged.
-
-    One that is as far away as can be, and yet a number, has no weight either,
-    and passes nothing back. Where it has, the result is another. In float16
-    nothing is that far from a small query: there it is done in float32.
-    """
-    if not given[1].isinf().any():
-        return felt, clean
-    half = given[0].dtype == torch.float16
-    q, k, v = (x.float() if half else x for x in given)
-    spoilt, bad = (~x.isfinite().all(-1, keepdim=True) for x in (k, v))
-    most = furthest(k)
-    far = k.detach().nan_to_num(0, most, -most)
-    near = attend(q, torch.where(spoilt, far, k), v.masked_fill(bad, 0))
-    if is_spoilt(first(near)):
-        return felt, clean
-    found, wanted = (first(x).detach() for x in (near, result))
-    room = max(torch.finfo(x.dtype).eps for x in (found, wanted)) ** 0.5
-    size = found.abs().amax() if found.numel() else 0.0
-    same = (found - wanted).abs() <= room * size  # not of NaN
-    same = felt & same.all(dim=-1, keepdim=True)
-    return felt & ~same, joined(same, near, clean)
-
-
-@shown_by_a_value
-def unfelt_sums(attend: Attention, q: Tensor, k: Tensor, v: Tensor) -> Any:
-    """The same for sums over all keys, or over all those before a query.
-
-    Where nobody asks, no output shows what is spoilt: it is left out.
-    """
-    if not q.shape[-2]:
-        k, v = (x.masked_fill(~x.isfinite(), 0) for x in (k, v))
-    return unfelt(attend, q, k, v, keys=False)
+    over, felt = torch.tensor(True), torch.tensor(False)
+    clean, before = None, None
+    for most in limits(k):
+        sound = (k.abs() < most).all(-1) & v.isfinite().all(-1)
+        spoilt = ~sound[..., None]
+        if before is not None and spoilt.equal(before):
+            break
+        before = spoilt
+        now, result = made(q, *(x.masked_fill(spoilt, 0) for x in (k, v)))
+        if spoilt.any():
+            felt = torch.where(over, seen(spoilt), felt)
+        clean = result if clean is None else joined(over, result, clean)
+        over = over & now
+        if not over.any():
+            break
+    return felt | over, clean
 
 
 @shown_by_a_value
@@ -283,36 +284,6 @@ def unless_large(
             without = weigh(v.masked_fill(large, 0))
             result = joined(seen(large), result, without)
     return result
-
-
-def without_spoilt(
-    attend: Attention, q: Tensor, k: Tensor, v: Tensor
-) -> tuple[Tensor | None, Any]:
-    """Which keys are spoilt, (..., n_k, 1), and the result without them: by
-    the first limit that leaves it sound, or by the last. With all, and None,
-    if none is.
-
-    That a result was sound before does not say that this one is: of queries
-    that lie otherwise in memory products are added in another order, and two
-    that overflow may then be NaN, and not infinite.
-    """
-    spoilt, clean = None, None
-    for most in limits(k):
-        sound = (k.abs() < most).all(-1) & v.isfinite().all(-1)
-        if not sound.all():
-            spoilt = ~sound[..., None]
-            given = (x.masked_fill(spoilt, 0) for x in (k, v))
-            clean = attend(q, *given)
-        elif clean is None:
-            clean = attend(q, k, v)
-        if not is_spoilt(first(clean)):
-            break
-    return spoilt, clean
-
-
-def first(result: Any) -> Tensor:
-    """The output, which may come before other results."""
-    return result[0] if isinstance(result, tuple) else result
 
 
 def limits(k: Tensor) -> tuple[float, float]:

@@ -84,9 +84,10 @@ def smaller(v: Tensor, heaviest: float = 1.0) -> float:
     """
     if not v.numel():
         return 1.0
-    most_weight = v.shape[-2] * heaviest
     wide = torch.promote_types(v.dtype, torch.float32)  # of all sums
-    most = torch.finfo(wide).max / (4 * most_weight)
+    most = torch.finfo(wide).max
+    most_weight = min(v.shape[-2] * heaviest, most**0.95)  # whose sum is one
+    most /= 4 * most_weight
     if largest(v.nan_to_num(0, 0, 0)) <= most:
         return 1.0
     return 2.0 ** -(2 + math.ceil(math.log2(most_weight)))
@@ -118,6 +119,78 @@ def furthest(k: Tensor) -> float:
         dtype = torch.get_autocast_dtype(k.device.type)
     most = torch.finfo(dtype).max
     return most if dtype == torch.float16 else most**0.5
+
+
+def alone(
+    attend: Callable[..., Any],
+    level: Callable[..., Any],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+) -> tuple[Tensor, Any]:
+    """Which queries are spoilt by nothing that is, as by a score that
+    overflows; and the result, on whose way back they are not.
+
+    Their weights are NaN; and on the way back of all others, times zero. Of
+    sums over keys that overflow by themselves, nothing is left of all those
+    keys, nor of who asks for them.
+    """
+    result = attend(q, k, v)
+    over = ~first(result).isfinite().all(dim=-1, keepdim=True)
+    if not (first(result).requires_grad and over.any()):
+        return over, result
+    result = level(torch.where(over, 0.0, q), k, v)
+    lost = ~first(result).isfinite().all(dim=-1, keepdim=True)
+    if not lost.any():
+        return over, result
+    lost = lost.any(dim=-2, keepdim=True)
+    over = over | lost
+    k, v = (torch.where(lost, 0.0, x) for x in (k, v))
+    return over, level(torch.where(over, 0.0, q), k, v)
+
+
+def weightless(
+    attend: Callable[..., Any],
+    given: tuple[Tensor, Tensor, Tensor],
+    felt: Tensor,
+    result: Any,
+    clean: Any,
+) -> tuple[Tensor, Any]:
+    """What is felt, and what is clean, if an infinite key that is seen weighs
+    nothing, by its score of minus infinity: the others are averaged.
+
+    One that is as far away as can be, and yet a number, has no weight either,
+    and passes nothing back. Where it has, the result is another. In float16
+    nothing is that far from a small query: there it is done in float32.
+    """
+    if not given[1].isinf().any():
+        return felt, clean
+    half = given[0].dtype == torch.float16
+    q, k, v = (x.float() if half else x for x in given)
+    spoilt, bad = (~x.isfinite().all(-1, keepdim=True) for x in (k, v))
+    most = furthest(k)
+    far = k.detach().nan_to_num(0, most, -most)
+    k, v = torch.where(spoilt, far, k), v.masked_fill(bad, 0)
+    over, near = alone(attend, attend, q, k, v)
+    with torch.no_grad():  # each query's own; and its terms may cancel out
+        size = first(attend(q, k, v.abs())).abs()
+    found, wanted = (first(x).detach() for x in (near, result))
+    room = max(torch.finfo(x.dtype).eps for x in (found, wanted)) ** 0.5
+    same = (found - wanted).abs() <= room * size  # not of NaN
+    same = felt & ~over & same.all(dim=-1, keepdim=True)
+    return felt & ~same, joined(same, as_numbers(result, near), clean)
+
+
+def as_numbers(result: Any, near: Any) -> Any:
+    """The numbers of a result, which pass back what those near it do."""
+    if isinstance(near, tuple):
+        return tuple(map(as_numbers, result, near))
+    return result.to(near.dtype) + (near - near.detach())
+
+
+def first(result: Any) -> Tensor:
+    """The output, which may come before other results."""
+    return result[0] if isinstance(result, tuple) else result
 
 
 def joined(felt: Tensor, result: Any, clean: Any) -> Any:

@@ -52,26 +52,36 @@ def largest(x: Tensor) -> float:
 
 
 def overflows(*tensors: Tensor) -> bool:
-    """Whether a number is so large that squares and sums may overflow, or
-    none can be told, as beside a NaN.
+    """Whether a number is so large that squares and sums may overflow, though
+    another be NaN.
 
     In float64, which then computes them, they do not. Not asked where one
     cannot look, or would have to wait for a GPU.
     """
-    return any(
-        x.numel() > 0 and not largest(x) <= LARGE
-        for x in tensors
-        if can_look(x)
-    )
+    for x in tensors:
+        if not can_look(x) or not x.numel():
+            continue
+        most = largest(x)
+        if math.isnan(most):  # above which nothing is
+            most = largest(x.nan_to_num(0.0, math.inf, -math.inf))
+        if most > LARGE:
+            return True
+    return False
 
 
 def is_spoilt(x: Tensor) -> bool:
-    """Whether a number is NaN or infinite, where one can look."""
+    """Whether a number is NaN or infinite, where one can look.
+
+    >>> is_spoilt(torch.tensor([3e38, torch.nan]))
+    True
+    >>> is_spoilt(torch.tensor([3e38, 3e38]))  # though their sum is
+    False
+    """
     if not can_look(x):
         return False
     half = x.element_size() < 4
     total = x.sum(dtype=torch.float32) if half else x.sum()
-    return not math.isfinite(total.item())
+    return not (math.isfinite(total.item()) or bool(x.isfinite().all()))
 
 
 def projected(

@@ -5,6 +5,8 @@ Of long queries and keys all of them may be too small to divide by, and a
 query that sees keys gets nothing; in float64 it gets its average.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -26,10 +28,37 @@ def is_coarse(
     """
     if output.dtype == torch.float64:
         return False
-    if is_spoilt(output):  # by sums, unless something was given so
-        given = (q, k) if v is None else (q, k, v)
-        return all(bool(x.isfinite().all()) for x in given)
+    if is_spoilt(output) and overflowed(output, causal, q, k, v):
+        return True
     return loses_a_row(output, causal, k, v)
+
+
+def overflowed(
+    output: Tensor, causal: bool, q: Tensor, k: Tensor, v: Tensor | None
+) -> bool:
+    """Whether a number is spoilt by sums: by nothing that its query was given,
+    nor sees. What is in another sequence, or hidden, does not excuse it.
+
+    Minus infinity in a query or a key is a feature of zero.
+
+    >>> q, v = torch.ones(2, 1, 1), torch.tensor([[[torch.nan]], [[1.0]]])
+    >>> overflowed(v, False, q, q, v), overflowed(v.flip(0), False, q, q, v)
+    (False, True)
+    """
+    n_q, n_k = output.shape[-2], k.shape[-2]
+    start = max(0, n_q - n_k) if causal else 0
+    spoilt = ~output[..., start:, :].isfinite()
+    asking, keys = (~(x < math.inf).all(-1, keepdim=True) for x in (q, k))
+    told = keys if v is None else keys | ~v.isfinite()
+    told = seen_by_any(told, causal, spoilt.shape[-2])
+    return bool((spoilt & ~asking[..., start:, :] & ~told).any())
+
+
+def seen_by_any(keys: Tensor, causal: bool, n: int) -> Tensor:
+    """Whether the last n queries see any of some keys, (..., n_k, any)."""
+    if causal:
+        return keys.cumsum(dim=-2)[..., -n:, :] > 0
+    return keys.any(dim=-2, keepdim=True)
 
 
 def loses_a_row(
@@ -55,9 +84,6 @@ def loses_a_row(
     empty = (seeing == 0).all(dim=-1)
     if v is None:
         return bool(empty.any())
-    told = (v != 0).any(dim=-1)  # (..., n_k)
-    if causal:
-        told = told.cumsum(dim=-1)[..., -seeing.shape[-2] :] > 0
-    else:
-        told = told.any(dim=-1, keepdim=True)
-    return bool((empty & told).any())
+    told = (v != 0).any(dim=-1, keepdim=True)  # (..., n_k, 1)
+    told = seen_by_any(told, causal, seeing.shape[-2])
+    return bool((empty & told[..., 0]).any())

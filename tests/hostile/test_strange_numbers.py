@@ -89,7 +89,14 @@ def test_queries_do_not_feel_the_largest_keys_however_they_lie(attend, lie):
 
 
 @pytest.mark.parametrize(
-    ("key", "calls"), [(1.0, 1), (1e30, 1), (3e38, 5), (math.nan, 7)]
+    ("key", "calls"),
+    [
+        (1.0, 1),
+        (1e30, 1),
+        (3e38, 1),
+        (math.nan, 7),
+        ([[math.nan], [1e30], [1e30]], 7),
+    ],
 )
 def test_who_finds_nothing_spoilt_does_not_look_further(key, calls):
     """A key that may be too large, and is not, costs who learns less than one
@@ -102,7 +109,7 @@ def test_who_finds_nothing_spoilt_does_not_look_further(key, calls):
         return attention(*given, mask=torch.arange(7) > 2)
 
     q, k, v = torch.randn(3, 5), *torch.randn(2, 7, 5)
-    k[:3] = key
+    k[:3] = torch.tensor(key)
     unfelt(attend, q.requires_grad_(), k, v)
     assert len(asked) == calls
 

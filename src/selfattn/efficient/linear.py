@@ -31,16 +31,16 @@ from selfattn.dot_product import (
     refuse,
     widen,
 )
-from selfattn.feature_chunks import Reader, check_alike, features, recalled
-from selfattn.hidden import match, unfelt_sums
-from selfattn.masks import causal_mask
-from selfattn.pieces import (
-    LOG2_E,
-    add_product,
-    divisor,
-    on_any_axes,
-    without_autocast,
+from selfattn.feature_chunks import (
+    Reader,
+    check_alike,
+    features,
+    recalled,
+    unfelt_features,
 )
+from selfattn.hidden import match
+from selfattn.masks import causal_mask
+from selfattn.pieces import LOG2_E, add_product, divisor, without_autocast
 from selfattn.signatures import checked
 from selfattn.spoilt import is_spoilt, projected
 from selfattn.underflow import is_coarse
@@ -183,8 +183,11 @@ def by_sums(
     q: Tensor, k: Tensor, v: Tensor, causal: bool, ours: bool
 ) -> Tensor:
     """The output; q and k are features already, unless those are ours."""
-    attend = on_any_axes(lambda *x: LinearAttention.apply(*x, causal, ours))
-    return unfelt_sums(attend, q, k, v)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return LinearAttention.apply(q, k, v, causal, ours)
+
+    return unfelt_features(attend, q, k, v, ours)
 
 
 class Memory(NamedTuple):
