@@ -253,6 +253,27 @@ def test_a_narrow_type_is_no_worse_beside_nan(
     assert_close(found, wanted, rtol=room, atol=room)
 
 
+def test_small_values_keep_their_digits_beside_a_sum_that_overflows():
+    """Made smaller with the others, they had none left in float32."""
+    torch.manual_seed(0)
+    q, k, v = torch.rand(3, *SHAPE)
+    v[0] *= 1e-6
+    wanted = linear_attention(q, k, v)[0]
+    q[1], k[1], v[1] = 1e17 * q[1], 1e17 * k[1], 3e38 * v[1]
+    output = linear_attention(q, k, v)
+    assert output.isfinite().all()
+    assert_close(output[0], wanted, atol=0, rtol=1e-5)
+
+
+def test_a_nan_alone_makes_nothing_large():
+    """Beside one, another sequence was computed in float64."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, *SHAPE)
+    wanted = performer_attention(q, k, v)[1]
+    v[0, 0] = math.nan
+    assert torch.equal(performer_attention(q, k, v)[1], wanted)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_number_that_overflows_is_found_beside_a_feature_of_nan(causal):
     """Of the same query's value, whose other features are numbers."""
