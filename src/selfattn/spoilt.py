@@ -137,15 +137,14 @@ def shows_what_is_spoilt(
     """Whether a token is spoilt, or what is made of it.
 
     A linear map shows what it was given; a bend may make a number of it. Of
-    features or heads that are dealt out to ranks, which must all go alike,
-    only that is asked which is the same on all.
+    what is dealt out to ranks, which must all go alike, only that is asked
+    which is the same on all.
     """
     if hasattr(x, "placements"):
         given = of_this_rank(x)
         return is_spoilt(given) or overflows(given)
-    dealt = hasattr(getattr(layer, "weight", None), "placements")
     bends = draws or getattr(layer, "_forward_hooks", None)
-    tell = (made,) if dealt or not bends else (made, x)
+    tell = (made, x) if bends else (made,)
     return any(map(is_spoilt, tell))
 
 
