@@ -101,11 +101,16 @@ def on_smaller(
     heaviest: float = 1.0,
 ) -> Any:
     """Attend to values made smaller, if need be, and make the output larger;
-    it may come before other results.
+    it may come before other results. Where values of another sequence are
+    large, small ones keep their digits.
     """
-    by = smaller(v, heaviest)
-    if by == 1:
+    least = smaller(v, heaviest)
+    if least == 1:
         return attend(q, k, v)
+    wide = torch.promote_types(v.dtype, torch.float32)
+    each = v.detach().nan_to_num(0, 0, 0).abs().amax((-2, -1), keepdim=True)
+    large = each > least * torch.finfo(wide).max
+    by = torch.ones_like(each).masked_fill(large, least)
     result = attend(q, k, v * by)
     if isinstance(result, tuple):
         return (result[0] / by, *result[1:])

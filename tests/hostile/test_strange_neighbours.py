@@ -265,6 +265,18 @@ def test_small_values_keep_their_digits_beside_a_sum_that_overflows():
     assert_close(output[0], wanted, atol=0, rtol=1e-5)
 
 
+def test_small_features_keep_their_digits_beside_the_largest_numbers():
+    """Values made smaller with another sequence's vanished, times features
+    that are small.
+    """
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, *SHAPE, dtype=torch.float64)
+    q[0], k[0] = q[0] - 100, k[0] - 100
+    wanted = linear_attention(q, k, v)[0]
+    q[1, 0] = k[1, 0] = v[1, 0] = 1.7e308
+    assert_close(linear_attention(q, k, v)[0], wanted)
+
+
 def test_a_nan_alone_makes_nothing_large():
     """Beside one, another sequence was computed in float64."""
     torch.manual_seed(0)

@@ -60,16 +60,16 @@ def fft_block(width, heads, hidden, layer=0, drop_path=0.1):
 
     def block(frames, mask=None, speaker=None, training=False):
         t = {name: table.to(frames) for name, table in tables.items()}
-        skip = torch.rand(2) < drop_path if training else (False, False)
+        shortcut = torch.rand(2) < drop_path if training else (False, False)
         x = frames
         placed = x + waves(x.shape[1], width, x)
         if speaker is not None:
             placed = placed + speaker[:, None]
         told, cache = attended(placed, mask, heads, t["qkv"], t["out"])
-        told = torch.zeros_like(told) if skip[0] else told
+        told = torch.zeros_like(told) if shortcut[0] else told
         x = F.layer_norm(x + told, (width,), t["norm_1"])
         fed = convolved(x, mask, t["conv_1"], t["conv_2"])
-        fed = torch.zeros_like(fed) if skip[1] else fed
+        fed = torch.zeros_like(fed) if shortcut[1] else fed
         return F.layer_norm(x + fed, (width,), t["norm_2"]), cache
 
     return block
