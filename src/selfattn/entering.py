@@ -124,8 +124,8 @@ def look_up(name: str, tokens: Tensor, table: nn.Embedding) -> Tensor:
     Somebody may have put another layer in its place, as one that makes one
     row of a whole text.
     """
-    for weight in weights_to_meet(table)[:1]:  # one that is made is not made
-        check_at_layer(name, tokens, weight)
+    # A table that is made anew at every call is not made for a look.
+    check_at_layer(name, tokens, [*weights_to_meet(table), tokens][0])
     try:
         rows = table(spared(table, tokens.long()))
     except IndexError:
@@ -229,8 +229,8 @@ def lent(attend: Any, *given: Any) -> tuple[Any, ...]:
 
 
 def check_drops(attend: Any, dropout: float) -> None:
-    """Raise unless a mechanism can drop weights."""
-    if "dropout_p" not in (parameters_of(attend) or ()):
+    """Raise unless a mechanism can drop weights, if it is to."""
+    if dropout and "dropout_p" not in (parameters_of(attend) or ()):
         raise ValueError(
             "dropout of weights needs a mechanism that takes dropout_p, "
             f"but dropout={dropout} and attend={attend}"

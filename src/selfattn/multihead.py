@@ -354,8 +354,7 @@ def check_mechanism(attend: Attend, dropout: float) -> None:
             "a mechanism must take mask, bias and causal by name, as "
             f"`fused_attention` does, but attend={attend}"
         )
-    if dropout:
-        check_drops(attend, dropout)
+    check_drops(attend, dropout)
 
 
 def weights_of(attend: Any) -> Callable[..., Tensor]:

@@ -133,11 +133,10 @@ def read(
             "made and ready to be called."
         )
     names = masks_of(thing, mask_names, told, n_texts)
-    seen: dict[str, Any] = apart(names, told)
+    seen: dict[str, Any] = {**apart(names, told), **order_kept(thing)}
     both = "padding_name" in seen
     if not own_mask and (not names or (told.get("padding") and not both)):
         seen["mask"] = "keep"
-    seen |= order_kept(thing)
     torchs = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
     if isinstance(thing, torchs):
         seen["mask"] = "block"
@@ -145,16 +144,17 @@ def read(
         seen["layout"] = "BND" if first else "NBD"
     elif type(thing).__module__.startswith("selfattn."):
         seen["mask"] = "keep"
-    if {"order", "norms"} & told.keys():
-        seen["by_parts"] = True
-    if names and "mask" in told:
-        seen["mask_told"] = True
+    seen |= said(names, told)
     seen |= placed(told.get("order") or seen.get("order"))
     open_ = in_either_layout(thing, {**seen, **told})
-    lacks = lacking(names, told)
-    if both:  # and of the other it was told what it says
-        lacks.pop("mask", None)
-    return Reading(seen, candidates=open_, lacks=lacks)
+    return Reading(seen, candidates=open_, lacks=lacking(names, told, both))
+
+
+def said(names: Sequence[str], told: Facts) -> dict[str, bool]:
+    """Whether it was told how its parts are joined, and what its mask says."""
+    by_parts = {"order", "norms"} & told.keys()
+    known = {"by_parts": by_parts, "mask_told": names and "mask" in told}
+    return {name: True for name, fact in known.items() if fact}
 
 
 def apart(names: Sequence[str], told: Facts) -> dict[str, str]:
@@ -228,10 +228,14 @@ def masks_of(
     return others if len(others) == 1 else []
 
 
-def lacking(names: Sequence[str], told: Facts) -> dict[str, str]:
-    """What it cannot be asked: its mask is for padding, or for all else."""
+def lacking(
+    names: Sequence[str], told: Facts, both: bool = False
+) -> dict[str, str]:
+    """What it cannot be asked: its mask is for padding, or for all else; if
+    it has not ``both``.
+    """
     lacks = {} if names else {"mask": "it takes none"}
-    if told.get("padding"):
+    if told.get("padding") and not both:
         lacks["mask"] = "its mask is for padding"
     if not (names and told.get("padding")):
         lacks["padding"] = "nobody said that its mask is for padding"

@@ -132,6 +132,11 @@ def network(
             "I cannot tell what bends its network. Say flat_feed_forward="
             "(first, bend, last), by their names in the block."
         )
+    return as_found(found, ups, down)
+
+
+def as_found(found: activations.Bent, ups: list[Any], down: Any) -> Any:
+    """A network as it was seen to bend: of two maps, or of pieces of one."""
     order = found.order
     if found.cut is not None:
         ups = [partial(piece, ups[0], found.cut, i) for i in range(2)]

@@ -98,6 +98,21 @@ def probes(
         asked("loud tokens are no harder", change=loud, experiment=form),
         asked("in evaluation, two calls agree", experiment=twice),
         asked("something is learned", experiment=of_x),
+        *of_what_is_computed(asked),
+        *with_masks(x, sizes),
+    ]
+    found += passing_on.probes(x, sizes, order)
+    if d_context is not None:
+        sees = "all of the context is seen"
+        found.append(asked(sees, experiment=who_sees_whom))
+    fixed = ("d_model", "d_context")
+    found += of_types(x, sizes, fixed)
+    return tuple(replace(probe, fixed=fixed) for probe in found)
+
+
+def of_what_is_computed(asked: Callable[..., Probe]) -> list[Probe]:
+    """The probes of how it is computed, on the way there and back."""
+    return [
         asked(
             "gradients are those of its numbers",
             experiment=slopes_of_x,
@@ -108,15 +123,7 @@ def probes(
             experiment=steps_of_x,
             tells="computed in half precision",
         ),
-        *with_masks(x, sizes),
     ]
-    found += passing_on.probes(x, sizes, order)
-    if d_context is not None:
-        sees = "all of the context is seen"
-        found.append(asked(sees, experiment=who_sees_whom))
-    fixed = ("d_model", "d_context")
-    found += of_types(x, sizes, fixed)
-    return tuple(replace(probe, fixed=fixed) for probe in found)
 
 
 def with_masks(x: dict[str, Any], sizes: dict[str, int]) -> list[Probe]:
