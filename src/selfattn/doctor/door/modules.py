@@ -13,6 +13,7 @@ from selfattn.doctor.door.names import (
     CACHES,
     MASKS,
     NETWORKS,
+    PLACES,
     SECOND,
     says,
     snake,
@@ -145,11 +146,12 @@ def takes_two(module: nn.Module) -> bool:
         return hears_more(module)
     if any(SECOND.search(name) for name in needed(module)):
         return True
+    names = needed(module)[1:]
     for x, y in pairs(module, N + 2):
-        if tensor(module, x, y) is not None:
-            return True
-        if tensor(module, x, y, y) is not None:
-            return True
+        told = [stands_for(name, y) for name in names]
+        for given in ((y,), (y, y), told):
+            if tensor(module, x, *given) is not None:
+                return any(one is y for one in given)
     return False
 
 
@@ -199,12 +201,25 @@ def pairs(module: nn.Module, m: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 def calls(module: nn.Module, two: bool) -> Iterator[tuple[Tensor | None, ...]]:
     """What it may be called with: tokens, and what it needs besides."""
-    n = max(1, len(needed(module)))
+    names = needed(module)[1:]
+    told = any(stands_for(name, None) is not None for name in names)
     for x, y in pairs(module, N):
+        second = y if two else None
         if two or x.shape == y.shape:
-            yield (x, *[y if two else None] * (n - 1))
+            yield (x, *[second] * len(names))
+            if told:
+                yield (x, *(stands_for(name, second) for name in names))
         if x.shape == y.shape:
-            yield (x, *[x] * (n - 1))
+            yield (x, *[x] * len(names))
+
+
+def stands_for(name: str, text: Tensor | None) -> Tensor | None:
+    """What an argument is given that is called like a mask, or like places of
+    tokens; any other is given a text.
+    """
+    if MASKS.search(name.lower()):
+        return torch.ones(N, N).triu(1).bool()
+    return torch.arange(N) if PLACES.search(name.lower()) else text
 
 
 def mixes(module: nn.Module, two: bool) -> bool:
@@ -229,7 +244,7 @@ def moves_others(
     """Whether what stands at 1 of an axis changes what is made elsewhere."""
     moved = [x if x is None else x.clone() for x in given]
     for x in moved:
-        if x is not None:
+        if x is not None and x.ndim == made.ndim:
             here = x.select(axis, 1)
             here.copy_(here.flip(-1) + 1)
     after = tensor(module, *moved)

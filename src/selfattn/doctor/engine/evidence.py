@@ -40,10 +40,10 @@ def told_by_a_probe(
 
 
 def mostly_reshaped(exercise: Exercise, seen: Sequence[Seen]) -> bool:
-    """Whether what comes out is mostly of another shape."""
+    """Whether what is wrong is mostly that it comes out in another shape."""
     faults = [found for one in seen if (found := fault(exercise, one))]
     other = sum(found.sort == "shape" for found in faults)
-    return 2 * other > len(seen)
+    return 2 * other > len(faults)
 
 
 def hinted(answer: Any, exercise: Exercise) -> Mistake | None:

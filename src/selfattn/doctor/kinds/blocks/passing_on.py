@@ -23,6 +23,7 @@ from selfattn.doctor.kinds.blocks import (
 from selfattn.doctor.kinds.blocks.decoder import mistakes as decoder
 from selfattn.doctor.kinds.blocks.encoder import mistakes as encoder
 from selfattn.doctor.kinds.blocks.flow import Flow, followed
+from selfattn.doctor.kinds.blocks.parts import attentions
 from selfattn.doctor.kinds.blocks.paths import stages
 from selfattn.doctor.kinds.layer import taught
 from selfattn.doctor.kinds.layer.deviations import projection_not_used
@@ -147,9 +148,13 @@ def seen(
         flow = followed(block, answer, *widths)
         known[key] = {} if flow is None else faults(block, flow, order)
         if flow is not None:
-            cut = bool(taught.untaught(block, answer, *widths))
-            known[key] |= {STEPS[0]: [name_of(attention.detached)] * cut}
             # What is a part of the block is asked alone, by and by.
+            alone = tuple(f"{name}." for name in attentions(block))
+            cut = any(
+                not name.startswith(alone)
+                for name in taught.untaught(block, answer, *widths)
+            )
+            known[key] |= {STEPS[0]: [name_of(attention.detached)] * cut}
             if answer.facts.get("in_passing"):
                 known[key] |= in_steps(flow, answer.facts)
     found: dict[str, list[str]] = known[key]

@@ -38,6 +38,7 @@ from selfattn.doctor.kinds.blocks.axes_heard import (
 )
 from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.masks_heard import with_meanings
+from selfattn.doctor.kinds.blocks.parts import called
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.norming import is_norm
@@ -119,7 +120,10 @@ def read_as_told(
 
 
 def names_wrongly(block: Any, told: Facts) -> bool:
-    """Whether maps were named that are none, or not in the block."""
+    """Whether maps or parts were named that are none, or not in the block."""
+    network = told.get("feed_forward")
+    if network and trial_calls.outcome(called, block, network) is None:
+        return True
     return any(name in told for name in FLAT) and (
         trial_calls.outcome(flat_parts.attention, block, told) is None
         or "flat_feed_forward" in told

@@ -173,6 +173,10 @@ def learns(answer: Answer, inputs: Inputs) -> Tensor:
     module = answer.thing if isinstance(answer, Patient) else None
     if not isinstance(answer, Patient) or not isinstance(module, nn.Module):
         return torch.tensor(True)
+    if not isinstance(output := put(answer, inputs), Tensor) or (
+        output.shape[:-1] != inputs["x"].shape[:-1]
+    ):
+        return torch.tensor(True)  # of which others tell
     texts = [inputs[name] for name in ("x", "context") if name in inputs]
     widths = [text.shape[-1] for text in texts]
     return torch.tensor(not untaught(module, answer, *widths))
