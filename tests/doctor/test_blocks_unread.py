@@ -199,6 +199,35 @@ def test_who_says_that_it_is_plain_is_asked_what_holds_of_all():
     assert examine(Unfound(), **facts).passed
 
 
+class Functions(nn.Module):
+    """Its norms are functions of the input, and in no module."""
+
+    meet = 0.0
+
+    def __init__(self):
+        super().__init__()
+        self.attention, self.ff = Attention(), Network()
+        self.gains = nn.Parameter(torch.ones(2, D))
+
+    def forward(self, x):
+        first, second = self.gains
+        y = F.layer_norm(x, (D,)) * first
+        x = x + self.attention(y)[0] + self.meet * y.mean(0)
+        return x + self.ff(F.layer_norm(x, (D,)) * second)[0]
+
+
+class FunctionsMeet(Functions):
+    meet = 1.0
+
+
+def test_who_says_that_it_is_plain_is_asked_though_no_norm_is_found():
+    """He was asked which its norms are, and nothing else."""
+    told = {"formula": "plain", "order": "pre", "time_limit": None}
+    report = examine(FunctionsMeet(), kind="encoder-block", **told)
+    assert report.exit_code == 1, report
+    assert not examine(Functions(), kind="encoder-block", **told).findings
+
+
 class Placed(nn.Module):
     """It is told where tokens stand; all maps are packed in one table."""
 
@@ -207,8 +236,11 @@ class Placed(nn.Module):
     def __init__(self):
         super().__init__()
         self.tables = nn.Parameter(torch.randn(2, 4, D, D) / 3)
-        self.up = nn.Parameter(torch.randn(D, 13) / 3)
-        self.down = nn.Parameter(torch.randn(13, D) / 3)
+        self.network = nn.Parameter(torch.randn(2, 3, D, 13) / 3)
+
+    def fed(self, x):
+        up, down = self.network[0, 0], self.network[1, 2].T
+        return torch.relu(x @ up) @ down
 
     def look(self, tables, x, y, seen):
         q, k, v = x @ tables[0], y @ tables[1], y @ tables[2]
@@ -220,7 +252,7 @@ class Placed(nn.Module):
         x = x + self.look(own, x, x, past if self.past else None)
         real = None if where is None else where[:, None, None, :]
         x = x + self.look(cross, x, memory, real)
-        return x + torch.relu(x @ self.up) @ self.down
+        return x + self.fed(x)
 
 
 class SeesAll(Placed):
@@ -287,31 +319,43 @@ class OfItsOwn(Placed):
         super().__init__()
         self.gate = nn.Parameter(torch.randn(D, D) / 3)
 
-    def spoil(self, x):
-        return x
+    def gated(self, x):
+        return x @ self.gate
 
     def forward(self, x, memory):
         own, cross = self.tables
         past = torch.ones(x.shape[1], x.shape[1]).bool().tril()
         x = x + self.look(own, x, x, past)
         x = x + self.look(cross, x, memory, None)
-        gate = torch.sigmoid(self.spoil(x @ self.gate))
-        return x + gate * (torch.relu(x @ self.up) @ self.down)
+        return x + torch.sigmoid(self.gated(x)) * self.fed(x)
 
 
 class Cut(OfItsOwn):
-    def spoil(self, x):
-        return x.detach()
+    """Its gate learns, and x does not learn by it."""
+
+    def gated(self, x):
+        return 3 * x.detach() @ self.gate
+
+
+class Fixed(OfItsOwn):
+    """X learns by its gate, which does not."""
+
+    def gated(self, x):
+        return x @ self.gate.detach()
 
 
 class Rounded(OfItsOwn):
-    def spoil(self, x):
-        return x.bfloat16().to(x.dtype)
+    def gated(self, x):
+        return super().gated(x).bfloat16().to(x.dtype)
 
 
 @pytest.mark.parametrize(
     ("thing", "name"),
-    [(Cut, "detached"), (Rounded, "computed in half precision")],
+    [
+        (Cut, "detached"),
+        (Fixed, "detached"),
+        (Rounded, "computed in half precision"),
+    ],
 )
 def test_a_block_of_its_own_formula_learns_and_counts_as_it_should(
     thing, name

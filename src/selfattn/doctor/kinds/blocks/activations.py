@@ -1,7 +1,7 @@
 """What bends a network whose maps lie flat in a block: seen as it runs."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -25,18 +25,6 @@ KNOWN: dict[str, Callable[[Tensor], Tensor]] = {
     "nothing, where there is a second map": lambda x: x,
 }
 CLOSE = 1e-5
-CUTS: tuple[Callable[[Tensor], Sequence[Tensor]], ...] = (
-    lambda x: x.chunk(2, dim=-1),
-    lambda x: (x[..., ::2], x[..., 1::2]),
-)
-
-
-class Bent(NamedTuple):
-    """Which of some maps is bent, and by what; the other multiplies it."""
-
-    order: tuple[int, ...]
-    bend: Callable[[Tensor], Tensor]
-    cut: Callable[[Tensor], Sequence[Tensor]] | None = None  # of one map
 
 
 def passed_on(
@@ -80,35 +68,27 @@ def passed_on(
 
 def seen(
     maps: Sequence[nn.Module], last: nn.Module, call: Call, d: int, n: int
-) -> Bent | None:
+) -> tuple[tuple[int, ...], Callable[[Tensor], Tensor]] | None:
     """The order of one or two maps, and what bends the first of them.
 
-    The second, if there is one, is what the first is multiplied by; both may
-    be halves of what one map gives. None if it is none of those that are
-    known. A single map that is not bent at all is held to one that is.
+    The second, if there is one, is what the first is multiplied by. None if
+    it is none of those that are known. A single map that is not bent at all
+    is held to one that is.
     """
     found = passed_on(maps, last, call, d, n)
     if found is None:
         return None
     given, taken = found
     if len(maps) == 1 and is_same(given[0], taken):
-        return Bent((0,), torch.relu)  # it should be bent, in whatever way
-    if len(maps) == 1 and given[0].shape[-1] == 2 * taken.shape[-1]:
-        both = [(matched(cut(given[0]), taken), cut) for cut in CUTS]
-        return next((one._replace(cut=c) for one, c in both if one), None)
-    return matched(given, taken)
-
-
-def matched(given: Sequence[Tensor], taken: Tensor) -> Bent | None:
-    """How what was taken is made of what one or two maps gave."""
-    orders: Any = ((0,),) if len(given) == 1 else ((0, 1), (1, 0))
+        return (0,), torch.relu  # it should be bent, in whatever way
+    orders: Any = ((0,),) if len(maps) == 1 else ((0, 1), (1, 0))
     for order in orders:
         for bend in KNOWN.values():
             made = bend(given[order[0]])
             if len(order) > 1:
                 made = made * given[order[1]]
             if is_same(made, taken):
-                return Bent(order, bend)
+                return order, bend
     return None
 
 

@@ -3,7 +3,6 @@
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -106,8 +105,7 @@ def network(
     """A network of maps that lie in the block itself, if they do.
 
     Two, with a bend between them; or three, of which the first is bent and
-    multiplied by the second, and which may be halves of one. ``call`` calls
-    the block, with n texts.
+    multiplied by the second. ``call`` calls the block, with n texts.
 
     Raises:
         UnclearError: if nothing tells what bends it.
@@ -122,8 +120,7 @@ def network(
         return None
     ups, downs = up_and_down
     found = activations.seen(ups, downs[0], call, width, n)
-    single = len(ups) == 1 and not is_double(ups[0], downs[0])
-    read = read_off(block) if found is None and single else None
+    read = read_off(block) if found is None and len(ups) == 1 else None
     ups, [down] = [of_tokens(one) for one in ups], map(of_tokens, downs)
     if read is not None:
         return Network(ups[0], bent(block, read), down)
@@ -132,28 +129,9 @@ def network(
             "I cannot tell what bends its network. Say flat_feed_forward="
             "(first, bend, last), by their names in the block."
         )
-    return as_found(found, ups, down)
-
-
-def as_found(found: activations.Bent, ups: list[Any], down: Any) -> Any:
-    """A network as it was seen to bend: of two maps, or of pieces of one."""
-    order = found.order
-    if found.cut is not None:
-        ups = [partial(piece, ups[0], found.cut, i) for i in range(2)]
+    order, bend = found
     beside = ups[order[1]] if len(order) > 1 else None
-    return Network(ups[order[0]], found.bend, down, beside)
-
-
-def piece(up: Any, cut: Any, i: int, x: Tensor) -> Tensor:
-    """One of two pieces of what a map gives."""
-    one: Tensor = cut(up(x))[i]
-    return one
-
-
-def is_double(up: nn.Module, down: nn.Module) -> bool:
-    """Whether a map gives twice what the next one takes."""
-    made, taken = widths_of(up), widths_of(down)
-    return made is not None and taken is not None and made[1] == 2 * taken[0]
+    return Network(ups[order[0]], bend, down, beside)
 
 
 def maps_of(
@@ -163,8 +141,6 @@ def maps_of(
     maps = {m: w for m in block.children() if (w := widths_of(m))}
     ups = [m for m, (taken, made) in maps.items() if made != width == taken]
     downs = [m for m, (taken, made) in maps.items() if taken != width == made]
-    if len(ups) == len(downs) == 1 and is_double(ups[0], downs[0]):
-        return ups, downs
     wide = {maps[one][1] for one in ups}
     fit = len(ups) in (1, 2) and [*wide] == [maps[one][0] for one in downs]
     return (ups, downs) if fit else None

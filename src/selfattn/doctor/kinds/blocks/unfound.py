@@ -59,6 +59,7 @@ MORE = (
     "norms, but I find {}, too. Say which parts it joins, by their names."
 )
 OF_ITS_OWN = re.compile(r"([;,] or|Say) formula='own'.*")
+JOINED = {"order", "formula"}  # told of blocks, and of nothing else
 Call = Callable[..., Any]
 
 
@@ -111,7 +112,8 @@ def read_as_told(
             words = IN_NO_WAY
         if words == DO_NOT_FIT and not is_called(kind, block, known):
             raise UnclearError(UNCALLABLE)
-        if not words or not any(map(is_norm, block.modules())):
+        normed = any(map(is_norm, block.modules())) or JOINED & told.keys()
+        if not (words and normed):
             return usual  # who norms nothing may be attention alone
     layouts = layouts_of(kind, block, known)
     if words and layouts:
