@@ -120,13 +120,13 @@ def in_scope(tree: ast.Module, kind: str) -> Iterator[ast.AST]:
     """
     whole = [node for node in tree.body if not says(node)]
     if kind in BLOCKS:
-        last = [n for n in whole if isinstance(n, ast.ClassDef)][-1]
-        whole = [
+        named = [
             node
+            for sort in (ast.FunctionDef, ast.ClassDef)
             for node in whole
-            if isinstance(node, ast.ClassDef)
-            and (node is last or "Sublayer" in node.name)
-        ]
+            if isinstance(node, sort)
+        ]  # the last is a function only where there is no class
+        whole = [n for n in named if n is named[-1] or "Sublayer" in n.name]
     nodes = [n for node in whole for n in ast.walk(node)]
     sizes = {id(n) for node in nodes for n in added_sizes(node)}
     yield from (
