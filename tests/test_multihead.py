@@ -362,7 +362,7 @@ def test_the_weights_shown_are_never_dropped():
 def test_an_option_of_a_mechanism_that_is_misspelt_is_refused(attend):
     """Python said so at the first call, in words of its own."""
     with pytest.raises(TypeError, match=r"^attend must take what is bound"):
-        layer_of(attend=partial(attend, scael=3.0))
+        layer_of(attend=partial(attend, scales=3.0))
     with pytest.raises(ValueError, match=r"^a mechanism must take mask"):
         layer_of(attend=partial(torch.softmax, dim=-1))
 

@@ -68,8 +68,8 @@ class MultiHeadAttention(Layer):
 class Bottleneck(Layer):
     def __init__(self, units, narrow):
         super().__init__()
-        self.squeeze = EinsumDense("abc,cd->abd", (units, narrow), narrow, 12)
-        self.excite = EinsumDense("abd,dc->abc", (narrow, units), units, 4)
+        self.squeeze = EinsumDense("abc,ce->abe", (units, narrow), narrow, 12)
+        self.excite = EinsumDense("abe,ec->abc", (narrow, units), units, 4)
 
     def call(self, inputs):
         return self.excite(torch.tanh(self.squeeze(inputs)))
