@@ -241,6 +241,15 @@ def test_bert_has_the_same_logits(bert, told):
 
 
 @torch.no_grad()
+def test_a_bert_without_heads_has_its_pooler(bert, tmp_path):
+    """Its weights have no prefix, and those of its pooler the names of ours."""
+    theirs = bert[0].bert
+    ours = load_bert(saved(theirs, tmp_path), n_heads=HEADS)
+    assert ours.words is None and ours.next_sentence is None
+    close(ours.pooler(ours.encoder(ids())), theirs(ids()).pooler_output)
+
+
+@torch.no_grad()
 def test_bert_is_read_from_the_older_form_too(bert, tmp_path):
     """Norms with gamma and beta, a table of positions, the words' twice."""
     _, ours, path = bert

@@ -60,6 +60,7 @@ BERT_NAMES = {
     r"^cls\.predictions\.transform\.": "words.",
     r"^cls\.predictions\.(decoder\.)?": "words.words.",
     r"^cls\.seq_relationship\.": "next_sentence.",
+    r"^pooler\.": "pooler.",  # it is called alike
 }
 
 

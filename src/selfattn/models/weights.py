@@ -123,10 +123,11 @@ def renamed(
     """
     ours: Weights = {}
     for old, weight in weights.items():
-        name = old
+        name, rules = old, 0
         for theirs, mine in {**names, **NORMS}.items():
-            name = re.sub(theirs, mine, name)
-        if name == old:  # it is none of theirs, though it might be ours
+            name, times = re.subn(theirs, mine, name)
+            rules += times
+        if not rules:  # it is none of theirs, though it might be ours
             name = f"their {old}"
         if name in ours and not same(ours[name], weight):
             raise ValueError(
