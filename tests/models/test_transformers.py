@@ -242,11 +242,13 @@ def test_bert_has_the_same_logits(bert, told):
 
 @torch.no_grad()
 def test_a_bert_without_heads_has_its_pooler(bert, tmp_path):
-    """Its weights have no prefix, and those of its pooler the names of ours."""
+    """Its weights have no prefix, and its pooler has the names of ours."""
     theirs = bert[0].bert
     ours = load_bert(saved(theirs, tmp_path), n_heads=HEADS)
     assert ours.words is None and ours.next_sentence is None
-    close(ours.pooler(ours.encoder(ids())), theirs(ids()).pooler_output)
+    tokens = ids()
+    found = ours.pooler(ours.encoder(tokens))
+    close(found, theirs(tokens).pooler_output)
 
 
 @torch.no_grad()
