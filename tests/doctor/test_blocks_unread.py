@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from selfattn.doctor import examine
+from selfattn.doctor.kinds.blocks.recording import called_with
 
 D, H = 8, 2
 
@@ -66,6 +67,42 @@ class SideBySide(nn.Module):
         normed = self.norm(x)
         told, said = self.attention(normed)[0], self.network(normed)[0]
         return self.residual * x + told + said
+
+
+class Starred(Attention):
+    """Its mask has but a name, behind all that has but a place."""
+
+    def forward(self, inputs, *others, real=None):
+        return super().forward(inputs, *others, real=real)
+
+
+class Behind(nn.Module):
+    """What has but a place is handed there, and what has a name by that."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(D), nn.LayerNorm(D)
+        self.attention, self.ff = Starred(), Network()
+
+    def forward(self, x, mask=None):
+        x = x + self.attention(self.norm1(x), None, real=mask)[0]
+        return x + self.ff(self.norm2(x))[0]
+
+
+def test_what_has_but_a_name_is_handed_by_name():
+    """It was handed by its place, before what has but a place."""
+    part, x = Starred(), torch.randn(2, 5, D)
+    given = {"inputs": x, "1": None, "real": torch.ones(2, 5).bool()}
+    found = called_with(part, given)[0]
+    assert torch.equal(found, part(x, None, real=given["real"])[0])
+    report = examine(
+        Behind(),
+        kind="encoder-block",
+        time_limit=None,
+        order="pre",
+        padding="keep",
+    )
+    assert report.passed, report
 
 
 class Without(SideBySide):

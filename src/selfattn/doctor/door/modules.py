@@ -13,7 +13,6 @@ from selfattn.doctor.door.names import (
     CACHES,
     MASKS,
     NETWORKS,
-    PLACES,
     SECOND,
     says,
     snake,
@@ -27,6 +26,7 @@ from selfattn.doctor.door.trying import (
     needed,
     tensor,
 )
+from selfattn.doctor.kinds.blocks.handing_over import OF_PLACES
 from selfattn.doctor.kinds.layer.calling import NAMES
 from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import parameters
@@ -219,7 +219,7 @@ def stands_for(name: str, text: Tensor | None) -> Tensor | None:
     """
     if MASKS.search(name.lower()):
         return torch.ones(N, N).triu(1).bool()
-    return torch.arange(N) if PLACES.search(name.lower()) else text
+    return torch.arange(N) if OF_PLACES.search(name.lower()) else text
 
 
 def mixes(module: nn.Module, two: bool) -> bool:

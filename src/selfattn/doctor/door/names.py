@@ -32,7 +32,6 @@ PLAIN = (
 MASKS = re.compile("mask|pad|causal|allow|valid|length|bias|flag|drop|train")
 OF_LENGTHS = re.compile("l2|scale_norm|unit_norm")  # norms not of ours
 NETWORKS = re.compile("feed_?forward|ffn|mlp")  # in which no token is mixed
-PLACES = re.compile("pos|place|ids$|indices")  # where tokens stand
 SECOND = re.compile(
     "context|memory|cross|encoder_(?:hidden|out|state)"
     "|latents|media|(?:^|_)kv(?:_|$)"

@@ -110,11 +110,8 @@ def network(
     Raises:
         UnclearError: if nothing tells what bends it.
     """
-    told = facts.get("flat_feed_forward")
-    if told is not None:
-        first, bend, last = told
-        up, down = block.get_submodule(first), block.get_submodule(last)
-        return Network(of_tokens(up), bent(block, bend), of_tokens(down))
+    if facts.get("flat_feed_forward") is not None:
+        return told_network(block, facts)
     up_and_down = maps_of(block, width)
     if up_and_down is None:
         return None
@@ -132,6 +129,13 @@ def network(
     order, bend = found
     beside = ups[order[1]] if len(order) > 1 else None
     return Network(ups[order[0]], bend, down, beside)
+
+
+def told_network(block: nn.Module, facts: Facts) -> Any:
+    """The network of two maps that were named, with what bends it."""
+    first, bend, last = facts["flat_feed_forward"]
+    up, down = block.get_submodule(first), block.get_submodule(last)
+    return Network(of_tokens(up), bent(block, bend), of_tokens(down))
 
 
 def maps_of(

@@ -16,7 +16,8 @@ from selfattn.doctor.patient import Facts, handed
 
 PLACES, PLACES_OF_EACH = "places", "places of each text"
 Beside = int | str | None  # a text, by its number, places of tokens, nothing
-OF_PLACES = re.compile("pos|place|ind|ids|times?$|steps?$")
+# In the names of what tells where tokens stand.
+OF_PLACES = re.compile("pos|place|ids$|indices|index|times?$|steps?$")
 OF_MASKS = re.compile("mask|pad|bias")  # in the names of what is no text
 # In the names of a context, and of what hears it.
 CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")

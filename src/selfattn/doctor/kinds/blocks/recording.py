@@ -175,16 +175,17 @@ def bound(part: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
 
 def called_with(part: Any, given: Mapping[str, Any]) -> Any:
     """What a part gives for what has a name, or the number of a place."""
-    if not any(name.isdecimal() for name in given):
-        return part(**given)
     places = sorted(int(name) for name in given if name.isdecimal())
-    before = [x for name, x in given.items() if name in parameters(part)]
+    if not places:
+        return part(**given)
+    before = parameters(part)[: places[0]]  # each has a place, too
+    placed = [given[name] for name in (*before, *map(str, places))]
     named = {
         name: x
         for name, x in given.items()
-        if not (name.isdecimal() or name in parameters(part))
+        if not (name.isdecimal() or name in before)
     }
-    return part(*before, *(given[str(i)] for i in places), **named)
+    return part(*placed, **named)
 
 
 def is_text(x: object) -> bool:

@@ -40,7 +40,6 @@ from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.masks_heard import with_meanings
 from selfattn.doctor.kinds.blocks.parts import called
 from selfattn.doctor.kinds.blocks.recording import parts_called
-from selfattn.doctor.kinds.blocks.usual_joins import FLAT
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
 
@@ -123,12 +122,14 @@ def read_as_told(
 
 def names_wrongly(block: Any, told: Facts) -> bool:
     """Whether maps or parts were named that are none, or not in the block."""
-    network = told.get("feed_forward")
-    if network and trial_calls.outcome(called, block, network) is None:
-        return True
-    return any(name in told for name in FLAT) and (
-        trial_calls.outcome(flat_parts.attention, block, told) is None
-        or "flat_feed_forward" in told
+    found = {
+        "feed_forward": lambda: called(block, told["feed_forward"]),
+        "flat_attention": lambda: flat_parts.attention(block, told),
+        "flat_feed_forward": lambda: flat_parts.told_network(block, told),
+    }
+    return any(
+        told.get(name) and trial_calls.outcome(find) is None
+        for name, find in found.items()
     )
 
 
