@@ -35,6 +35,14 @@ def examined(block, **told):
     return examine(block.eval(), kind="encoder-block", time_limit=None, **told)
 
 
+def is_found(report):
+    """Healthy, and its network was found, not only seen as it ran.
+
+    Of parts that are only seen nobody can say what their masks are for.
+    """
+    return report.passed and "mask for padding" not in str(report)
+
+
 @pytest.mark.parametrize("pre", [False, True])
 @pytest.mark.parametrize(
     "act", [F.gelu, nn.GELU(), nn.GELU("tanh"), F.silu, F.relu, nn.ELU(0.5)]
@@ -44,7 +52,7 @@ def test_pytorch_s_names_do_not_say_what_bends(act, pre):
     between them: with GELU, a block was wrong on 6 of 8 probes.
     """
     report = examined(Block(act, pre))
-    assert report.passed, report
+    assert is_found(report), report
 
 
 def test_a_bend_that_is_named_like_pytorch_s_is_taken():
@@ -68,7 +76,15 @@ def test_a_name_for_a_bend_is_none():
     block = Block()
     block.activation = "gelu"
     report = examined(block)
-    assert report.passed, report
+    assert is_found(report), report
+
+
+def test_what_it_does_counts_before_a_bend_that_lies_beside_it():
+    """A module for a bend that nobody calls was taken for the network's."""
+    block = Block(F.silu)
+    block.spare = nn.GELU()
+    report = examined(block)
+    assert is_found(report), report
 
 
 def test_a_network_without_a_bend_is_named_still():

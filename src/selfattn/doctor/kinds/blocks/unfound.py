@@ -24,6 +24,7 @@ from selfattn.doctor.kind import (
 )
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import (
+    activations,
     beheld,
     cores,
     flat_parts,
@@ -100,7 +101,7 @@ def read_as_told(
     words = ""
     if known.get("formula") in (None, "plain"):
         words = why_unfound(kind, block, told, usual)
-        if words != DO_NOT_FIT and names_wrongly(block, told):
+        if words != DO_NOT_FIT and names_wrongly(kind, block, told):
             return usual  # and is told so
         lying = usual.with_facts(in_passing=True)
         if are_rather(kind, block, told, usual, lying, found=not words):
@@ -120,8 +121,11 @@ def read_as_told(
     return usual if "layout" in known else in_layouts(usual, layouts)
 
 
-def names_wrongly(block: Any, told: Facts) -> bool:
-    """Whether maps or parts were named that are none, or not in the block."""
+def names_wrongly(kind: Kind, block: Any, told: Facts) -> bool:
+    """Whether maps or parts were named that are none, or not in the block.
+
+    Or what bends its network, and something else does.
+    """
     found = {
         "feed_forward": lambda: called(block, told["feed_forward"]),
         "flat_attention": lambda: flat_parts.attention(block, told),
@@ -130,7 +134,25 @@ def names_wrongly(block: Any, told: Facts) -> bool:
     return any(
         told.get(name) and trial_calls.outcome(find) is None
         for name, find in found.items()
-    )
+    ) or bends_otherwise(kind, block, told)
+
+
+def bends_otherwise(kind: Kind, block: Any, told: Facts) -> bool:
+    """Whether a network is seen to be bent by something else than was told."""
+    if not told.get("flat_feed_forward"):
+        return False
+    first, _, last = told["flat_feed_forward"]
+    up, down = block.get_submodule(first), block.get_submodule(last)
+    call = kind.adapt(block, told)
+    wide = widths_of(block, call)
+    if not wide:
+        return False  # who cannot be called is told so elsewhere
+    seen = activations.passed_on([up], down, call, wide[0], len(wide))
+    if seen is None:
+        return False
+    [given], taken = seen
+    bend = flat_parts.told_network(block, told).bend
+    return not activations.is_same(bend(given), taken)
 
 
 def in_layouts(usual: Reading, layouts: Sequence[str]) -> Reading:
@@ -143,11 +165,15 @@ def in_layouts(usual: Reading, layouts: Sequence[str]) -> Reading:
 def shows_its_steps(kind: Kind, block: Any, known: Facts) -> bool:
     """Whether it is seen of all attention in it what its softmax is of."""
     call = kind.adapt(block, known)
+    flow = trial_calls.outcome(followed, block, call, *widths_of(block, call))
+    return flow is not None and cores.are_known(flow.output)
+
+
+def widths_of(block: Any, call: Call) -> list[int]:
+    """How wide the texts are with which a block can be called; [] if none."""
     across = "context" in inspect.signature(call).parameters
     wide = trial_calls.outcome(properties.widths, block, call, across)
-    texts = [d for d in wide or () if d is not None]
-    flow = trial_calls.outcome(followed, block, call, *texts)
-    return flow is not None and cores.are_known(flow.output)
+    return [d for d in wide or () if d is not None]
 
 
 def one_of_each_order(
