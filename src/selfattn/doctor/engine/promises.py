@@ -92,7 +92,7 @@ def untried(report: Report, kind: Kind, said: Facts) -> str:
     gone = [
         name
         for name, need in needs.items()
-        if need in report.lacking and (takes is None or need in takes) and need
+        if report.lacking.get(need) and (takes is None or need in takes)
     ]
     if not gone:
         return ""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import Reading
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks import properties, told_names
 from selfattn.doctor.kinds.blocks.calling import LAYOUTS, prepare
 from selfattn.doctor.kinds.blocks.handing_over import (
     OF_MASKS,
@@ -47,7 +47,9 @@ def read(
     """
     known = {"mask": "keep", **seen.facts, **told}
     masks = (known.get("mask_name"), known.get("own_mask"))
-    names = wanted(thing, n_texts, [name for name in masks if name])
+    texts = told_names.of(told, *told_names.TEXTS).values()
+    by_name = [name for name in (*masks, *texts) if name]
+    names = wanted(thing, n_texts - len(texts), by_name)
     block = trial_calls.outcome(prepare, thing, known)
     if not 0 < len(names) <= MOST or block is None:
         return seen

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
-from selfattn.doctor.kinds.blocks import handing_over
+from selfattn.doctor.kinds.blocks import handing_over, told_names
+from selfattn.doctor.kinds.layer.named_masks import NO_MASK
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
@@ -37,6 +38,7 @@ FACTS = {
         "the first map, the bend and the last map, if they lie in the block",
         saying=sayings.BENT,
     ),
+    "names": told_names.fact("x"),
     "n_heads": Fact(
         "how many heads its attention has, if that lies flat",
         saying=sayings.COUNT,
@@ -70,6 +72,7 @@ FACTS = {
         "what its mask says, if that is for padding, (batch, tokens)",
         {name: MEANINGS[name] for name in ("keep", "block")},
         tried=False,
+        need="padding",
     ),
     "layout": Fact(
         "the axes of x",
@@ -79,6 +82,7 @@ FACTS = {
     "mask": Fact(
         "what a mask says",
         MEANINGS,
+        need="mask",
     ),
     "scale": Fact(
         "what multiplies the scores of its attention", saying=sayings.NUMBER
@@ -132,6 +136,7 @@ def read(
             "A block is examined with its weights: hand over a module, "
             "made and ready to be called."
         )
+    told_names.check(thing.forward, told)
     names = masks_of(thing, mask_names, told, n_texts)
     seen: dict[str, Any] = {**apart(names, told), **order_kept(thing)}
     both = "padding_name" in seen
@@ -147,7 +152,10 @@ def read(
     seen |= said(names, told)
     seen |= placed(told.get("order") or seen.get("order"))
     open_ = in_either_layout(thing, {**seen, **told})
-    return Reading(seen, candidates=open_, lacks=lacking(names, told, both))
+    lacks = lacking(names, told, both)
+    if own_mask and "mask" in lacks and "mask" in told:
+        lacks["mask"] = ""  # what it says was told of that other mask
+    return Reading(seen, candidates=open_, lacks=lacks)
 
 
 def said(names: Sequence[str], told: Facts) -> dict[str, bool]:
@@ -160,13 +168,17 @@ def said(names: Sequence[str], told: Facts) -> dict[str, bool]:
 def apart(names: Sequence[str], told: Facts) -> dict[str, str]:
     """The name of its mask; and that of another one, which is for padding.
 
-    Of two it is the one that says so, where what either means was told.
+    Of two it is the one that says so, where what either means was told; and
+    if only what padding says was told, it is the one that is handed.
     """
+    named = told_names.of(told, *told_names.MASKS)
     pads = [n for n in names if "pad" in n]
+    pads = [named["padding"]] if "padding" in named else pads
     others = [n for n in names if n not in pads]
     if pads and others and {"mask", "padding"} <= told.keys():
         return {"mask_name": others[0], "padding_name": pads[0]}
-    return {"mask_name": names[0]} if names else {}
+    for_padding = pads if told.get("padding") else []
+    return {"mask_name": (for_padding or names)[0]} if names else {}
 
 
 def in_either_layout(block: nn.Module, known: Facts) -> dict[str, list[str]]:
@@ -216,13 +228,16 @@ def masks_of(
     Of one of its own, or that was said to hide padding, any that says so is.
     """
     listed = parameters(thing.forward)
-    names = [n for n in known if n in listed]
+    names = [*told_names.of(told, *told_names.MASKS).values()]
+    names += [n for n in known if n in listed and n not in names]
     if told.get("formula") == "own" or told.get("padding"):
         names += [n for n in listed[n_texts:] if "mask" in n or "pad" in n]
     if names or not {"mask", "padding"} & told.keys():
         return names
     besides = told.get("besides") or ()  # who tells what it says has one
     others = [n for n in listed[n_texts:] if n not in besides]
+    if len(others) > 1:
+        others = [n for n in others if not any(w in n for w in NO_MASK)]
     if len(others) != 1:  # what must be told may be a text, or none at all
         others = [n for n in others if not needs(thing, n)]
     return others if len(others) == 1 else []
@@ -234,12 +249,13 @@ def lacking(
     """What it cannot be asked: its mask is for padding, or for all else; if
     it has not ``both``.
     """
-    lacks = {} if names else {"mask": "it takes none"}
-    if told.get("padding") and not both:
-        lacks["mask"] = "its mask is for padding"
-    if not (names and told.get("padding")):
-        lacks["padding"] = "nobody said that its mask is for padding"
-    return lacks
+    if not names:
+        unseen = {"mask", "padding"} & told.keys()
+        why = "I do not see under which name" if unseen else "it takes none"
+        return {"mask": why, "padding": why}
+    if not told.get("padding"):
+        return {"padding": "nobody said that its mask is for padding"}
+    return {} if both else {"mask": "its mask is for padding"}
 
 
 def hides_by_itself(facts: Facts) -> bool | None:
@@ -304,7 +320,9 @@ def called(
     tokens_first = facts.get("layout") == "NBD"
     turned = [t.transpose(0, 1) if tokens_first else t for t in (x, *others)]
     besides = handing_over.beside(turned, facts)
-    output = handing_over.over(thing, turned, {**besides, **given})
+    placed, named = told_names.by_them(turned, facts)
+    given = {**named, **besides, **given}
+    output = handing_over.over(thing, placed, given)
     if isinstance(output, tuple):
         output = output[0]
     if tokens_first and isinstance(output, Tensor) and output.ndim == 3:

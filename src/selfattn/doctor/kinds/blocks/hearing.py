@@ -38,6 +38,19 @@ def who_is_heard(answer: Answer, inputs: Inputs) -> Tensor:
     return torch.stack([moves, moves & (others.abs().max() <= MOVES)])
 
 
+def what_is_real_is_heard(answer: Answer, inputs: Inputs) -> Tensor:
+    """Which outputs move as all that is real changes, padding aside.
+
+    Who keeps what is padding and blanks the rest hides it from all, too.
+    """
+    name, real = source(inputs), inputs["padding"]
+    other = inputs[name].clone()
+    other[real] = 1 - 3 * other[real]
+    moved = put(answer, {**inputs, name: other}) - put(answer, inputs)
+    moves = ~(moved.abs().amax(dim=-1) <= MOVES)  # or is NaN
+    return moves[real] if name == "x" else moves
+
+
 def of_x(answer: Answer, inputs: Inputs) -> Tensor:
     """Whether something could be learned through x."""
     return what_learns(*through_x(answer, inputs))

@@ -24,6 +24,7 @@ from selfattn.doctor.kinds.blocks.hearing import (
     of_x,
     slopes_of_x,
     steps_of_x,
+    what_is_real_is_heard,
     who_is_heard,
 )
 from selfattn.doctor.kinds.blocks.stand_ins import (
@@ -100,6 +101,13 @@ def probes(
         asked("something is learned", experiment=of_x),
         *of_what_is_computed(asked),
         *with_masks(x, sizes),
+        Probe(
+            "beside padding, what is real is heard",
+            {**x, "padding": padded_in_front},
+            sizes,
+            needs=("padding",),
+            experiment=what_is_real_is_heard,
+        ),
     ]
     found += passing_on.probes(x, sizes, order)
     if d_context is not None:

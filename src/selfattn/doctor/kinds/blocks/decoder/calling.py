@@ -18,6 +18,7 @@ from selfattn.doctor.kinds.blocks import (
     parts,
     passing_parts,
     properties,
+    told_names,
 )
 from selfattn.doctor.kinds.blocks.decoder.reference import Parts
 from selfattn.doctor.kinds.blocks.handed_on import of_part
@@ -46,6 +47,7 @@ FACTS = {
         "the name of its causal mask, if it must be told", saying=sayings.NAME
     ),
     **calling.FACTS,
+    "names": told_names.fact("x", "context"),
 }
 
 
