@@ -353,3 +353,25 @@ def test_angles_in_float32_are_no_fault_of_one_who_promised_no_float64():
     assert report.exit_code == 1
     types = ["float32", "bfloat16"]
     assert rotated(with_angles_in_float32, dtypes=types).passed
+
+
+def test_who_told_the_axes_gives_as_many_numbers_as_he_is_asked_for():
+    """An output with each head's values added up was but asked after."""
+    torch.manual_seed(0)
+
+    def weights(q, k):
+        return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
+
+    def fewer(q, k, v):
+        return (weights(q, k) @ v).sum(dim=-2, keepdim=True)
+
+    def turned(q, k, v):
+        return (weights(q, k) @ v).tanh().transpose(-1, -2)
+
+    lost = examine(fewer, kind="attention", layout="BHND")
+    assert lost.exit_code == 1, lost
+    for asked in (
+        examine(turned, kind="attention", layout="BHND"),
+        examine(fewer, kind="attention"),
+    ):
+        assert "is of another shape or type" in asked.different, asked

@@ -63,6 +63,7 @@ def compare(
             "shape",
             f"It returns the shape {tuple(yours.shape)}, but "
             f"{tuple(expected.shape)} is asked for.",
+            other_size=yours.numel() != expected.numel(),
         )
     for what in ("dtype", "device", "layout"):
         one, other = getattr(yours, what), getattr(expected, what)

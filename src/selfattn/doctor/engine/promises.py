@@ -49,7 +49,7 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     report = report.with_(mistake=surest_first(report.mistake, kind))
     if unknown := only_assumed(report, kind, said):
         return report.with_(different=unknown)
-    if uncalled := hardly_called(report, bool(said)):
+    if uncalled := hardly_called(report, said):
         return report.with_(different=uncalled)
     if said:
         return report.with_(different=beyond_what_was_told(report, kind, said))

@@ -61,7 +61,7 @@ def only_assumed(report: Report, kind: Kind, said: Facts) -> str:
     )
 
 
-def hardly_called(report: Report, told: bool) -> str:
+def hardly_called(report: Report, said: Facts) -> str:
     """That it may be called otherwise, as it raised at nearly all, or "".
 
     That is so if what it gave was mostly of another shape, as of pictures, or
@@ -71,14 +71,15 @@ def hardly_called(report: Report, told: bool) -> str:
     who is. Then most will do, if that has nothing in common that it might not
     take.
     """
-    found = report.findings
+    found, told = report.findings, bool(said)
     if report.mistake is not None or report.probes < 2:
         return ""
     sorts = [one.difference.sort for one in found]
     always = len(found) == report.probes
     if always and {*sorts} == {"dtype"} and not told:
         return OF_OTHER_AXES
-    if OTHER & {*sorts} and report.exercise not in OF_SHAPES:
+    others = OTHER & {*sorts} and not (said.get("layout") and sized(report))
+    if others and report.exercise not in OF_SHAPES:
         other = sum(sort in OTHER or sort == "raises" for sort in sorts)
         enough = (2 if told else 3) * other > report.probes
         return OF_OTHER_AXES if enough else ""
@@ -91,3 +92,15 @@ def hardly_called(report: Report, told: bool) -> str:
     shared = set.intersection(*({*one.probe.needs} for one in found))
     most = 2 * len(found) > report.probes
     return UNCALLED if handed and most and not shared else ""
+
+
+def sized(report: Report) -> bool:
+    """Whether it gives more numbers than it is asked for, or fewer.
+
+    In whatever order its axes lie, so many it should give. What is seen by
+    an experiment is not what it gave.
+    """
+    return any(
+        one.difference.other_size and one.probe.experiment is None
+        for one in report.findings
+    )

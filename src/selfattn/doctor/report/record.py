@@ -20,6 +20,7 @@ class Difference(NamedTuple):
     sentence: str
     yours: Tensor | None = None
     expected: Tensor | None = None
+    other_size: bool = False  # of a shape: it holds more numbers, or fewer
 
 
 class Finding(NamedTuple):
