@@ -107,8 +107,9 @@ class Blank(nn.Module):
     def __init__(self, keeps="real"):
         super().__init__()
         self.keeps = keeps
-        self.attn, self.norm1, self.norm2 = Attention(), *(
-            nn.LayerNorm(D) for _ in range(2)
+        self.attn, self.norm1, self.norm2 = (
+            Attention(),
+            *(nn.LayerNorm(D) for _ in range(2)),
         )
         self.conv = nn.Conv1d(D, D, 3, padding="same")
 
@@ -156,8 +157,9 @@ class Pads(nn.Module):
     def __init__(self, used):
         super().__init__()
         self.used = used
-        self.attn, self.norm1, self.norm2 = Attention(), *(
-            nn.LayerNorm(D) for _ in range(2)
+        self.attn, self.norm1, self.norm2 = (
+            Attention(),
+            *(nn.LayerNorm(D) for _ in range(2)),
         )
         self.up, self.down = nn.Linear(D, 7), nn.Linear(7, D)
 
@@ -187,8 +189,9 @@ class Contacts(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.attn, self.norm1, self.norm2 = Attention(), *(
-            nn.LayerNorm(D) for _ in range(2)
+        self.attn, self.norm1, self.norm2 = (
+            Attention(),
+            *(nn.LayerNorm(D) for _ in range(2)),
         )
         self.up, self.down = nn.Linear(D, 7), nn.Linear(7, D)
 

@@ -138,8 +138,13 @@ def by_its_numbers(
 def looked_into(report: Report, thing: Any, kind: Kind, said: Facts) -> Report:
     """The report on a healthy thing; or, of a part that is not, on that.
 
-    Who knows that its attention is unlike others says ``inside=False``.
+    Who knows that its attention is unlike others says ``inside=False``; and
+    whose numbers are those of a formula that was told, needs no other look.
     """
+    if callable(said.get("formula")):
+        if report.passed:
+            return report
+        said = {**said, "formula": "own"}
     if kind.within is None or not said.get("inside", True):
         return report
     if not report.passed:

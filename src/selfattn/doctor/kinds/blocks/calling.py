@@ -54,6 +54,7 @@ FACTS = {
             "own": "otherwise, and of it only properties are asked",
         },
         tried=False,
+        saying=sayings.WRITTEN,
     ),
     "path": Fact(
         "what becomes of x on its way past the sublayers, likewise",

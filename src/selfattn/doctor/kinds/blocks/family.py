@@ -21,6 +21,7 @@ from selfattn.doctor.kinds.blocks import (
     passing_on,
     properties,
     unfound,
+    written,
 )
 from selfattn.doctor.kinds.blocks.beheld import Asked, is_idle, with_sights
 from selfattn.doctor.kinds.blocks.calling import (
@@ -245,7 +246,10 @@ def kind_of_block(
             made = of_parts(name, block, parts, *asks, words)
             return by_sight(made, thing, call, facts, parts)
 
-        call = described["adapt"](thing, facts)
+        adapt = described["adapt"]
+        if callable(facts.get("formula")):
+            return written.of(name, thing, facts, adapt)
+        call = adapt(thing, facts)
         made = perhaps_its_own(name, thing, facts, call, by_parts)
         return with_dropout(made, facts.get("dropout"))
 
