@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.utils import parametrizations
+from torch.nn.utils import parametrizations, prune
 
 from selfattn.doctor import examine
 from selfattn.doctor.plain_weights import with_plain_weights
@@ -27,12 +27,30 @@ def older_weight_norm(part):
         return nn.utils.weight_norm(part)
 
 
+def pruned(part):
+    """The smaller third of its weights are zeros, and then some more are."""
+    prune.l1_unstructured(part, "weight", 0.3)
+    if part.bias is not None:
+        prune.random_unstructured(part, "bias", 0.5)
+    return prune.random_structured(part, "weight", 0.2, dim=0)
+
+
+def pruned_once(part):
+    """A few of its weights are zeros, and it was changed since."""
+    prune.l1_unstructured(part, "weight", 0.3)
+    with torch.no_grad():
+        part.weight_orig.neg_()
+    return part
+
+
 WAYS = [
     parametrizations.weight_norm,
     parametrizations.spectral_norm,
     parametrizations.orthogonal,
     older_weight_norm,
     nn.utils.spectral_norm,
+    pruned,
+    pruned_once,
 ]
 
 

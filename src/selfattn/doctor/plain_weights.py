@@ -2,8 +2,9 @@
 
 PyTorch makes a weight of others before a module is called: of a direction and
 a length (weight norm), of a matrix over its largest singular value (spectral
-norm). Whoever fills or replaces that weight changes nothing; and what makes
-it is no part of the attention.
+norm), of a matrix and which of its entries are left (pruning). Whoever fills
+or replaces that weight changes nothing; and what makes it is no part of the
+attention.
 """
 
 import copy
@@ -12,9 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
+from torch.nn.utils.prune import BasePruningMethod
 
 # What the older functions hang on a module, by the name of their classes.
 MADE_BEFORE_A_CALL = ("WeightNorm", "SpectralNorm")
+MADE_OF = ("g", "v", "orig")  # the names of what a weight is made of, after it
 
 
 def with_plain_weights(thing: Any) -> Any:
@@ -53,7 +56,15 @@ def makers(module: nn.Module) -> dict[int, Any]:
         place: hook
         for place, hook in hooks.items()
         if type(hook).__name__ in MADE_BEFORE_A_CALL
+        or isinstance(hook, BasePruningMethod)
     }
+
+
+def weight_of(maker: Any) -> str:
+    """The name of the weight that it makes."""
+    pruning = isinstance(maker, BasePruningMethod)
+    name: str = maker._tensor_name if pruning else maker.name
+    return name
 
 
 def fix(module: nn.Module) -> None:
@@ -70,10 +81,10 @@ def fix(module: nn.Module) -> None:
     for place, maker in makers(module).items():
         with torch.no_grad():
             maker(module, ())
-        number = getattr(module, maker.name).clone()
-        for name in [*module._parameters]:
-            if name.startswith(f"{maker.name}_"):  # weight_g, weight_orig
-                del module._parameters[name]
-        delattr(module, maker.name)
-        module.register_parameter(maker.name, nn.Parameter(number))
+        name = weight_of(maker)
+        number = getattr(module, name).clone()
+        for last in MADE_OF:
+            module._parameters.pop(f"{name}_{last}", None)
+        delattr(module, name)
+        module.register_parameter(name, nn.Parameter(number))
         del module._forward_pre_hooks[place]
