@@ -94,7 +94,9 @@ def table_and_head(model: nn.Module) -> tuple[Tensor, Tensor] | None:
 
 def tied(whole: Whole) -> Fault | None:
     """Weights that are said to be tied are one."""
-    pair = table_and_head(whole.fresh or whole.model)
+    # Not "or": a module's truth may be its length, which it may not tell.
+    handed = whole.model if whole.fresh is None else whole.fresh
+    pair = table_and_head(handed)
     if pair is None:
         raise NotAskedError("it has no head as large as its table")
     config = getattr(whole.model, "config", None)

@@ -33,8 +33,10 @@ def as_layer(patient: Any) -> tuple[Exercise, Callable[..., Tensor]] | None:
     if not has_more(thing):
         return held(thing, once(thing, patient))
     part = first_inside(thing)
-    call = part and as_called(part, patient)
-    return held(part, call) if part is not None and call else None
+    if part is None:  # not "not part": some modules do not tell their truth
+        return None
+    call = as_called(part, patient)
+    return None if call is None else held(part, call)
 
 
 def held(
