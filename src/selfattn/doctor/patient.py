@@ -151,7 +151,7 @@ def made_of_nothing(thing: Any) -> Any:
 
 
 def as_used(thing: Any) -> Any:
-    """A module as it is once it is trained; of a class, one that is called.
+    """A module, put as it is once it is trained; of a class, one it makes.
 
     >>> as_used(nn.Dropout).training
     False
@@ -162,12 +162,8 @@ def as_used(thing: Any) -> Any:
     """
     if is_class_of_callables(thing):
         thing = thing()
-    if not (isinstance(thing, nn.Module) and thing.training):
-        return thing
-    try:
-        return copy.deepcopy(thing).eval()
-    except Exception:  # it cannot be copied: it is examined as it is
-        return thing
+    trains = isinstance(thing, nn.Module) and thing.training
+    return thing.eval() if trains else thing
 
 
 def copied(x: Any) -> Any:

@@ -7,13 +7,14 @@ or replaces that weight changes nothing; and what makes it is no part of the
 attention.
 """
 
-import copy
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.utils import parametrize
 from torch.nn.utils.prune import BasePruningMethod
+
+from selfattn.doctor.copying import copy_of
 
 # What the older functions hang on a module, by the name of their classes.
 MADE_BEFORE_A_CALL = ("WeightNorm", "SpectralNorm")
@@ -32,13 +33,7 @@ def with_plain_weights(thing: Any) -> Any:
     """
     if not isinstance(thing, nn.Module) or not any(map(made, thing.modules())):
         return thing
-    numbers = {
-        id(x): x.detach().clone()
-        for module in thing.modules()
-        for x in vars(module).values()
-        if isinstance(x, Tensor) and not x.is_leaf  # which has no copy
-    }
-    thing = copy.deepcopy(thing, numbers)
+    thing = copy_of(thing)
     for module in list(thing.modules()):
         fix(module)
     return thing

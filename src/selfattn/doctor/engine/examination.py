@@ -2,8 +2,10 @@
 
 import numbers
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from selfattn.doctor.copying import left_as_it_is
 from selfattn.doctor.engine.called_parts import looked_into
 from selfattn.doctor.engine.diagnosis import diagnose
 from selfattn.doctor.engine.isolation import (
@@ -34,6 +36,8 @@ from selfattn.doctor.plain_weights import with_plain_weights
 from selfattn.doctor.report import Report
 from selfattn.doctor.report.output import any_encoding
 from selfattn.doctor.report.progress import Progress
+
+Lent = Callable[[Any], AbstractContextManager[Any]]
 
 
 def check(answer: Any, *, exercise: str) -> None:
@@ -143,14 +147,15 @@ def examine_made(
     facts = with_names(kind.check(facts))
     check_limits(time=time_limit, memory=memory_limit)
 
-    def work(watch: Watch = unseen) -> Report:
+    def work(watch: Watch = unseen, lent: Lent = nullcontext) -> Report:
         originals = known()
-        thing = as_examined(make(watch), kind)
-        if words := unfit(thing, kind) or replaced(originals):
-            return nothing_found.with_(trouble=words)
-        with no_modes():
-            found = as_was_told(thing, kind, facts, watch)
-            found = looked_into(found, thing, kind, facts)
+        with lent(make(watch)) as thing:
+            thing = as_examined(thing, kind)
+            if words := unfit(thing, kind) or replaced(originals):
+                return nothing_found.with_(trouble=words)
+            with no_modes():
+                found = as_was_told(thing, kind, facts, watch)
+                found = looked_into(found, thing, kind, facts)
         words = replaced(originals)  # it may do so as it is called, too
         return nothing_found.with_(trouble=words) if words else found
 
@@ -159,7 +164,8 @@ def examine_made(
         return in_a_child(work, nothing_found, time_limit, memory_limit)
     try:
         with Progress() as progress:
-            return work(lambda at: progress.tell(place(at, "")))
+            # Only here, for a child has a copy of everything.
+            return work(lambda at: progress.tell(place(at, "")), left_as_it_is)
     except RefusedError:
         raise
     except (Exception, SystemExit) as error:  # in making it

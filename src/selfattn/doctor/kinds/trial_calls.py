@@ -5,7 +5,6 @@ fewer axes it raises, or makes another shape.
 """
 
 import contextlib
-import copy
 import inspect
 import io
 import warnings
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.probes import numbers
 
 SIZES = (2, 3, 4, 5)  # of axes: an input has the last few
@@ -41,7 +41,7 @@ def outcome(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
 
 def alone(thing: Any) -> Any:
     """A copy of a thing, for calls that may change it; else the thing."""
-    made = outcome(copy.deepcopy, thing)
+    made = outcome(copy_of, thing)
     return thing if made is None else made
 
 

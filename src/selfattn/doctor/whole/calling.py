@@ -1,6 +1,5 @@
 """How a whole model is called: by whatever names, with or without a cache."""
 
-import copy
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -9,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.patient import Facts, parameters
 
@@ -187,7 +187,7 @@ def stirred(model: nn.Module, dtype: torch.dtype = torch.float64) -> nn.Module:
     In a fresh model some maps are zeros, and biases alike; then many a
     mistake moves nothing.
     """
-    other = copy.deepcopy(model).to(dtype).eval()
+    other = copy_of(model).to(dtype).eval()
     chance = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for x in other.parameters():

@@ -1,12 +1,12 @@
 """A whole model in training, in other types, and at its longest length."""
 
-import copy
 import itertools
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.probes import numbers
 from selfattn.doctor.whole import mistakes as known
 from selfattn.doctor.whole.calling import Whole, some_ids
@@ -34,7 +34,7 @@ def training(whole: Whole) -> Fault | None:
     """In training, two calls differ, if it has something to drop."""
     if not any(rate > 0 for rate in rates(whole.model)):
         raise NotAskedError("it has no rate to drop by")
-    model = copy.deepcopy(whole.model).train()
+    model = copy_of(whole.model).train()
     ids = some_ids(whole, BATCH, N)
     torch.manual_seed(0)
     pair = [said(whole.of(model), ids) for _ in range(2)]
@@ -55,7 +55,7 @@ def rates(model: nn.Module) -> Iterator[float]:
 
 def gradients(whole: Whole) -> Fault | None:
     """A gradient reaches every parameter."""
-    model = copy.deepcopy(whole.model)
+    model = copy_of(whole.model)
     ids = some_ids(whole, BATCH, N)
     value = whole.of(model)(ids)
     if not value.requires_grad:
@@ -171,7 +171,7 @@ def precision(whole: Whole) -> Fault | None:
     exact = said(whole, ids)
     scale = exact.abs().amax()
     for dtype, off in OFF.items():
-        model = copy.deepcopy(whole.model).to(dtype)
+        model = copy_of(whole.model).to(dtype)
         try:
             output = said(whole.of(model), ids)
         except RuntimeError as error:

@@ -1,12 +1,12 @@
 """A whole model that writes: in chunks, with a cache, in beams."""
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.kinds.cached_decoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.cached_decoder.signs import GIVEN_AWAY, sign
@@ -156,7 +156,7 @@ def reordered(cache: Any, rows: Tensor) -> Any:
     """A cache whose rows are in another order, by whatever way it has."""
     own = getattr(cache, "reorder_cache", None)
     if callable(own):
-        other = copy.deepcopy(cache)
+        other = copy_of(cache)
         returned = other.reorder_cache(rows)
         return other if returned is None else returned
     if isinstance(cache, Tensor):

@@ -1,6 +1,5 @@
 """Norms of others: functions, classes and modules, called as functions."""
 
-import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
@@ -219,7 +219,7 @@ def prepared(thing: Any, facts: Facts) -> Callable[..., object]:
     def norm(x: Tensor, *parameters_and_eps: Any) -> object:
         *wanted, eps = parameters_and_eps
         made = thing(x.shape[-1]) if facts["form"] == "class" else thing
-        module: nn.Module = copy.deepcopy(made).to(x.dtype)
+        module: nn.Module = copy_of(made).to(x.dtype)
         if not set_eps(module, eps, facts):
             raise ValueError("its eps cannot be set")
         fill(module, wanted)

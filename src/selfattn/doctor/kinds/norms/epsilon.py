@@ -1,6 +1,5 @@
 """A norm's eps: set, told or seen in what it does; and what it has learnt."""
 
-import copy
 import inspect
 import math
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts
 
@@ -25,7 +25,7 @@ def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
         return {}
     if told.get("eps"):
         return {"fixed eps": told["eps"]}
-    quiet = copy.deepcopy(module).double()
+    quiet = copy_of(module).double()
     fill(quiet, [torch.ones(width).double(), torch.zeros(width).double()])
     seen = seen_eps(quiet, width)
     return {"fixed eps": seen} if seen else {}

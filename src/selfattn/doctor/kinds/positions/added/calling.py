@@ -1,6 +1,5 @@
 """How modules that add positions are called, and where their table is."""
 
-import copy
 import functools
 import inspect
 from collections.abc import Callable
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.positions.added import seen
 from selfattn.doctor.kinds.trial_calls import listed, outcome
@@ -86,7 +86,7 @@ def weight_of(thing: Any, told: Facts) -> Tensor:
     if len(learnt) != 1 or not isinstance(thing, nn.Module):
         return one
     table = tables[0].squeeze()
-    call = adapt(copy.deepcopy(thing).eval(), {"layout": "BND", **told})
+    call = adapt(copy_of(thing).eval(), {"layout": "BND", **told})
     added = outcome(call, torch.zeros(1, 1, table.shape[-1]).to(table))
     number = learnt[0].squeeze()
     found = isinstance(added, Tensor) and added.numel() == table.shape[-1]
