@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import selfattn.doctor
 from selfattn.blocks import DecoderBlock, EncoderBlock
@@ -231,6 +232,18 @@ def test_examined_in_this_process_it_stays_as_it_is(kind, training):
     layers = [part for part in patient.modules() if isinstance(part, Layer)]
     assert layers[0].last is None and layers[0].calls == 0
     assert all(part.training is training for part in patient.modules())
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [torch.inference_mode, FakeTensorMode, lambda: torch.device("meta")],
+)
+def test_a_patient_is_copied_in_no_mode_of_the_caller(mode):
+    torch.manual_seed(0)
+    patient = Layer()
+    with mode():
+        report = here(patient, kind="self-attention")
+    assert report.passed, report
 
 
 def test_nobody_copies_but_by_the_one_way():

@@ -149,13 +149,12 @@ def examine_made(
 
     def work(watch: Watch = unseen, lent: Lent = nullcontext) -> Report:
         originals = known()
-        with lent(make(watch)) as thing:
+        with no_modes(), lent(make(watch)) as thing:
             thing = as_examined(thing, kind)
             if words := unfit(thing, kind) or replaced(originals):
                 return nothing_found.with_(trouble=words)
-            with no_modes():
-                found = as_was_told(thing, kind, facts, watch)
-                found = looked_into(found, thing, kind, facts)
+            found = as_was_told(thing, kind, facts, watch)
+            found = looked_into(found, thing, kind, facts)
         words = replaced(originals)  # it may do so as it is called, too
         return nothing_found.with_(trouble=words) if words else found
 
