@@ -56,20 +56,6 @@ def listed(thing: Any) -> list[inspect.Parameter]:
     return [p for p in found if p.kind not in stars]
 
 
-def by_place(thing: Any, *given: Any, **named: Any) -> Any:
-    """Call it with these in their order; by name, where it has no place."""
-    every = listed(thing)
-    places = [p for p in every if p.kind is not p.KEYWORD_ONLY]
-    names = [
-        p.name
-        for p in every
-        if p not in places and p.default is p.empty and p.name not in named
-    ]
-    n = min(len(places), len(given)) if names else len(given)
-    rest = dict(zip(names, given[n:], strict=False))
-    return thing(*given[:n], **rest, **named)
-
-
 def as_tensor(made: Any) -> Any:
     """A table of lists or of NumPy's as a tensor; anything else as it is."""
     if not (isinstance(made, list) or type(made).__module__ == "numpy"):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 
 MASKS = (
     *("attention_mask", "padding_mask", "key_padding_mask", "src_mask"),
@@ -62,9 +62,8 @@ class Whole:
         source = self.source
         if source is None:  # the text that is asked about is the one read
             source, ids = ids, some_ids(self, len(ids), 4, seed=9)
-        return output_of(
-            self.model(source.expand(len(ids), -1), **self.to(ids), **given)
-        )
+        source = source.expand(len(ids), -1)
+        return output_of(handed(self.model, source, **self.to(ids), **given))
 
     def to(self, target: Tensor) -> dict[str, Tensor]:
         """What is written so far, under the model's name for it."""
@@ -77,16 +76,17 @@ class Whole:
 
 def whole_of(model: nn.Module, ids: Tensor, given: Any) -> Tensor:
     """Logits of every token; some give the last alone, if no one trains."""
-    output = output_of(model(ids, **given))
+    output = output_of(handed(model, ids, **given))
     if output.ndim > 2 and output.shape[1] == ids.shape[1]:
         return output
     trained = [n for n in ("targets", "labels") if n in parameters(model)]
     if trained and not given:
-        return output_of(model(ids, **{trained[0]: ids}))
+        return output_of(handed(model, ids, **{trained[0]: ids}))
     if output.ndim == 2:
         output = output[:, None]
     parts = [
-        output_of(model(ids[:, :i], **given)) for i in range(1, ids.shape[1])
+        output_of(handed(model, ids[:, :i], **given))
+        for i in range(1, ids.shape[1])
     ]
     parts = [p[:, None] if p.ndim == 2 else p[:, -1:] for p in parts]
     return torch.cat((*parts, output[:, -1:]), dim=1)

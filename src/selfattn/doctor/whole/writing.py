@@ -10,7 +10,7 @@ from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.kinds.cached_decoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.cached_decoder.signs import GIVEN_AWAY, sign
-from selfattn.doctor.patient import Patient, parameters
+from selfattn.doctor.patient import Patient, handed, parameters
 from selfattn.doctor.whole import mistakes as known
 from selfattn.doctor.whole.calling import Whole, output_of, some_ids
 from selfattn.doctor.whole.seeing import (
@@ -64,7 +64,7 @@ def by_argument(whole: Whole) -> Step:
             given |= whole.to(ids)
         else:
             texts = (ids,)
-        value = model(*texts, **given)
+        value = handed(model, *texts, **given)
         return output_of(value), kept_in(value)
 
     return step

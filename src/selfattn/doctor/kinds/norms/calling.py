@@ -25,7 +25,7 @@ from selfattn.doctor.kinds.norms.epsilon import (
 from selfattn.doctor.kinds.norms.order import code, in_usual_order
 from selfattn.doctor.kinds.norms.widths import own_width
 from selfattn.doctor.kinds.trial_calls import outcome
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 
 FACTS = {
     "eps": Fact(
@@ -207,10 +207,10 @@ def prepared(thing: Any, facts: Facts) -> Callable[..., object]:
     def bare(x: Tensor, *parameters_and_eps: Any) -> object:
         eps = parameters_and_eps[-1]
         if facts["eps by"]:
-            return thing(x, **{facts["eps by"][0]: eps})
+            return handed(thing, x, **{facts["eps by"][0]: eps})
         if eps != (facts.get("eps") or 1e-5):
             raise ValueError("its eps cannot be set")
-        return thing(x)
+        return handed(thing, x)
 
     if facts["form"] == "bare":
         bare.__name__ = getattr(thing, "__name__", "norm")
@@ -223,7 +223,7 @@ def prepared(thing: Any, facts: Facts) -> Callable[..., object]:
         if not set_eps(module, eps, facts):
             raise ValueError("its eps cannot be set")
         fill(module, wanted)
-        return module(x)
+        return handed(module, x)
 
     kind = thing if isinstance(thing, type) else type(thing)
     norm.__name__ = kind.__name__

@@ -13,7 +13,7 @@ from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.positions.added import seen
 from selfattn.doctor.kinds.trial_calls import listed, outcome
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, handed
 
 FACTS = {
     "table": Fact("the table that it adds, (rows, d)", saying=sayings.TABLE),
@@ -145,9 +145,10 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     def add(x: Tensor) -> object:
         where = torch.arange(x.shape[1]).expand(len(x), -1)
         if facts.get("layout") == "NBD":
-            output = thing(x.transpose(0, 1), **dict.fromkeys(ids, where.mT))
+            turned = dict.fromkeys(ids, where.mT)
+            output = handed(thing, x.transpose(0, 1), **turned)
             texts = isinstance(output, Tensor) and output.ndim == 3
             return output.transpose(0, 1) if texts else output
-        return thing(x, **dict.fromkeys(ids, where))
+        return handed(thing, x, **dict.fromkeys(ids, where))
 
     return add
