@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.jit import ScriptModule
 from torch.nn.parameter import UninitializedParameter
+
+from selfattn.doctor.copying import copy_of
 
 Facts = Mapping[str, Any]
 LATER = (
@@ -164,6 +167,22 @@ def as_used(thing: Any) -> Any:
         thing = thing()
     trains = isinstance(thing, nn.Module) and thing.training
     return thing.eval() if trains else thing
+
+
+def in_float32(thing: Any) -> Any:
+    """A copy in float32 of a module whose weights are all of another type.
+
+    So it was turned as a whole, and its inputs with it. A table that is no
+    weight may be of another type by mistake.
+
+    >>> in_float32(nn.Linear(2, 3).double()).weight.dtype
+    torch.float32
+    """
+    weights = thing.parameters() if isinstance(thing, nn.Module) else ()
+    types = {x.dtype for x in weights if x.is_floating_point()}
+    if len(types) != 1 or torch.float32 in types:
+        return thing
+    return copy_of(thing).float()
 
 
 def copied(x: Any) -> Any:

@@ -27,6 +27,7 @@ from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import (
     Facts,
     as_used,
+    in_float32,
     made_of_nothing,
     numberless,
     unasked,
@@ -174,7 +175,8 @@ def examine_made(
 def as_examined(thing: Any, kind: Kind) -> Any:
     """A thing as one of its kind is used; of a class, perhaps one of it."""
     thing = as_used(thing) if kind.as_used else made_of_nothing(thing)
-    return with_plain_weights(thing)
+    thing = with_plain_weights(thing)
+    return in_float32(thing) if kind.whole is None else thing
 
 
 def unfit(thing: Any, kind: Kind) -> str:
