@@ -6,6 +6,7 @@ the same names were wrong on all probes, or could not be copied.
 """
 
 import functools
+import warnings
 
 import pytest
 import torch
@@ -97,6 +98,30 @@ def test_the_copy_computes_the_same(wrap):
     assert sorted(dict(plain.named_parameters())) == [
         *("k.weight", "o.bias", "o.weight", "q.weight", "v.weight")
     ]
+
+
+@pytest.mark.parametrize("dtype", [torch.qint8, torch.float16])
+def test_maps_in_eight_bits_are_maps(dtype):
+    """Computed in half precision, it was said, and another time detached."""
+    torch.manual_seed(0)
+    reports = []
+    for merged in ((1, 2), (1, 1)):
+        layer = Layer(lambda part: part, merged).eval()
+        with warnings.catch_warnings(action="ignore"):  # it shall move
+            packed = torch.ao.quantization.quantize_dynamic(
+                layer, {nn.Linear}, dtype
+            )
+        reports.append(here(packed))
+        plain = with_plain_weights(packed)
+        assert plain.q.bias is None
+        assert plain.o.weight.dtype == torch.float32
+        torch.testing.assert_close(
+            plain.o.weight, layer.o.weight, atol=1e-2, rtol=0
+        )
+        torch.testing.assert_close(plain.o.bias, layer.o.bias)
+        assert type(packed.o) is not nn.Linear
+    assert reports[0].passed, reports[0]
+    assert reports[1].exit_code == 1, reports[1]
 
 
 def test_what_is_plain_is_not_copied():

@@ -4,7 +4,8 @@ PyTorch makes a weight of others before a module is called: of a direction and
 a length (weight norm), of a matrix over its largest singular value (spectral
 norm), of a matrix and which of its entries are left (pruning). Whoever fills
 or replaces that weight changes nothing; and what makes it is no part of the
-attention.
+attention. Nor is what keeps a map's weights in eight bits: it learns nothing,
+and takes float32 alone.
 """
 
 from typing import Any
@@ -19,6 +20,7 @@ from selfattn.doctor.copying import copy_of
 # What the older functions hang on a module, by the name of their classes.
 MADE_BEFORE_A_CALL = ("WeightNorm", "SpectralNorm")
 MADE_OF = ("g", "v", "orig")  # the names of what a weight is made of, after it
+PACKED = "torch.ao.nn.quantized.dynamic.modules.linear"  # where such maps are
 
 
 def with_plain_weights(thing: Any) -> Any:
@@ -35,12 +37,15 @@ def with_plain_weights(thing: Any) -> Any:
         return thing
     thing = copy_of(thing)
     for module in list(thing.modules()):
+        unpack(module)
         fix(module)
     return thing
 
 
 def made(module: nn.Module) -> bool:
-    """Whether a weight of a module is computed at each call."""
+    """Whether a weight of a module is computed at each call, or packed."""
+    if type(module).__module__ == PACKED:
+        return True
     return parametrize.is_parametrized(module) or bool(makers(module))
 
 
@@ -60,6 +65,19 @@ def weight_of(maker: Any) -> str:
     pruning = isinstance(maker, BasePruningMethod)
     name: str = maker._tensor_name if pruning else maker.name
     return name
+
+
+def unpack(module: nn.Module) -> None:
+    """Put maps in the place of those within whose weights are packed."""
+    for name, part in list(module._modules.items()):
+        if type(part).__module__ == PACKED:
+            packed: Any = part
+            plain = nn.Linear(packed.in_features, packed.out_features)
+            weight, bias = packed.weight(), packed.bias()
+            weight = weight.dequantize() if weight.is_quantized else weight
+            plain.weight = nn.Parameter(weight.float())
+            plain.bias = None if bias is None else nn.Parameter(bias.float())
+            module._modules[name] = plain
 
 
 def fix(module: nn.Module) -> None:
