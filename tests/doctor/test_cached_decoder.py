@@ -95,9 +95,7 @@ def test_the_first_attention_of_a_stack_is_not_asked_whether_it_is_true():
     torch.manual_seed(0)
     stack = Leftover()
     stack.block = EncoderBlock(8, 2, 16, pre=True, multihead=Lengthy)
-    report = examine(
-        stack, kind="cached-decoder", d_model=8, time_limit=None
-    )
+    report = examine(stack, kind="cached-decoder", d_model=8, time_limit=None)
     asked = [finding.probe.claim for finding in report.findings]
     assert "a new text starts anew" in asked
 

@@ -8,6 +8,7 @@ from typing import Any
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.patient import Facts, directly
 from selfattn.doctor.sayings import Saying, types_in
+from selfattn.signatures import shown
 
 Inner = Mapping[str, tuple[Any, str, Facts]]
 Examples = Mapping[str, tuple[Any, Mapping[str, Any]]]
@@ -232,7 +233,7 @@ class Kind:
             if not known[name].allows(value):
                 raise ValueError(
                     f"{name} must be {known[name].words}, but it is "
-                    f"{value!r:.60}"
+                    f"{shown(value)}"
                 )
         return with_types(told)
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from selfattn.signatures import shown
+
 
 class Saying(NamedTuple):
     """Which values a fact may have, in words and as a question."""
@@ -142,6 +144,6 @@ def types_in(said: Any, known: tuple[str, ...]) -> list[str]:
     if not names or len(names) < len(listed) or not {*names} <= {*known}:
         raise ValueError(
             f"dtypes must be one or several of {', '.join(known)}, but it is "
-            f"{said!r}"
+            f"{shown(said)}"
         )
     return names

@@ -146,3 +146,31 @@ def test_a_patient_whose_name_is_a_number_has_none():
 
     report = examine(Numbered(), **ATTENTION)
     assert report.passed and report.patient == "Numbered"
+
+
+class Unspoken:
+    """It says nothing of itself."""
+
+    def __repr__(self):
+        raise RuntimeError("unspoken")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"axis": Unspoken()},
+        {"mask": Unspoken()},
+        {"dtypes": Unspoken()},
+        {"takes": Unspoken()},
+        {"time_limit": Unspoken()},
+        {"memory_limit": Unspoken()},
+        {"exercise": Unspoken()},
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_what_says_nothing_of_itself_is_refused_by_its_type(said):
+    """What it raised came out in the refusal's place."""
+    with pytest.raises(ValueError, match="of the type Unspoken"):
+        examine(torch.softmax, kind="softmax", **said)
+    with pytest.raises(LookupError, match="of the type Unspoken"):
+        examine(torch.softmax, kind=Unspoken())

@@ -37,6 +37,7 @@ from selfattn.doctor.plain_weights import with_plain_weights
 from selfattn.doctor.report import Report
 from selfattn.doctor.report.output import any_encoding
 from selfattn.doctor.report.progress import Progress
+from selfattn.signatures import shown
 
 Lent = Callable[[Any], AbstractContextManager[Any]]
 
@@ -100,7 +101,7 @@ def examine(
     return examine_made(
         lambda watch: thing,
         title(thing),
-        find_kind(str(kind)),
+        find_kind(kind if isinstance(kind, str) else shown(kind)),
         facts,
         time_limit,
         memory_limit,
@@ -123,7 +124,7 @@ def check_one(kind: str | None, exercise: str | None) -> None:
     if (kind is None) == (exercise is None):
         raise ValueError(
             "a patient is examined as one kind or one exercise, but "
-            f"kind={kind!r} and exercise={exercise!r}"
+            f"kind={shown(kind)} and exercise={shown(exercise)}"
         )
 
 
@@ -195,7 +196,7 @@ def check_limits(**limits: float | None) -> None:
         if not (limit is None or is_positive(limit)):
             raise ValueError(
                 f"{what}_limit must be a number above 0, or None for no "
-                f"limit, but it is {limit!r}"
+                f"limit, but it is {shown(limit)}"
             )
 
 
@@ -212,7 +213,7 @@ def names_in(takes: Any) -> list[str]:
         return [takes]
     listed = isinstance(takes, list | tuple | set | frozenset)
     if not (listed and all(isinstance(name, str) for name in takes)):
-        raise ValueError(f"takes must list names, but it is {takes!r}")
+        raise ValueError(f"takes must list names, but it is {shown(takes)}")
     return list(takes)
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from selfattn.doctor.copying import copy_of
 from selfattn.doctor.probes import numbers
 
+STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 SIZES = (2, 3, 4, 5)  # of axes: an input has the last few
 
 
@@ -52,8 +53,7 @@ def listed(thing: Any) -> list[inspect.Parameter]:
         found = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):
         return []
-    stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p for p in found if p.kind not in stars]
+    return [p for p in found if p.kind not in STARS]
 
 
 def as_tensor(made: Any) -> Any:

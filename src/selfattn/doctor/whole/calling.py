@@ -79,7 +79,7 @@ def whole_of(model: nn.Module, ids: Tensor, given: Any) -> Tensor:
     output = output_of(handed(model, ids, **given))
     if output.ndim > 2 and output.shape[1] == ids.shape[1]:
         return output
-    trained = [n for n in ("targets", "labels") if n in parameters(model)]
+    trained = learning_from(model)
     if trained and not given:
         return output_of(handed(model, ids, **{trained[0]: ids}))
     if output.ndim == 2:
@@ -90,6 +90,11 @@ def whole_of(model: nn.Module, ids: Tensor, given: Any) -> Tensor:
     ]
     parts = [p[:, None] if p.ndim == 2 else p[:, -1:] for p in parts]
     return torch.cat((*parts, output[:, -1:]), dim=1)
+
+
+def learning_from(model: nn.Module) -> list[str]:
+    """The arguments that tell it in training what comes next."""
+    return [n for n in ("targets", "labels") if n in parameters(model)]
 
 
 def output_of(value: Any) -> Tensor:

@@ -25,7 +25,12 @@ from selfattn.doctor.kinds.norms.epsilon import (
 from selfattn.doctor.kinds.norms.order import code, in_usual_order
 from selfattn.doctor.kinds.norms.widths import own_width
 from selfattn.doctor.kinds.trial_calls import outcome
-from selfattn.doctor.patient import Facts, handed, parameters
+from selfattn.doctor.patient import (
+    Facts,
+    all_parameters,
+    handed,
+    parameters,
+)
 
 FACTS = {
     "eps": Fact(
@@ -62,9 +67,11 @@ def read(thing: Any, told: Facts) -> Reading:
     module without parameters, is held to the formula without.
 
     Raises:
-        UnclearError: if it is a function of other things.
+        UnclearError: if it is a function of other things, or of a class that
+            is made of more than a width.
     """
     if isinstance(thing, type):
+        check_made_of_width(thing)
         made = outcome(thing, 7)
         facts: dict[str, Any] = {"form": "class"}
         if isinstance(made, nn.Module):
@@ -90,6 +97,20 @@ def read(thing: Any, told: Facts) -> Reading:
     lacks = {"any width": "its width is fixed"}
     made = Reading(facts, from_zero(thing), lacks)
     return with_its_axes(made, thing)
+
+
+def check_made_of_width(thing: type) -> None:
+    """Raise if one of a class is made of more than its width."""
+    needed = [
+        p.name
+        for p in all_parameters(thing)
+        if p.default is p.empty and p.kind not in trial_calls.STARS
+    ]
+    if len(needed) > 1:
+        raise UnclearError(
+            f"To make one, {thing.__name__} needs {needed[1]!r} besides a "
+            "width, of which I know no value: hand over a module."
+        )
 
 
 def of_function(function: Any, told: Facts) -> Reading:
