@@ -25,10 +25,12 @@ class Saying(NamedTuple):
 def is_number(value: Any) -> bool:
     """Whether something is a finite number, and not True or False.
 
-    A whole number may be too large for a float, and is none then.
+    A whole number may be too large for a tensor, or a float, and is none then.
     """
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         return False
+    if isinstance(value, int):
+        return is_whole(value)
     try:
         return math.isfinite(value)
     except OverflowError:
