@@ -84,6 +84,22 @@ def test_a_cache_that_is_never_emptied_is_found():
     assert "a new text starts anew" in asked
 
 
+class Lengthy(MultiHeadAttention):
+    """What asks for its truth, or its length, asks too much."""
+
+    def __len__(self):
+        raise TypeError("Lengthy does not support len()")
+
+
+def test_the_first_attention_of_a_stack_is_not_asked_whether_it_is_true():
+    torch.manual_seed(0)
+    stack = Leftover()
+    stack.block = EncoderBlock(8, 2, 16, pre=True, multihead=Lengthy)
+    report = examine(stack, kind="cached-decoder", d_model=8, time_limit=None)
+    asked = [finding.probe.claim for finding in report.findings]
+    assert "a new text starts anew" in asked
+
+
 def test_words_are_taken_as_well():
     torch.manual_seed(0)
     table = nn.Embedding(2, 8)

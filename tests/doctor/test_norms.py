@@ -118,3 +118,21 @@ def test_a_norm_without_parameters_may_be_of_one_width():
     assert report.passed, str(report)
     assert report.lacking["any width"] == "its width is fixed"
     assert not examined(OfItsWidth(12, 1.1), "rms-norm", **told).passed
+
+
+class OfTwo(nn.LayerNorm):
+    """What has no bias of which one knows whether it is wanted."""
+
+    def __init__(self, width, bias):
+        super().__init__(width, bias=bias)
+
+
+def test_a_class_that_is_made_of_more_than_a_width_is_asked_for_one():
+    """It was different from the usual on all probes, since none was made."""
+    report = examine(OfTwo, kind="layer-norm", time_limit=None)
+    assert report.exit_code == 2
+    assert "'bias'" in report.question, report
+    made = examine(OfTwo(8, True), kind="layer-norm", time_limit=None)
+    assert made.passed, made
+    usual = examine(nn.LayerNorm, kind="layer-norm", time_limit=None)
+    assert usual.passed, usual

@@ -6,12 +6,13 @@ the same names were wrong on all probes, or could not be copied.
 """
 
 import functools
+import warnings
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.nn.utils import parametrizations
+from torch.nn.utils import parametrizations, prune
 
 from selfattn.doctor import examine
 from selfattn.doctor.plain_weights import with_plain_weights
@@ -27,12 +28,30 @@ def older_weight_norm(part):
         return nn.utils.weight_norm(part)
 
 
+def pruned(part):
+    """The smaller third of its weights are zeros, and then some more are."""
+    prune.l1_unstructured(part, "weight", 0.3)
+    if part.bias is not None:
+        prune.random_unstructured(part, "bias", 0.5)
+    return prune.random_structured(part, "weight", 0.2, dim=0)
+
+
+def pruned_once(part):
+    """A few of its weights are zeros, and it was changed since."""
+    prune.l1_unstructured(part, "weight", 0.3)
+    with torch.no_grad():
+        part.weight_orig.neg_()
+    return part
+
+
 WAYS = [
     parametrizations.weight_norm,
     parametrizations.spectral_norm,
     parametrizations.orthogonal,
     older_weight_norm,
     nn.utils.spectral_norm,
+    pruned,
+    pruned_once,
 ]
 
 
@@ -79,6 +98,30 @@ def test_the_copy_computes_the_same(wrap):
     assert sorted(dict(plain.named_parameters())) == [
         *("k.weight", "o.bias", "o.weight", "q.weight", "v.weight")
     ]
+
+
+@pytest.mark.parametrize("dtype", [torch.qint8, torch.float16])
+def test_maps_in_eight_bits_are_maps(dtype):
+    """Computed in half precision, it was said, and another time detached."""
+    torch.manual_seed(0)
+    reports = []
+    for merged in ((1, 2), (1, 1)):
+        layer = Layer(lambda part: part, merged).eval()
+        with warnings.catch_warnings(action="ignore"):  # it shall move
+            packed = torch.ao.quantization.quantize_dynamic(
+                layer, {nn.Linear}, dtype
+            )
+        reports.append(here(packed))
+        plain = with_plain_weights(packed)
+        assert plain.q.bias is None
+        assert plain.o.weight.dtype == torch.float32
+        torch.testing.assert_close(
+            plain.o.weight, layer.o.weight, atol=1e-2, rtol=0
+        )
+        torch.testing.assert_close(plain.o.bias, layer.o.bias)
+        assert type(packed.o) is not nn.Linear
+    assert reports[0].passed, reports[0]
+    assert reports[1].exit_code == 1, reports[1]
 
 
 def test_what_is_plain_is_not_copied():

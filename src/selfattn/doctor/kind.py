@@ -7,7 +7,8 @@ from typing import Any
 
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.patient import Facts, directly
-from selfattn.doctor.sayings import Saying, types_in
+from selfattn.doctor.sayings import Saying, is_whole, types_in
+from selfattn.signatures import shown
 
 Inner = Mapping[str, tuple[Any, str, Facts]]
 Examples = Mapping[str, tuple[Any, Mapping[str, Any]]]
@@ -145,6 +146,12 @@ def by_its_name(thing: Any, facts: Facts) -> tuple[str, ...]:
     return (name if usable else "answer",)
 
 
+def too_large(value: object) -> str:
+    """What keeps a whole number from being any, if something does."""
+    number = isinstance(value, int) and not is_whole(int(value))
+    return ", which no tensor can hold" if number else ""
+
+
 def among(value: object, options: Mapping[Any, str]) -> bool:
     """Whether a value is one of the options; a list, say, is never one."""
     try:
@@ -216,7 +223,7 @@ class Kind:
     as_used: bool = False
 
     def check(self, told: Facts) -> Facts:
-        """The facts, in the form in which they are used.
+        """The facts, in the form in which they are used; None says nothing.
 
         Raises:
             ValueError: unless they are facts of this kind.
@@ -232,9 +239,14 @@ class Kind:
             if not known[name].allows(value):
                 raise ValueError(
                     f"{name} must be {known[name].words}, but it is "
-                    f"{value!r:.60}"
+                    f"{shown(value)}{too_large(value)}"
                 )
-        return with_types(told)
+        said = {
+            name: value
+            for name, value in told.items()
+            if value is not None or among(None, known[name].options)
+        }
+        return with_types(said)
 
     def readings(self, told: Facts, seen: Reading) -> Iterator[Reading]:
         """Every way to read a patient that is not ruled out by the facts.

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.jit import ScriptModule
 from torch.nn.parameter import UninitializedParameter
+
+from selfattn.doctor.copying import copy_of
 
 Facts = Mapping[str, Any]
 LATER = (
@@ -151,7 +154,7 @@ def made_of_nothing(thing: Any) -> Any:
 
 
 def as_used(thing: Any) -> Any:
-    """A module as it is once it is trained; of a class, one that is called.
+    """A module, put as it is once it is trained; of a class, one it makes.
 
     >>> as_used(nn.Dropout).training
     False
@@ -162,12 +165,24 @@ def as_used(thing: Any) -> Any:
     """
     if is_class_of_callables(thing):
         thing = thing()
-    if not (isinstance(thing, nn.Module) and thing.training):
+    trains = isinstance(thing, nn.Module) and thing.training
+    return thing.eval() if trains else thing
+
+
+def in_float32(thing: Any) -> Any:
+    """A copy in float32 of a module whose weights are all of another type.
+
+    So it was turned as a whole, and its inputs with it. A table that is no
+    weight may be of another type by mistake.
+
+    >>> in_float32(nn.Linear(2, 3).double()).weight.dtype
+    torch.float32
+    """
+    weights = thing.parameters() if isinstance(thing, nn.Module) else ()
+    types = {x.dtype for x in weights if x.is_floating_point()}
+    if len(types) != 1 or torch.float32 in types:
         return thing
-    try:
-        return copy.deepcopy(thing).eval()
-    except Exception:  # it cannot be copied: it is examined as it is
-        return thing
+    return copy_of(thing).float()
 
 
 def copied(x: Any) -> Any:
@@ -176,33 +191,66 @@ def copied(x: Any) -> Any:
 
 
 def handed(thing: Any, *arguments: Any, **named: Any) -> Any:
-    """What a thing gives for these, some of which may have a place alone.
+    """What a thing gives for these, which may have a place or name alone.
 
-    Such an argument Python takes by no name. Before the last of them that is
-    given, each that nobody gives has its default.
+    What has a place alone Python takes by no name. Before the last of such
+    that is given, each that nobody gives has its default. For what comes
+    after all places stand the names that have to be given, in their order.
     """
+    called = getattr(thing, "forward", thing)
+    if is_usual(called, len(arguments)):
+        return thing(*arguments, **named)
     given, alone = list(arguments), places_alone(thing)
     last = max((i for i, p in enumerate(alone) if p.name in named), default=-1)
     for p in alone[len(given) : last + 1]:
         if p.name not in named and p.default is p.empty:
             break  # Python says that it is missing
         given.append(named.pop(p.name, p.default))
-    return thing(*given, **named)
+    later = by_name_alone(called, given, named)
+    return thing(*given[: len(given) - len(later)], **named, **later)
+
+
+def is_usual(called: Any, many: int) -> bool:
+    """Whether so many have places, and names, as its code tells at once."""
+    if not isinstance(called, FunctionType | MethodType):
+        return False
+    if {"__wrapped__", "__signature__"} & called.__dict__.keys():
+        return False
+    code = called.__code__
+    own = isinstance(called, MethodType)  # itself has the first place
+    fits = not code.co_kwonlyargcount or many + own <= code.co_argcount
+    return fits and not code.co_posonlyargcount
+
+
+def by_name_alone(
+    called: Any, given: list[Any], named: dict[str, Any]
+) -> dict[str, Any]:
+    """Those of the given that come after all places, by their names."""
+    every = all_parameters(called)
+    if any(p.kind is p.VAR_POSITIONAL for p in every):
+        return {}
+    places = sum(p.kind < p.KEYWORD_ONLY for p in every)
+    names = [
+        p.name
+        for p in every
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+    ]
+    names = [name for name in names if name not in named]
+    return dict(zip(names, given[places:], strict=False))
 
 
 def places_alone(thing: Any) -> list[inspect.Parameter]:
     """The parameters before a slash, which have no name for the caller."""
-    called = getattr(thing, "forward", thing)
-    if isinstance(called, FunctionType | MethodType):
-        says_so = {"__wrapped__", "__signature__"} & called.__dict__.keys()
-        if not (says_so or called.__code__.co_posonlyargcount):
-            return []  # told at once: it is asked at every call
-    try:
-        listed = inspect.signature(called)
-    except (TypeError, ValueError):  # it is written in C
-        return []
-    every = listed.parameters.values()
+    every = all_parameters(getattr(thing, "forward", thing))
     return [p for p in every if p.kind is p.POSITIONAL_ONLY]
+
+
+def all_parameters(called: Any) -> list[inspect.Parameter]:
+    """The parameters of a callable; none if it is written in C."""
+    try:
+        return [*inspect.signature(called).parameters.values()]
+    except (TypeError, ValueError):
+        return []
 
 
 def parameters(thing: Any) -> list[str]:

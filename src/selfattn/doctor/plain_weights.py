@@ -2,19 +2,25 @@
 
 PyTorch makes a weight of others before a module is called: of a direction and
 a length (weight norm), of a matrix over its largest singular value (spectral
-norm). Whoever fills or replaces that weight changes nothing; and what makes
-it is no part of the attention.
+norm), of a matrix and which of its entries are left (pruning). Whoever fills
+or replaces that weight changes nothing; and what makes it is no part of the
+attention. Nor is what keeps a map's weights in eight bits: it learns nothing,
+and takes float32 alone.
 """
 
-import copy
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.utils import parametrize
+from torch.nn.utils.prune import BasePruningMethod
+
+from selfattn.doctor.copying import copy_of
 
 # What the older functions hang on a module, by the name of their classes.
 MADE_BEFORE_A_CALL = ("WeightNorm", "SpectralNorm")
+MADE_OF = ("g", "v", "orig")  # the names of what a weight is made of, after it
+PACKED = "torch.ao.nn.quantized.dynamic.modules.linear"  # where such maps are
 
 
 def with_plain_weights(thing: Any) -> Any:
@@ -29,20 +35,17 @@ def with_plain_weights(thing: Any) -> Any:
     """
     if not isinstance(thing, nn.Module) or not any(map(made, thing.modules())):
         return thing
-    numbers = {
-        id(x): x.detach().clone()
-        for module in thing.modules()
-        for x in vars(module).values()
-        if isinstance(x, Tensor) and not x.is_leaf  # which has no copy
-    }
-    thing = copy.deepcopy(thing, numbers)
+    thing = copy_of(thing)
     for module in list(thing.modules()):
+        unpack(module)
         fix(module)
     return thing
 
 
 def made(module: nn.Module) -> bool:
-    """Whether a weight of a module is computed at each call."""
+    """Whether a weight of a module is computed at each call, or packed."""
+    if type(module).__module__ == PACKED:
+        return True
     return parametrize.is_parametrized(module) or bool(makers(module))
 
 
@@ -53,7 +56,28 @@ def makers(module: nn.Module) -> dict[int, Any]:
         place: hook
         for place, hook in hooks.items()
         if type(hook).__name__ in MADE_BEFORE_A_CALL
+        or isinstance(hook, BasePruningMethod)
     }
+
+
+def weight_of(maker: Any) -> str:
+    """The name of the weight that it makes."""
+    pruning = isinstance(maker, BasePruningMethod)
+    name: str = maker._tensor_name if pruning else maker.name
+    return name
+
+
+def unpack(module: nn.Module) -> None:
+    """Put maps in the place of those within whose weights are packed."""
+    for name, part in list(module._modules.items()):
+        if type(part).__module__ == PACKED:
+            packed: Any = part
+            plain = nn.Linear(packed.in_features, packed.out_features)
+            weight, bias = packed.weight(), packed.bias()
+            weight = weight.dequantize() if weight.is_quantized else weight
+            plain.weight = nn.Parameter(weight.float())
+            plain.bias = None if bias is None else nn.Parameter(bias.float())
+            module._modules[name] = plain
 
 
 def fix(module: nn.Module) -> None:
@@ -70,10 +94,10 @@ def fix(module: nn.Module) -> None:
     for place, maker in makers(module).items():
         with torch.no_grad():
             maker(module, ())
-        number = getattr(module, maker.name).clone()
-        for name in [*module._parameters]:
-            if name.startswith(f"{maker.name}_"):  # weight_g, weight_orig
-                del module._parameters[name]
-        delattr(module, maker.name)
-        module.register_parameter(maker.name, nn.Parameter(number))
+        name = weight_of(maker)
+        number = getattr(module, name).clone()
+        for last in MADE_OF:
+            module._parameters.pop(f"{name}_{last}", None)
+        delattr(module, name)
+        module.register_parameter(name, nn.Parameter(number))
         del module._forward_pre_hooks[place]

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from selfattn.signatures import shown
+
 
 class Saying(NamedTuple):
     """Which values a fact may have, in words and as a question."""
@@ -23,10 +25,12 @@ class Saying(NamedTuple):
 def is_number(value: Any) -> bool:
     """Whether something is a finite number, and not True or False.
 
-    A whole number may be too large for a float, and is none then.
+    A whole number may be too large for a tensor, or a float, and is none then.
     """
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         return False
+    if isinstance(value, int):
+        return is_whole(value)
     try:
         return math.isfinite(value)
     except OverflowError:
@@ -142,6 +146,6 @@ def types_in(said: Any, known: tuple[str, ...]) -> list[str]:
     if not names or len(names) < len(listed) or not {*names} <= {*known}:
         raise ValueError(
             f"dtypes must be one or several of {', '.join(known)}, but it is "
-            f"{said!r}"
+            f"{shown(said)}"
         )
     return names

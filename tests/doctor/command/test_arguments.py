@@ -55,6 +55,22 @@ def test_what_names_no_thing_is_refused(name):
         read_arguments([name, "--kind", "attention"])
 
 
+@pytest.mark.parametrize(
+    ("words", "both"),
+    [
+        (["--kind", "attention", "--kind=softmax"], "attention and softmax"),
+        (["--time-limit", "3", "--time-limit", "0"], "3.0 and inf"),
+        (["--memory-limit", "20", "--memory-limit", "20"], "20.0 and 20.0"),
+    ],
+)
+def test_an_option_is_said_once(words, both):
+    """The last one counted."""
+    with pytest.raises(ValueError, match=f"{words[0]} is said to be {both}"):
+        read_arguments([THING, *words])
+    _, _, options = read_arguments([THING, *words[:2]])
+    assert options.json is options.list is False
+
+
 def test_two_dashes_alone_say_nothing():
     """`-- file.py`, as other commands want it, told a fact without a name."""
     words = ["--causal", "--", "my/file.py"]

@@ -73,6 +73,34 @@ def test_a_class_is_made_and_known(thing, kinds):
     assert [found.kind, *found.others] == kinds, found
 
 
+class Writer(Net):
+    """It gives the last token's scores, unless it is told what came next."""
+
+    def forward(self, ids, targets=None):
+        scores = super().forward(ids)
+        if targets is None:
+            return scores[:, [-1]], None
+        loss = nn.functional.cross_entropy(scores.mT, targets)
+        return scores, loss
+
+
+class Sorter(Net):
+    """It gives a text's scores, and learns from its label."""
+
+    def forward(self, ids, labels=None):
+        scores = super().forward(ids).mean(1)
+        if labels is None:
+            return scores
+        return scores, nn.functional.cross_entropy(scores, labels)
+
+
+def test_who_gives_the_last_token_alone_is_a_language_model():
+    """It looked like nothing."""
+    torch.manual_seed(0)
+    assert guess(Writer, "Writer").kind == "language-model"
+    assert "model" not in guess(Sorter, "Sorter").kind
+
+
 def test_a_table_of_words_is_no_model():
     assert "model" not in guess(Table, "Table").kind
 

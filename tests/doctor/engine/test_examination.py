@@ -7,8 +7,10 @@ from fractions import Fraction
 
 import pytest
 import torch
+from torch import nn
 
 from selfattn import attention
+from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.doctor import check, examine
 from selfattn.doctor.engine.examination import is_positive
 from selfattn.doctor.engine.readings import title
@@ -146,3 +148,60 @@ def test_a_patient_whose_name_is_a_number_has_none():
 
     report = examine(Numbered(), **ATTENTION)
     assert report.passed and report.patient == "Numbered"
+
+
+class Unspoken:
+    """It says nothing of itself."""
+
+    def __repr__(self):
+        raise RuntimeError("unspoken")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"axis": Unspoken()},
+        {"mask": Unspoken()},
+        {"dtypes": Unspoken()},
+        {"takes": Unspoken()},
+        {"time_limit": Unspoken()},
+        {"memory_limit": Unspoken()},
+        {"exercise": Unspoken()},
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_what_says_nothing_of_itself_is_refused_by_its_type(said):
+    """What it raised came out in the refusal's place."""
+    with pytest.raises(ValueError, match="of the type Unspoken"):
+        examine(torch.softmax, kind="softmax", **said)
+    with pytest.raises(LookupError, match="of the type Unspoken"):
+        examine(torch.softmax, kind=Unspoken())
+
+
+def test_a_whole_number_that_no_tensor_can_hold_is_refused():
+    """The doctor's own reference raised of it."""
+    for kind, fact in (("rms-norm", "eps"), ("self-attention", "scale")):
+        with pytest.raises(ValueError, match="000, which no tensor can hold"):
+            examine(nn.RMSNorm(8), kind=kind, **{fact: 10**30})
+
+
+def test_a_table_that_is_none_is_looked_for():
+    class Placed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.rand(9, 4))
+
+        def forward(self, x):
+            return x + self.table[: x.shape[1]]
+
+    report = examine(Placed(), kind="positions", table=None)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("kind", ["encoder-block", "decoder-block"])
+def test_a_part_that_is_not_there_is_asked_after(kind):
+    """The trouble was the doctor's own, it was said."""
+    sort = EncoderBlock if kind == "encoder-block" else DecoderBlock
+    report = examine(sort(12, 3, 24, pre=True), kind=kind, norms=["x"])
+    assert report.exit_code == 2
+    assert "has no part 'x'" in report.question, report

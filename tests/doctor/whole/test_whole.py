@@ -238,6 +238,20 @@ def test_attention_inside_that_only_its_own_kind_can_blame():
     assert here(Plain(), kind="language-model", inside=False).inside == {}
 
 
+class Lengthy(Plain):
+    """Who asks for its truth asks for its length."""
+
+    def __len__(self):
+        raise TypeError("Lengthy does not support len()")
+
+
+def test_a_model_is_not_asked_whether_it_is_true():
+    """What compiles a model has a length, and that of the model it asks."""
+    for model in (Lengthy(), torch.compile(Plain(), backend="eager")):
+        report = here(model, kind="language-model", inside=False)
+        assert report.passed, report
+
+
 def test_one_layer_alone_hears_one_token_ahead():
     torch.manual_seed(0)
     report = here(Plain("one ahead"), kind="language-model")

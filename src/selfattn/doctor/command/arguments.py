@@ -51,6 +51,27 @@ class Options(argparse.ArgumentParser):
         raise ValueError(f"{message}; --help tells what there is")
 
 
+class Once(argparse.Action):
+    """What is said of one thing, and refused if it is said again."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Keep it, and that it was said."""
+        said = namespace.__dict__.setdefault("said", {})
+        if self.dest in said:
+            parser.error(
+                f"an option is said once, but {option_string} is said to be "
+                f"{said[self.dest]} and {values}"
+            )
+        said[self.dest] = values
+        setattr(namespace, self.dest, values)
+
+
 def options() -> argparse.ArgumentParser:
     """What reads the arguments, besides the thing and its facts."""
     parser = Options(
@@ -63,7 +84,9 @@ def options() -> argparse.ArgumentParser:
         "--n-heads 3. See --list --kind KIND for those of a kind.",
         allow_abbrev=False,  # --k may be a fact
     )
-    parser.add_argument("--kind", help="what it should be; see --list")
+    parser.add_argument(
+        "--kind", action=Once, help="what it should be; see --list"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--list", action="store_true", help="list the kinds, or one kind"
@@ -76,6 +99,7 @@ def options() -> argparse.ArgumentParser:
     for what, default in (("time", 20.0), ("memory", 4e9)):
         parser.add_argument(
             f"--{what}-limit",
+            action=Once,
             type=limit,
             default=default,
             help=f"{UNITS[what]}; 0 for as many as it takes",

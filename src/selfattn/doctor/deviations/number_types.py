@@ -1,6 +1,5 @@
 """Whether a module in another number type answers in that type."""
 
-import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs, Probe, Sizes
 
@@ -21,7 +21,7 @@ def type_kept(answer: Any, inputs: Inputs) -> Tensor:
         return x.new_zeros(1)
     if not isinstance(answer.thing, nn.Module):
         return x.new_zeros(1)
-    other = replace(answer, thing=copy.deepcopy(answer.thing).to(x.dtype))
+    other = replace(answer, thing=copy_of(answer.thing).to(x.dtype))
     with torch.no_grad():
         output: Any = other(*inputs.values())
     return output.new_zeros(1)

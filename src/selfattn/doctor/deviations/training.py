@@ -1,6 +1,5 @@
 """Whether a module that drops in training does, and only there."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Exercise, mistake
 from selfattn.doctor.patient import Patient
 from selfattn.doctor.probes import Inputs, Probe
@@ -32,7 +32,7 @@ def drops(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
         return torch.tensor(True)
     if not isinstance(answer.thing, nn.Module):
         return torch.tensor(True)
-    trained = replace(answer, thing=copy.deepcopy(answer.thing).train())
+    trained = replace(answer, thing=copy_of(answer.thing).train())
     first, *others = (trained(*inputs.values()) for _ in range(CALLS))
     return torch.tensor(any(not torch.equal(first, one) for one in others))
 

@@ -1,6 +1,5 @@
 """What a module looks like: by its parts, and by what it does to tokens."""
 
-import copy
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
@@ -8,6 +7,7 @@ from itertools import product
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.door import functions
 from selfattn.doctor.door.names import (
     CACHES,
@@ -258,7 +258,7 @@ def is_block(module: nn.Module) -> bool:
     """Whether a path leads past it; or it has two norms, and a network or
     such a name.
     """
-    silent = copy.deepcopy(module)
+    silent = copy_of(module)
     with torch.no_grad():
         for name, parameter in silent.named_parameters():
             if parameter.ndim > 1 or name.endswith("bias"):

@@ -5,7 +5,6 @@ heads together are wider than a token, or narrower. So the way is followed, in
 the graph that autograd keeps, from the map that leads back.
 """
 
-import copy
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.door.trying import tensor
 
 # Behind what is so called, a number may be one of other tokens.
@@ -29,7 +29,7 @@ def has_a_network(module: nn.Module, *given: Any) -> bool:
 
 def learning(module: nn.Module) -> nn.Module:
     """A copy of which autograd keeps the graph, though it is not asked to."""
-    mine = copy.deepcopy(module).requires_grad_(True)
+    mine = copy_of(module).requires_grad_(True)
 
     def begin(*_: Any) -> None:
         torch.set_grad_enabled(True)

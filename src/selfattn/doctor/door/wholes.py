@@ -11,7 +11,12 @@ from torch import Tensor, nn
 from selfattn.doctor.door.trying import attempt, needed
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.patient import parameters
-from selfattn.doctor.whole.calling import TARGETS, output_of
+from selfattn.doctor.whole.calling import (
+    TARGETS,
+    learning_from,
+    output_of,
+    whole_of,
+)
 
 N = 5
 WRITERS = re.compile(r"gpt|llama|decoder|causal|language|generator|lm\b", re.I)
@@ -43,6 +48,8 @@ def calls(module: nn.Module) -> Iterator[tuple[Callable[..., Any], list[int]]]:
         yield module, [N, N + 2]
     else:
         yield module, [N]
+        if learning_from(module):  # it may give the last token's alone
+            yield partial(whole_of, module, given={}), [N]
 
 
 def with_target(

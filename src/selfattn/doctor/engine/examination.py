@@ -2,8 +2,10 @@
 
 import numbers
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from selfattn.doctor.copying import left_as_it_is
 from selfattn.doctor.engine.called_parts import looked_into
 from selfattn.doctor.engine.diagnosis import diagnose
 from selfattn.doctor.engine.isolation import (
@@ -25,6 +27,7 @@ from selfattn.doctor.kinds import find_kind
 from selfattn.doctor.patient import (
     Facts,
     as_used,
+    in_float32,
     made_of_nothing,
     numberless,
     unasked,
@@ -34,6 +37,9 @@ from selfattn.doctor.plain_weights import with_plain_weights
 from selfattn.doctor.report import Report
 from selfattn.doctor.report.output import any_encoding
 from selfattn.doctor.report.progress import Progress
+from selfattn.signatures import shown
+
+Lent = Callable[[Any], AbstractContextManager[Any]]
 
 
 def check(answer: Any, *, exercise: str) -> None:
@@ -95,7 +101,7 @@ def examine(
     return examine_made(
         lambda watch: thing,
         title(thing),
-        find_kind(str(kind)),
+        find_kind(kind if isinstance(kind, str) else shown(kind)),
         facts,
         time_limit,
         memory_limit,
@@ -118,7 +124,7 @@ def check_one(kind: str | None, exercise: str | None) -> None:
     if (kind is None) == (exercise is None):
         raise ValueError(
             "a patient is examined as one kind or one exercise, but "
-            f"kind={kind!r} and exercise={exercise!r}"
+            f"kind={shown(kind)} and exercise={shown(exercise)}"
         )
 
 
@@ -143,12 +149,12 @@ def examine_made(
     facts = with_names(kind.check(facts))
     check_limits(time=time_limit, memory=memory_limit)
 
-    def work(watch: Watch = unseen) -> Report:
+    def work(watch: Watch = unseen, lent: Lent = nullcontext) -> Report:
         originals = known()
-        thing = as_examined(make(watch), kind)
-        if words := unfit(thing, kind) or replaced(originals):
-            return nothing_found.with_(trouble=words)
-        with no_modes():
+        with no_modes(), lent(make(watch)) as thing:
+            thing = as_examined(thing, kind)
+            if words := unfit(thing, kind) or replaced(originals):
+                return nothing_found.with_(trouble=words)
             found = as_was_told(thing, kind, facts, watch)
             found = looked_into(found, thing, kind, facts)
         words = replaced(originals)  # it may do so as it is called, too
@@ -159,7 +165,8 @@ def examine_made(
         return in_a_child(work, nothing_found, time_limit, memory_limit)
     try:
         with Progress() as progress:
-            return work(lambda at: progress.tell(place(at, "")))
+            # Only here, for a child has a copy of everything.
+            return work(lambda at: progress.tell(place(at, "")), left_as_it_is)
     except RefusedError:
         raise
     except (Exception, SystemExit) as error:  # in making it
@@ -169,7 +176,8 @@ def examine_made(
 def as_examined(thing: Any, kind: Kind) -> Any:
     """A thing as one of its kind is used; of a class, perhaps one of it."""
     thing = as_used(thing) if kind.as_used else made_of_nothing(thing)
-    return with_plain_weights(thing)
+    thing = with_plain_weights(thing)
+    return in_float32(thing) if kind.whole is None else thing
 
 
 def unfit(thing: Any, kind: Kind) -> str:
@@ -188,7 +196,7 @@ def check_limits(**limits: float | None) -> None:
         if not (limit is None or is_positive(limit)):
             raise ValueError(
                 f"{what}_limit must be a number above 0, or None for no "
-                f"limit, but it is {limit!r}"
+                f"limit, but it is {shown(limit)}"
             )
 
 
@@ -205,7 +213,7 @@ def names_in(takes: Any) -> list[str]:
         return [takes]
     listed = isinstance(takes, list | tuple | set | frozenset)
     if not (listed and all(isinstance(name, str) for name in takes)):
-        raise ValueError(f"takes must list names, but it is {takes!r}")
+        raise ValueError(f"takes must list names, but it is {shown(takes)}")
     return list(takes)
 
 

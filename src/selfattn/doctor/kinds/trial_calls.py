@@ -5,7 +5,6 @@ fewer axes it raises, or makes another shape.
 """
 
 import contextlib
-import copy
 import inspect
 import io
 import warnings
@@ -15,8 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.probes import numbers
 
+STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 SIZES = (2, 3, 4, 5)  # of axes: an input has the last few
 
 
@@ -41,7 +42,7 @@ def outcome(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
 
 def alone(thing: Any) -> Any:
     """A copy of a thing, for calls that may change it; else the thing."""
-    made = outcome(copy.deepcopy, thing)
+    made = outcome(copy_of, thing)
     return thing if made is None else made
 
 
@@ -52,22 +53,7 @@ def listed(thing: Any) -> list[inspect.Parameter]:
         found = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):
         return []
-    stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p for p in found if p.kind not in stars]
-
-
-def by_place(thing: Any, *given: Any, **named: Any) -> Any:
-    """Call it with these in their order; by name, where it has no place."""
-    every = listed(thing)
-    places = [p for p in every if p.kind is not p.KEYWORD_ONLY]
-    names = [
-        p.name
-        for p in every
-        if p not in places and p.default is p.empty and p.name not in named
-    ]
-    n = min(len(places), len(given)) if names else len(given)
-    rest = dict(zip(names, given[n:], strict=False))
-    return thing(*given[:n], **rest, **named)
+    return [p for p in found if p.kind not in STARS]
 
 
 def as_tensor(made: Any) -> Any:

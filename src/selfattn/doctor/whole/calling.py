@@ -1,6 +1,5 @@
 """How a whole model is called: by whatever names, with or without a cache."""
 
-import copy
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -9,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import UnclearError
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 
 MASKS = (
     *("attention_mask", "padding_mask", "key_padding_mask", "src_mask"),
@@ -62,9 +62,8 @@ class Whole:
         source = self.source
         if source is None:  # the text that is asked about is the one read
             source, ids = ids, some_ids(self, len(ids), 4, seed=9)
-        return output_of(
-            self.model(source.expand(len(ids), -1), **self.to(ids), **given)
-        )
+        source = source.expand(len(ids), -1)
+        return output_of(handed(self.model, source, **self.to(ids), **given))
 
     def to(self, target: Tensor) -> dict[str, Tensor]:
         """What is written so far, under the model's name for it."""
@@ -77,19 +76,25 @@ class Whole:
 
 def whole_of(model: nn.Module, ids: Tensor, given: Any) -> Tensor:
     """Logits of every token; some give the last alone, if no one trains."""
-    output = output_of(model(ids, **given))
+    output = output_of(handed(model, ids, **given))
     if output.ndim > 2 and output.shape[1] == ids.shape[1]:
         return output
-    trained = [n for n in ("targets", "labels") if n in parameters(model)]
+    trained = learning_from(model)
     if trained and not given:
-        return output_of(model(ids, **{trained[0]: ids}))
+        return output_of(handed(model, ids, **{trained[0]: ids}))
     if output.ndim == 2:
         output = output[:, None]
     parts = [
-        output_of(model(ids[:, :i], **given)) for i in range(1, ids.shape[1])
+        output_of(handed(model, ids[:, :i], **given))
+        for i in range(1, ids.shape[1])
     ]
     parts = [p[:, None] if p.ndim == 2 else p[:, -1:] for p in parts]
     return torch.cat((*parts, output[:, -1:]), dim=1)
+
+
+def learning_from(model: nn.Module) -> list[str]:
+    """The arguments that tell it in training what comes next."""
+    return [n for n in ("targets", "labels") if n in parameters(model)]
 
 
 def output_of(value: Any) -> Tensor:
@@ -187,7 +192,7 @@ def stirred(model: nn.Module, dtype: torch.dtype = torch.float64) -> nn.Module:
     In a fresh model some maps are zeros, and biases alike; then many a
     mistake moves nothing.
     """
-    other = copy.deepcopy(model).to(dtype).eval()
+    other = copy_of(model).to(dtype).eval()
     chance = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for x in other.parameters():

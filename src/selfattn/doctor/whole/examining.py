@@ -1,12 +1,12 @@
 """All that is asked of a whole model, and the report."""
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.engine.outcome import in_words, undisturbed
 from selfattn.doctor.engine.readings import title
 from selfattn.doctor.exercise import Mistake
@@ -177,7 +177,7 @@ def answered(
     layers = {}
     if whole.facts.get("inside", not faults):
         watch("the attention inside is well")
-        layers = of_layers(whole, copy.deepcopy(thing).eval())
+        layers = of_layers(whole, copy_of(thing).eval())
     findings = [finding(q.claim, fault.words) for q, fault in faults]
     findings += [
         finding(f"the attention in {name} is well", verdict.words)

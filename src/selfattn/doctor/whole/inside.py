@@ -1,12 +1,12 @@
 """The attention inside a whole model: found, and examined where it stands."""
 
-import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.engine.called_parts import alone
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.whole.calling import Whole, some_ids, tensors
@@ -61,7 +61,7 @@ def played(whole: Whole, part: nn.Module) -> Played | None:
     calls: list[tuple[Any, Any]] = []
 
     def note(module: nn.Module, args: Any, kwargs: Any) -> None:
-        calls.append((copy.deepcopy(args), copy.deepcopy(kwargs)))
+        calls.append((copy_of(args), copy_of(kwargs)))
 
     hook = part.register_forward_pre_hook(note, with_kwargs=True)
     try:
@@ -82,7 +82,7 @@ def played(whole: Whole, part: nn.Module) -> Played | None:
             for old, fresh in ((x, new), (memory, another)):
                 if is_same(one, old):
                     return fresh
-            return copy.deepcopy(one)
+            return copy_of(one)
 
         named = {n: put(one) for n, one in kwargs.items()}
         with torch.no_grad():

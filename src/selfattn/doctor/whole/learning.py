@@ -1,12 +1,12 @@
 """A whole model in training, in other types, and at its longest length."""
 
-import copy
 import itertools
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.probes import numbers
 from selfattn.doctor.whole import mistakes as known
 from selfattn.doctor.whole.calling import Whole, some_ids
@@ -34,7 +34,7 @@ def training(whole: Whole) -> Fault | None:
     """In training, two calls differ, if it has something to drop."""
     if not any(rate > 0 for rate in rates(whole.model)):
         raise NotAskedError("it has no rate to drop by")
-    model = copy.deepcopy(whole.model).train()
+    model = copy_of(whole.model).train()
     ids = some_ids(whole, BATCH, N)
     torch.manual_seed(0)
     pair = [said(whole.of(model), ids) for _ in range(2)]
@@ -55,7 +55,7 @@ def rates(model: nn.Module) -> Iterator[float]:
 
 def gradients(whole: Whole) -> Fault | None:
     """A gradient reaches every parameter."""
-    model = copy.deepcopy(whole.model)
+    model = copy_of(whole.model)
     ids = some_ids(whole, BATCH, N)
     value = whole.of(model)(ids)
     if not value.requires_grad:
@@ -94,7 +94,9 @@ def table_and_head(model: nn.Module) -> tuple[Tensor, Tensor] | None:
 
 def tied(whole: Whole) -> Fault | None:
     """Weights that are said to be tied are one."""
-    pair = table_and_head(whole.fresh or whole.model)
+    # Not "or": a module's truth may be its length, which it may not tell.
+    handed = whole.model if whole.fresh is None else whole.fresh
+    pair = table_and_head(handed)
     if pair is None:
         raise NotAskedError("it has no head as large as its table")
     config = getattr(whole.model, "config", None)
@@ -169,7 +171,7 @@ def precision(whole: Whole) -> Fault | None:
     exact = said(whole, ids)
     scale = exact.abs().amax()
     for dtype, off in OFF.items():
-        model = copy.deepcopy(whole.model).to(dtype)
+        model = copy_of(whole.model).to(dtype)
         try:
             output = said(whole.of(model), ids)
         except RuntimeError as error:

@@ -1,16 +1,16 @@
 """A whole model that writes: in chunks, with a cache, in beams."""
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Mistake
 from selfattn.doctor.kinds.cached_decoder.mistakes import MISTAKES
 from selfattn.doctor.kinds.cached_decoder.signs import GIVEN_AWAY, sign
-from selfattn.doctor.patient import Patient, parameters
+from selfattn.doctor.patient import Patient, handed, parameters
 from selfattn.doctor.whole import mistakes as known
 from selfattn.doctor.whole.calling import Whole, output_of, some_ids
 from selfattn.doctor.whole.seeing import (
@@ -64,7 +64,7 @@ def by_argument(whole: Whole) -> Step:
             given |= whole.to(ids)
         else:
             texts = (ids,)
-        value = model(*texts, **given)
+        value = handed(model, *texts, **given)
         return output_of(value), kept_in(value)
 
     return step
@@ -156,7 +156,7 @@ def reordered(cache: Any, rows: Tensor) -> Any:
     """A cache whose rows are in another order, by whatever way it has."""
     own = getattr(cache, "reorder_cache", None)
     if callable(own):
-        other = copy.deepcopy(cache)
+        other = copy_of(cache)
         returned = other.reorder_cache(rows)
         return other if returned is None else returned
     if isinstance(cache, Tensor):

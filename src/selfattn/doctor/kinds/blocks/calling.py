@@ -1,6 +1,5 @@
 """How blocks are called, and what can be read off one."""
 
-import copy
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.blocks import handing_over, told_names
 from selfattn.doctor.kinds.layer.named_masks import NO_MASK
@@ -102,7 +102,7 @@ def prepare(thing: Any, facts: Facts) -> Any:
     and nobody could tell which stands where. So are maps that are zero yet,
     which would hide all that comes before them.
     """
-    block = copy.deepcopy(thing).eval()
+    block = copy_of(thing).eval()
     with torch.no_grad():
         for seed, parameter in enumerate(block.parameters()):
             if parameter.ndim == 1:

@@ -5,12 +5,12 @@ that come out. The innermost such parts are asked alone; of those that have no
 queries, keys and values there is nothing to ask.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import Inner, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import (
@@ -203,7 +203,7 @@ def mixes(part: nn.Module, seen: Roles) -> bool:
         numbers(BATCH, n, seen.widths[name], seed=n)
         for n, name in zip((N, N_K), names, strict=False)
     ]
-    attend = played(copy.deepcopy(part), seen, "keep")
+    attend = played(copy_of(part), seen, "keep")
     other = texts[-1].clone()
     other[:, 0] = 1 - other[:, 0]
     pair = [

@@ -30,8 +30,15 @@ FLAT = ("norm", "ff", "mlp", "feed", "network", "linear", "drop", "embed")
 
 
 def part(block: nn.Module, named: Any) -> nn.Module:
-    """A part by its name, with dots for parts of parts."""
-    found: nn.Module = block.get_submodule(named)
+    """A part by its name, with dots for parts of parts.
+
+    Raises:
+        UnclearError: if there is none.
+    """
+    try:
+        found: nn.Module = block.get_submodule(named)
+    except AttributeError:
+        raise UnclearError(f"The block has no part {named!r}.") from None
     return found
 
 

@@ -1,6 +1,5 @@
 """A block held to a formula that was written out, as a function."""
 
-import copy
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import (
     Exercise,
     Mistake,
@@ -82,7 +82,7 @@ def in_float64(thing: Any, facts: Facts, adapt: Call) -> Call:
     It is computed in float64, unless it can be in its own type alone.
     """
     says = facts["formula"]
-    wide = adapt(Said(copy.deepcopy(thing).double(), says), facts)
+    wide = adapt(Said(copy_of(thing).double(), says), facts)
     narrow = adapt(Said(thing, says), facts)
 
     def formula(x: Tensor, *others: Tensor, **more: Any) -> Tensor:

@@ -11,7 +11,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.cached_decoder.probes import Step
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 from selfattn.doctor.probes import numbers
 
 CACHES = ("cache", "past", "state")  # of which its name has one
@@ -31,7 +31,7 @@ def adapt(thing: Any, facts: Facts) -> Step:
     """A step of the patient: of a chunk and a cache, output and cache."""
     call: Callable[..., Any] | None = facts.get("call")
     if call is None:
-        named: Step = thing
+        named: Step = functools.partial(handed, thing)
         if names := extras(thing):
             named = functools.partial(handed_by_name, thing, names)
         return named
@@ -52,7 +52,8 @@ def handed_by_name(
     thing: Any, names: tuple[str, ...], chunk: Tensor, cache: Any
 ) -> Any:
     """Call it with its cache by name, and the flag that asks for one."""
-    return thing(chunk, **{n: n == "use_cache" or cache for n in names})
+    given = {n: n == "use_cache" or cache for n in names}
+    return handed(thing, chunk, **given)
 
 
 def read(thing: Any, told: Facts) -> Reading:

@@ -3,7 +3,6 @@
 Where that is so, its numbers are known after all.
 """
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.exercises.multihead.attention import input_added
 from selfattn.doctor.kind import UnclearError
@@ -33,8 +33,10 @@ def as_layer(patient: Any) -> tuple[Exercise, Callable[..., Tensor]] | None:
     if not has_more(thing):
         return held(thing, once(thing, patient))
     part = first_inside(thing)
-    call = part and as_called(part, patient)
-    return held(part, call) if part is not None and call else None
+    if part is None:  # not "not part": some modules do not tell their truth
+        return None
+    call = as_called(part, patient)
+    return None if call is None else held(part, call)
 
 
 def held(
@@ -101,7 +103,7 @@ def as_called(
         return None
 
     def answer(x: Tensor, **nothing: Any) -> Tensor:
-        model = copy.deepcopy(part).to(x.dtype)
+        model = copy_of(part).to(x.dtype)
         output: Any = model(x, *args[1:], **named)
         first: Tensor = output[0] if isinstance(output, tuple) else output
         return first
@@ -131,7 +133,7 @@ def once(thing: nn.Module, patient: Patient) -> Callable[..., Tensor]:
     def answer(x: Tensor, **nothing: Any) -> Tensor:
         model = thing
         if x.dtype != torch.float32:
-            model = copy.deepcopy(thing).to(x.dtype)
+            model = copy_of(thing).to(x.dtype)
         call = patient.adapt(model, patient.facts)
         output: Tensor = call(x, None)[0]  # type: ignore[index]
         return output

@@ -9,7 +9,7 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.mask_meanings import as_meant
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 
 # By which it is told, or read off, what a mechanism claims.
 CLAIMS = ("formula", "window", "table", "kernel", "key_kernel")
@@ -136,7 +136,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
             options[facts["names"]["padding"]] = meant
 
         def with_options(*arguments: Tensor, **named: Any) -> object:
-            return thing(*arguments, **options, **named)
+            return handed(thing, *arguments, **options, **named)
 
         plain = {**facts, "call": None}
         attend = attention.adapt(with_options, plain)

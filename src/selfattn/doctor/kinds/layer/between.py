@@ -30,6 +30,7 @@ from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.kinds.layer.parts import Projections
 from selfattn.doctor.kinds.layer.rotations import turns
 from selfattn.doctor.kinds.layer.steps import as_given
+from selfattn.doctor.patient import handed
 from selfattn.multihead import merge_heads, split_heads
 
 BESIDE = {"before", "project", "more", "done", "gate", "end"}  # the scores
@@ -219,7 +220,7 @@ def as_called(module: nn.Module, table: nn.Module, n: int) -> Tensor:
     width = linear[0].in_features if linear else width
     try:
         with torch.no_grad():
-            module(torch.zeros(1, n, width))
+            handed(module, torch.zeros(1, n, width))
     finally:
         hook.remove()
     return seen[0].reshape(n, n, -1).movedim(-1, 0)

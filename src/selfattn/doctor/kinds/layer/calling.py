@@ -1,6 +1,5 @@
 """How layers of attention are called: by whatever names, in two layouts."""
 
-import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -9,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import UnusableError
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.layer.constructing import (
@@ -180,7 +180,7 @@ def adapt(
             mask = torch.ones(x.shape[-2], source.shape[-2]).bool()
         named = by_name(x, mask, padding, causal, facts)
         if x.dtype not in by_type:
-            by_type[x.dtype] = copy.deepcopy(thing).to(x.dtype)
+            by_type[x.dtype] = copy_of(thing).to(x.dtype)
         turned = facts["layout"] == "NBD"
         given, more = arranged([x, context], names, turned)
         called = by_type[x.dtype]

@@ -1,11 +1,11 @@
 """Norms of what goes into a layer of attention, before it is projected."""
 
-import copy
 from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kinds.layer.norming import is_norm
 
 Norm = Callable[[Tensor], Tensor]
@@ -49,7 +49,7 @@ def in_any_type(norm: nn.Module) -> Norm:
 
     def normed(x: Tensor) -> Tensor:
         if x.dtype not in known:
-            known[x.dtype] = copy.deepcopy(norm).to(x.dtype)
+            known[x.dtype] = copy_of(norm).to(x.dtype)
         said: Tensor = known[x.dtype](x)
         return said
 

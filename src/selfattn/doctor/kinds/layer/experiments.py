@@ -3,7 +3,6 @@
 Each changes an input, and sees which outputs move.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kinds.layer.parts import by_word
 from selfattn.doctor.kinds.layer.taught import untaught
 from selfattn.doctor.patient import Patient
@@ -222,7 +222,7 @@ def matters(part: str) -> Callable[[Answer, Inputs], Tensor]:
         )
         if named is None:
             return torch.tensor(True)
-        other = copy.deepcopy(answer.thing)
+        other = copy_of(answer.thing)
         weight = dict(other.named_parameters())[named[1]]
         with torch.no_grad():
             weight += numbers(*weight.shape, seed=3) / 2

@@ -16,7 +16,7 @@ from selfattn.doctor.kinds.layer.inputs import (
     may_be_wide,
 )
 from selfattn.doctor.kinds.layer.parts import MODEL, affines, maps_of, number
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, handed
 from selfattn.doctor.probes import numbers
 
 FEW = 6  # widths that are tried
@@ -35,7 +35,9 @@ def check_width(facts: Facts, found: int | None) -> None:
 def width_taken(module: nn.Module) -> int | None:
     """The one width of x at which it can be called, of those of its own."""
     sizes = sorted({n for x in module.parameters() for n in x.shape})
-    made = {d: trial_calls.outcome(module, numbers(2, 5, d)) for d in sizes}
+    made = {
+        d: trial_calls.outcome(handed, module, numbers(2, 5, d)) for d in sizes
+    }
     found = [d for d, output in made.items() if output is not None]
     return found[0] if len(found) == 1 else None
 

@@ -4,7 +4,6 @@ It may be heard with another mask, say, or made with other weights; and one of
 the steps that most formulas have may be another.
 """
 
-import copy
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Mistake, mistake_as
 from selfattn.doctor.exercises.dot_product import weights as tables
 from selfattn.doctor.exercises.multihead import attention as multihead
@@ -182,7 +182,7 @@ def changed(
     thing: nn.Module, facts: Facts, change: Callable[[Maps], bool]
 ) -> nn.Module | None:
     """A copy of a layer with other weights; None if it has no such."""
-    other = copy.deepcopy(thing)
+    other = copy_of(thing)
     names = dict(facts.get("projections") or {})
     maps = cut(maps_of(other, names, facts.get("n_heads") or 0))
     with torch.no_grad():

@@ -1,17 +1,17 @@
 """How many axes the tokens have that a norm takes."""
 
-import copy
 import dataclasses
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.norms.epsilon import EPS
 from selfattn.doctor.kinds.norms.order import in_usual_order
-from selfattn.doctor.patient import parameters
+from selfattn.doctor.patient import handed, parameters
 
 
 def with_its_axes(reading: Reading, thing: Any) -> Reading:
@@ -23,7 +23,7 @@ def with_its_axes(reading: Reading, thing: Any) -> Reading:
 
     def call(x: Tensor) -> Any:
         if isinstance(thing, nn.Module):
-            return copy.deepcopy(thing)(x)
+            return handed(copy_of(thing), x)
         names = [n for n in parameters(norm)[1:] if n not in EPS][:many]
         eps = [1e-5] * bool({*parameters(norm)} & {*EPS})
         return norm(x, *learnt[: len(names)], *eps)

@@ -1,6 +1,5 @@
 """Norms of others: functions, classes and modules, called as functions."""
 
-import copy
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
@@ -25,7 +25,12 @@ from selfattn.doctor.kinds.norms.epsilon import (
 from selfattn.doctor.kinds.norms.order import code, in_usual_order
 from selfattn.doctor.kinds.norms.widths import own_width
 from selfattn.doctor.kinds.trial_calls import outcome
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import (
+    Facts,
+    all_parameters,
+    handed,
+    parameters,
+)
 
 FACTS = {
     "eps": Fact(
@@ -62,9 +67,11 @@ def read(thing: Any, told: Facts) -> Reading:
     module without parameters, is held to the formula without.
 
     Raises:
-        UnclearError: if it is a function of other things.
+        UnclearError: if it is a function of other things, or of a class that
+            is made of more than a width.
     """
     if isinstance(thing, type):
+        check_made_of_width(thing)
         made = outcome(thing, 7)
         facts: dict[str, Any] = {"form": "class"}
         if isinstance(made, nn.Module):
@@ -90,6 +97,20 @@ def read(thing: Any, told: Facts) -> Reading:
     lacks = {"any width": "its width is fixed"}
     made = Reading(facts, from_zero(thing), lacks)
     return with_its_axes(made, thing)
+
+
+def check_made_of_width(thing: type) -> None:
+    """Raise if one of a class is made of more than its width."""
+    needed = [
+        p.name
+        for p in all_parameters(thing)
+        if p.default is p.empty and p.kind not in trial_calls.STARS
+    ]
+    if len(needed) > 1:
+        raise UnclearError(
+            f"To make one, {thing.__name__} needs {needed[1]!r} besides a "
+            "width, of which I know no value: hand over a module."
+        )
 
 
 def of_function(function: Any, told: Facts) -> Reading:
@@ -207,10 +228,10 @@ def prepared(thing: Any, facts: Facts) -> Callable[..., object]:
     def bare(x: Tensor, *parameters_and_eps: Any) -> object:
         eps = parameters_and_eps[-1]
         if facts["eps by"]:
-            return thing(x, **{facts["eps by"][0]: eps})
+            return handed(thing, x, **{facts["eps by"][0]: eps})
         if eps != (facts.get("eps") or 1e-5):
             raise ValueError("its eps cannot be set")
-        return thing(x)
+        return handed(thing, x)
 
     if facts["form"] == "bare":
         bare.__name__ = getattr(thing, "__name__", "norm")
@@ -219,11 +240,11 @@ def prepared(thing: Any, facts: Facts) -> Callable[..., object]:
     def norm(x: Tensor, *parameters_and_eps: Any) -> object:
         *wanted, eps = parameters_and_eps
         made = thing(x.shape[-1]) if facts["form"] == "class" else thing
-        module: nn.Module = copy.deepcopy(made).to(x.dtype)
+        module: nn.Module = copy_of(made).to(x.dtype)
         if not set_eps(module, eps, facts):
             raise ValueError("its eps cannot be set")
         fill(module, wanted)
-        return module(x)
+        return handed(module, x)
 
     kind = thing if isinstance(thing, type) else type(thing)
     norm.__name__ = kind.__name__

@@ -1,6 +1,5 @@
 """A norm's eps: set, told or seen in what it does; and what it has learnt."""
 
-import copy
 import inspect
 import math
 from typing import Any
@@ -8,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kinds.trial_calls import outcome
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, handed
 
 EPS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps")
 SHIFTS = ("bias", "beta", "shift", "b_2", "b", "offset")
@@ -25,7 +25,7 @@ def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
         return {}
     if told.get("eps"):
         return {"fixed eps": told["eps"]}
-    quiet = copy.deepcopy(module).double()
+    quiet = copy_of(module).double()
     fill(quiet, [torch.ones(width).double(), torch.zeros(width).double()])
     seen = seen_eps(quiet, width)
     return {"fixed eps": seen} if seen else {}
@@ -60,7 +60,7 @@ def seen_eps(norm: Any, width: int, *learnt: Tensor) -> float | None:
     """The usual eps that a norm shows to have, at a token next to silent."""
     x = torch.zeros(2, width, dtype=torch.float64)
     x[:, 0], x[:, 1:2] = 1e-7, -1e-7
-    output = outcome(norm, x, *learnt)
+    output = outcome(handed, norm, x, *learnt)
     if not isinstance(output, Tensor) or output.shape != x.shape:
         return None
     square = x.square().mean()

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds.trial_calls import outcome
+from selfattn.doctor.patient import handed
 from selfattn.doctor.probes import numbers
 
 MOST = 4096  # features
@@ -33,7 +34,7 @@ def kept(module: nn.Module) -> Iterator[int]:
 
 def is_normed(module: nn.Module, width: int) -> bool:
     """Whether tokens that are so wide come out with a mean square of one."""
-    made: Any = outcome(module, 10 * numbers(3, width))
+    made: Any = outcome(handed, module, 10 * numbers(3, width))
     if not isinstance(made, Tensor) or made.shape != (3, width):
         return False
     return bool(((made.square().mean(dim=-1) - 1).abs() < NEAR).all())

@@ -93,7 +93,7 @@ def first(
     def more(k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         shape = len(k), k.shape[1], -1, -1
         given, own = key.to(k).expand(shape), value.to(v).expand(shape)
-        given = norm(given) if norm else given
+        given = given if norm is None else norm(given)
         return torch.cat((given, k), -2), torch.cat((own, v), -2)
 
     return more

@@ -1,6 +1,5 @@
 """What becomes of the heads' output on its way out: it is normed, or gated."""
 
-import copy
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
@@ -9,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kinds.layer.affine import Affine
 from selfattn.doctor.kinds.layer.entering import in_any_type, size
 from selfattn.doctor.kinds.layer.learnt.left_over import (
@@ -47,7 +47,7 @@ def by_type(part: nn.Module) -> Call:
     """A map that takes numbers of any type."""
 
     def call(x: Tensor) -> Tensor:
-        said: Tensor = copy.deepcopy(part).to(x.dtype)(x)
+        said: Tensor = copy_of(part).to(x.dtype)(x)
         return said
 
     return call

@@ -11,7 +11,7 @@ from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.mask_meanings import OF_A_MAKER, as_ours
 from selfattn.doctor.kinds.masks import arguments
 from selfattn.doctor.kinds.masks.arguments import Form
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, handed
 
 BY_PLACE = Form((("n_q", "queries"), ("n_k", "keys")))
 
@@ -73,7 +73,8 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         if form:
             made = arguments.called(thing, form, n_q, n_k)
         else:
-            made = thing(*(n_q, n_k)[: facts.get("arguments", 2)])
+            sizes = (n_q, n_k)[: facts.get("arguments", 2)]
+            made = handed(thing, *sizes)
         made = trial_calls.as_tensor(made)
         return as_ours(of_one_text(made, form or BY_PLACE), facts["mask"])
 

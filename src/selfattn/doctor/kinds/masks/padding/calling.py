@@ -115,7 +115,9 @@ def shown_pad(thing: Any, roles: Mapping[str, str]) -> int | None:
     if len(roles) != 1 or "lengths" in roles.values():
         return None
     numbers = torch.arange(8)[None]
-    made = trial_calls.as_tensor(trial_calls.outcome(thing, numbers))
+    made = trial_calls.as_tensor(
+        trial_calls.outcome(patient.handed, thing, numbers)
+    )
     if not isinstance(made, Tensor) or made.shape[-1:] != (8,):
         return None
     row = made.reshape(-1, 8)[0]
@@ -179,7 +181,8 @@ def handed(thing: Any, facts: Facts, lengths: Tensor, n: int) -> Any:
         named = {name: given.pop(name) for name in facts["by name"]}
         return patient.handed(thing, *given.values(), **named)
     second = pad if facts["of"] == "tokens" else n
-    return thing(*(values[facts["of"]], second)[: facts.get("arguments", 2)])
+    both = (values[facts["of"]], second)
+    return patient.handed(thing, *both[: facts.get("arguments", 2)])
 
 
 def in_our_axes(mask: Tensor, axes: str) -> Tensor:

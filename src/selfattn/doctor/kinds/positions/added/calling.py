@@ -1,6 +1,5 @@
 """How modules that add positions are called, and where their table is."""
 
-import copy
 import functools
 import inspect
 from collections.abc import Callable
@@ -10,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor import sayings
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.positions.added import seen
 from selfattn.doctor.kinds.trial_calls import listed, outcome
-from selfattn.doctor.patient import Facts
+from selfattn.doctor.patient import Facts, handed
 
 FACTS = {
     "table": Fact("the table that it adds, (rows, d)", saying=sayings.TABLE),
@@ -86,7 +86,7 @@ def weight_of(thing: Any, told: Facts) -> Tensor:
     if len(learnt) != 1 or not isinstance(thing, nn.Module):
         return one
     table = tables[0].squeeze()
-    call = adapt(copy.deepcopy(thing).eval(), {"layout": "BND", **told})
+    call = adapt(copy_of(thing).eval(), {"layout": "BND", **told})
     added = outcome(call, torch.zeros(1, 1, table.shape[-1]).to(table))
     number = learnt[0].squeeze()
     found = isinstance(added, Tensor) and added.numel() == table.shape[-1]
@@ -145,9 +145,10 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
     def add(x: Tensor) -> object:
         where = torch.arange(x.shape[1]).expand(len(x), -1)
         if facts.get("layout") == "NBD":
-            output = thing(x.transpose(0, 1), **dict.fromkeys(ids, where.mT))
+            turned = dict.fromkeys(ids, where.mT)
+            output = handed(thing, x.transpose(0, 1), **turned)
             texts = isinstance(output, Tensor) and output.ndim == 3
             return output.transpose(0, 1) if texts else output
-        return thing(x, **dict.fromkeys(ids, where))
+        return handed(thing, x, **dict.fromkeys(ids, where))
 
     return add

@@ -5,13 +5,13 @@ none that could be read off him; and who holds one may add it several times,
 or from a later row on, as its first ones are spare.
 """
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kinds.trial_calls import outcome
 
 MOST = 64  # rows of a table that goes on, as far as anybody asks
@@ -23,7 +23,7 @@ Call = Callable[..., object]
 def at_rest(thing: Any) -> Any:
     """A copy that drops nothing, and may change; a function itself."""
     module = isinstance(thing, nn.Module)
-    return copy.deepcopy(thing).eval() if module else thing
+    return copy_of(thing).eval() if module else thing
 
 
 def of_zeros(call: Call, rows: int, d: int) -> Tensor | None:

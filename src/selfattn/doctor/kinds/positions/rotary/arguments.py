@@ -1,12 +1,12 @@
 """How a function that rotates is handed what it asks for."""
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kinds.positions import waves
 from selfattn.doctor.kinds.positions.rotary.ways_of_calling import Way
 from selfattn.doctor.patient import handed
@@ -167,6 +167,6 @@ def by_waves(
 def fresh(thing: Any) -> Any:
     """A copy to try things on, if one can be had."""
     try:
-        return copy.deepcopy(thing)
+        return copy_of(thing)
     except Exception:
         return thing

@@ -11,11 +11,10 @@ from selfattn.doctor.kind import Fact, Reading
 from selfattn.doctor.kinds.positions import waves
 from selfattn.doctor.kinds.trial_calls import (
     as_tensor,
-    by_place,
     listed,
     outcome,
 )
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts, handed, parameters
 
 BASES = ("base", "theta", "max_period", "max_timescale", "wavelength")
 SHORTEST = "min_timescale"  # of which the base is so many
@@ -93,7 +92,7 @@ def found_out(thing: Any, facts: Facts) -> dict[str, Any]:
         made = outcome(rows, thing, {**facts, **seen}, 3, 8)
         if as_table(made, 3, 8) is not None:
             return seen
-    made = as_table(outcome(thing, 3), 3, None)
+    made = as_table(outcome(handed, thing, 3), 3, None)
     if len(named) == 1 and made is not None:
         return {"width": made.shape[-1]}
     return base
@@ -144,7 +143,7 @@ def rows(thing: Any, facts: Facts, n: int, d_model: int) -> object:
     name = facts.get("by base")
     base = {name: facts.get("base") or waves.BASE} if name else {}
     base |= {SHORTEST: facts["shortest"]} if "shortest" in facts else {}
-    return without_ones(by_place(thing, *given, **base))
+    return without_ones(handed(thing, *given, **base))
 
 
 def in_pairs(made: Tensor) -> Tensor:
