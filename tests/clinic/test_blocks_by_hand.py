@@ -4,8 +4,6 @@ What is written is in `tools.measure.clinic.by_hand`, for all that are measured
 on and for some of the others.
 """
 
-import copy
-
 import pytest
 import torch
 
@@ -66,19 +64,19 @@ def test_a_number_of_any_matrix_counts(name):
     block, made, formula = block_of(name)
     calls = [
         given
-        for given, by in trials(made, STYLES[name].kind, torch.float64, 8)
+        for given, by in trials(made, STYLES[name].kind, torch.float64, 16)
         if by.loud == 1
     ]
     written = [formula(block, **given) for given in calls]
     matrices = {n: p for n, p in block.named_parameters() if p.ndim > 1}
     for weight, values in matrices.items():
         for place in (0, values.numel() // 2, -1):
-            other = copy.deepcopy(block)
-            other.get_parameter(weight).view(-1)[place] += 2
+            values.view(-1)[place] += 2
             gaps = [
-                (first(other(**given)) - said).abs().nan_to_num(0).max()
+                (first(block(**given)) - said).abs().nan_to_num(0).max()
                 for given, said in zip(calls, written, strict=True)
             ]
+            values.view(-1)[place] -= 2
             assert max(gaps) > 1e-3, (weight, place)
 
 
