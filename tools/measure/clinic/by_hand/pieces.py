@@ -48,16 +48,29 @@ def squashed(x):
     return 1 / (1 + torch.exp(-x))
 
 
-def normed(x, norm):
+def standard(x, eps=1e-5):
+    """Features with mean 0 and spread 1."""
+    return of_size_one(x - x.sum() / len(x), eps)
+
+
+def of_size_one(x, eps):
+    """Features with a root mean square of 1."""
+    return x / (x @ x / len(x) + eps) ** 0.5
+
+
+def levelled(x, norm, eps=1e-5):
     """Features with mean 0 and spread 1, then stretched and shifted."""
-    far = x - x.sum() / len(x)
-    spread = (far @ far / len(x) + norm.eps) ** 0.5
-    return far / spread * norm.weight + norm.bias
+    return standard(x, eps) * norm.weight + norm.bias
+
+
+def normed(x, norm):
+    """The same, with what the norm itself adds under the root."""
+    return levelled(x, norm, norm.eps)
 
 
 def sized(x, norm):
     """Features with a root mean square of 1, then stretched."""
-    return x / (x @ x / len(x) + norm.eps) ** 0.5 * norm.weight
+    return of_size_one(x, norm.eps) * norm.weight
 
 
 def waves(far, width):
@@ -70,9 +83,14 @@ def waves(far, width):
 def turned(x, place, base):
     """Features, each turned with its partner in the other half."""
     half = len(x) // 2
+    return turned_by(x, [place / base ** (f / half) for f in range(half)])
+
+
+def turned_by(x, angles):
+    """The same, each pair by an angle that is given."""
+    half = len(x) // 2
     found = torch.empty_like(x)
-    for f in range(half):
-        angle = place / base ** (f / half)
+    for f, angle in enumerate(angles):
         a, b = x[f], x[f + half]
         found[f] = a * math.cos(angle) - b * math.sin(angle)
         found[f + half] = a * math.sin(angle) + b * math.cos(angle)
