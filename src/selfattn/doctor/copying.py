@@ -30,9 +30,23 @@ def copy_of(thing: T) -> T:
         Exception: whatever copying it raises, if not for what is within.
     """
     try:
-        return copy.deepcopy(thing)
+        made = copy.deepcopy(thing)
     except Exception:  # the usual thing pays for no search
-        return copy.deepcopy(thing, instead_of_copies(thing))
+        made = copy.deepcopy(thing, instead_of_copies(thing))
+    if isinstance(thing, nn.Module) and isinstance(made, nn.Module):
+        uncover(made, thing)
+    return made
+
+
+def uncover(made: nn.Module, thing: nn.Module) -> None:
+    """Take away what covers a part of a copy, and none of what was copied.
+
+    PyTorch's layers of encoders and decoders hold a function called
+    `activation` once they are copied, and a part of that name is not heard.
+    """
+    for mine, its in zip(made.modules(), thing.modules(), strict=False):
+        for name in (mine._modules.keys() & vars(mine)) - vars(its).keys():
+            del mine.__dict__[name]
 
 
 def instead_of_copies(thing: Any) -> dict[int, Any]:

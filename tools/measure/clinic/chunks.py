@@ -5,7 +5,6 @@ later one, and no text another. Which numbers it says is its own affair: with
 another scale it is another decoder, and keeps its promise.
 """
 
-import copy
 from typing import Any
 
 import torch
@@ -22,14 +21,14 @@ from tools.measure.clinic.oracle import (
     parameters,
     trials,
 )
-from tools.measure.clinic.patients import Patient, stirred
+from tools.measure.clinic.patients import Patient, stirred, whole_copy
 
 KIND = "cached-decoder"
 
 
 def judged(healthy: Patient, mutant: Patient, kind: str = KIND) -> Verdict:
     """Whether a mutant breaks what every decoder with a cache promises."""
-    one, other = (stirred(copy.deepcopy(p.thing)) for p in (healthy, mutant))
+    one, other = (stirred(whole_copy(p.thing)) for p in (healthy, mutant))
     if parameters(one) != parameters(other):
         return Verdict("another", "it has other parameters")
     found = [

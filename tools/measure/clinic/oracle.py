@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tools.measure.clinic.inputs import Chance, chance, drawn
-from tools.measure.clinic.patients import Patient, stirred
+from tools.measure.clinic.patients import Patient, stirred, whole_copy
 
 TRIALS = 30
 LOUD = (1.0, 1.0, 4.0, 1.0, 30.0, 0.03)
@@ -229,7 +229,7 @@ def twin(thing: Any) -> Any:
         for x in noted
         if isinstance(x, Tensor) and not x.is_leaf
     }
-    return copy.deepcopy(thing, cut)
+    return whole_copy(thing, cut)
 
 
 def by_gradient(healthy: Patient, one: Any, other: Any, kind: str) -> str:

@@ -16,6 +16,7 @@ the doctor reads. Once they were read they belong to ``tune``, and new ones
 are written to measure on.
 """
 
+import copy
 import linecache
 import sys
 from collections.abc import Iterator
@@ -81,6 +82,20 @@ def module(text: str, name: str) -> ModuleType:
     lines = text.splitlines(keepends=True)
     linecache.cache[where] = len(text), None, lines, where
     exec(compile(text, where, "exec"), vars(made))
+    return made
+
+
+def whole_copy(thing: Any, instead: dict[int, Any] | None = None) -> Any:
+    """A deep copy, with what stands ``instead`` of some parts, by their ids.
+
+    Layers of PyTorch's give a copy a function called `activation`, which
+    covers a part of that name; it is taken away.
+    """
+    made = copy.deepcopy(thing, {} if instead is None else instead)
+    if isinstance(thing, nn.Module):
+        for mine, its in zip(made.modules(), thing.modules(), strict=True):
+            for name in (mine._modules.keys() & vars(mine)) - vars(its).keys():
+                del mine.__dict__[name]
     return made
 
 

@@ -1,6 +1,5 @@
 """How blocks are called, and what can be read off one."""
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +10,8 @@ from selfattn.doctor import sayings
 from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import Fact, Reading, UnclearError
 from selfattn.doctor.kinds.blocks import handing_over, told_names
-from selfattn.doctor.kinds.layer.named_masks import NO_MASK
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
-from selfattn.doctor.patient import Facts, parameters
+from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
 ORDERS = {
@@ -138,8 +136,8 @@ def read(
             "made and ready to be called."
         )
     told_names.check(thing.forward, told)
-    names = masks_of(thing, mask_names, told, n_texts)
-    seen: dict[str, Any] = {**apart(names, told), **order_kept(thing)}
+    names = told_names.masks_of(thing, mask_names, told, n_texts)
+    seen: Any = told_names.apart(names, told) | order_kept(thing)
     both = "padding_name" in seen
     if not own_mask and (not names or (told.get("padding") and not both)):
         seen["mask"] = "keep"
@@ -153,9 +151,7 @@ def read(
     seen |= said(names, told)
     seen |= placed(told.get("order") or seen.get("order"))
     open_ = in_either_layout(thing, {**seen, **told})
-    lacks = lacking(names, told, both)
-    if own_mask and "mask" in lacks and "mask" in told:
-        lacks["mask"] = ""  # what it says was told of that other mask
+    lacks = told_names.lacking(names, told, both, own_mask)
     return Reading(seen, candidates=open_, lacks=lacks)
 
 
@@ -164,22 +160,6 @@ def said(names: Sequence[str], told: Facts) -> dict[str, bool]:
     by_parts = {"order", "norms"} & told.keys()
     known = {"by_parts": by_parts, "mask_told": names and "mask" in told}
     return {name: True for name, fact in known.items() if fact}
-
-
-def apart(names: Sequence[str], told: Facts) -> dict[str, str]:
-    """The name of its mask; and that of another one, which is for padding.
-
-    Of two it is the one that says so, where what either means was told; and
-    if only what padding says was told, it is the one that is handed.
-    """
-    named = told_names.of(told, *told_names.MASKS)
-    pads = [n for n in names if "pad" in n]
-    pads = [named["padding"]] if "padding" in named else pads
-    others = [n for n in names if n not in pads]
-    if pads and others and {"mask", "padding"} <= told.keys():
-        return {"mask_name": others[0], "padding_name": pads[0]}
-    for_padding = pads if told.get("padding") else []
-    return {"mask_name": (for_padding or names)[0]} if names else {}
 
 
 def in_either_layout(block: nn.Module, known: Facts) -> dict[str, list[str]]:
@@ -219,44 +199,6 @@ def placed(order: str | None) -> dict[str, str]:
     if order is None:
         return {}
     return {"placed": order if order in ("post", "sandwich") else "clear"}
-
-
-def masks_of(
-    thing: nn.Module, known: Sequence[str], told: Facts, n_texts: int
-) -> list[str]:
-    """Its arguments that are called like masks, behind so many texts.
-
-    Of one of its own, or that was said to hide padding, any that says so is.
-    """
-    listed = parameters(thing.forward)
-    names = [*told_names.of(told, *told_names.MASKS).values()]
-    names += [n for n in known if n in listed and n not in names]
-    if told.get("formula") == "own" or told.get("padding"):
-        names += [n for n in listed[n_texts:] if "mask" in n or "pad" in n]
-    if names or not {"mask", "padding"} & told.keys():
-        return names
-    besides = told.get("besides") or ()  # who tells what it says has one
-    others = [n for n in listed[n_texts:] if n not in besides]
-    if len(others) > 1:
-        others = [n for n in others if not any(w in n for w in NO_MASK)]
-    if len(others) != 1:  # what must be told may be a text, or none at all
-        others = [n for n in others if not needs(thing, n)]
-    return others if len(others) == 1 else []
-
-
-def lacking(
-    names: Sequence[str], told: Facts, both: bool = False
-) -> dict[str, str]:
-    """What it cannot be asked: its mask is for padding, or for all else; if
-    it has not ``both``.
-    """
-    if not names:
-        unseen = {"mask", "padding"} & told.keys()
-        why = "I do not see under which name" if unseen else "it takes none"
-        return {"mask": why, "padding": why}
-    if not told.get("padding"):
-        return {"padding": "nobody said that its mask is for padding"}
-    return {} if both else {"mask": "its mask is for padding"}
 
 
 def hides_by_itself(facts: Facts) -> bool | None:
@@ -306,12 +248,6 @@ def padded(facts: Facts, padding: Tensor, x: Tensor) -> dict[str, Tensor]:
     """A mask for padding of ours, (batch, n_k), under its name."""
     name: Any = facts.get("padding_name") or facts.get("mask_name")
     return {name: as_meant(padding, facts["padding"], x.dtype)}
-
-
-def needs(thing: Any, name: Any) -> bool:
-    """Whether an argument must be given."""
-    listed = inspect.signature(thing.forward).parameters
-    return name in listed and listed[name].default is inspect.Parameter.empty
 
 
 def called(

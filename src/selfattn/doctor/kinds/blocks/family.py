@@ -246,19 +246,13 @@ def kind_of_block(
             made = of_parts(name, block, parts, *asks, words)
             return by_sight(made, thing, call, facts, parts)
 
-        adapt = described["adapt"]
         if callable(facts.get("formula")):
-            return written.of(name, thing, facts, adapt)
-        call = adapt(thing, facts)
+            return written.of(name, thing, facts, described["adapt"])
+        call = described["adapt"](thing, facts)
         made = perhaps_its_own(name, thing, facts, call, by_parts)
         return with_dropout(made, facts.get("dropout"))
 
-    kind = Kind(
-        name,
-        exercise=exercise,
-        prepare=prepare,
-        examples=lambda: {"": (healthy(), {})},
-        **by_design(designs),
-        **described,
-    )
+    described |= by_design(designs)
+    described["examples"] = lambda: {"": (healthy(), {})}
+    kind = Kind(name, exercise=exercise, prepare=prepare, **described)
     return replace(kind, read=partial(unfound.read, kind))

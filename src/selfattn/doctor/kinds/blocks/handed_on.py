@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import calling
-from selfattn.doctor.kinds.blocks.calling import needs
 from selfattn.doctor.kinds.blocks.recording import (
     BATCH,
     MASKS,
@@ -22,6 +21,7 @@ from selfattn.doctor.kinds.blocks.recording import (
     is_text,
     recorded,
 )
+from selfattn.doctor.kinds.blocks.told_names import needs
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks.calling import as_wanted, needs
+from selfattn.doctor.kinds.blocks.calling import as_wanted
+from selfattn.doctor.kinds.blocks.told_names import needs
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import parameters
 from selfattn.doctor.probes import numbers

@@ -5,7 +5,6 @@ asked what holds of all. What is not asked then is told: how it joins its
 parts, and by which facts these could be found.
 """
 
-import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,10 +23,8 @@ from selfattn.doctor.kind import (
 )
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import (
-    activations,
     beheld,
     cores,
-    flat_parts,
     made_of,
     properties,
 )
@@ -39,7 +36,10 @@ from selfattn.doctor.kinds.blocks.axes_heard import (
 )
 from selfattn.doctor.kinds.blocks.flow import followed
 from selfattn.doctor.kinds.blocks.masks_heard import with_meanings
-from selfattn.doctor.kinds.blocks.parts import called
+from selfattn.doctor.kinds.blocks.named_wrongly import (
+    names_wrongly,
+    widths_of,
+)
 from selfattn.doctor.kinds.blocks.recording import parts_called
 from selfattn.doctor.kinds.layer.norming import is_norm
 from selfattn.doctor.patient import Facts
@@ -121,40 +121,6 @@ def read_as_told(
     return usual if "layout" in known else in_layouts(usual, layouts)
 
 
-def names_wrongly(kind: Kind, block: Any, told: Facts) -> bool:
-    """Whether maps or parts were named that are none, or not in the block.
-
-    Or what bends its network, and something else does.
-    """
-    found = {
-        "feed_forward": lambda: called(block, told["feed_forward"]),
-        "flat_attention": lambda: flat_parts.attention(block, told),
-        "flat_feed_forward": lambda: flat_parts.told_network(block, told),
-    }
-    return any(
-        told.get(name) and trial_calls.outcome(find) is None
-        for name, find in found.items()
-    ) or bends_otherwise(kind, block, told)
-
-
-def bends_otherwise(kind: Kind, block: Any, told: Facts) -> bool:
-    """Whether a network is seen to be bent by something else than was told."""
-    if not told.get("flat_feed_forward"):
-        return False
-    first, _, last = told["flat_feed_forward"]
-    up, down = block.get_submodule(first), block.get_submodule(last)
-    call = kind.adapt(block, told)
-    wide = widths_of(block, call)
-    if not wide:
-        return False  # who cannot be called is told so elsewhere
-    seen = activations.passed_on([up], down, call, wide[0], len(wide))
-    if seen is None:
-        return False
-    [given], taken = seen
-    bend = flat_parts.told_network(block, told).bend
-    return not activations.is_same(bend(given), taken)
-
-
 def in_layouts(usual: Reading, layouts: Sequence[str]) -> Reading:
     """The same, to be tried in each layout if tokens may come first."""
     if NBD not in layouts:
@@ -167,13 +133,6 @@ def shows_its_steps(kind: Kind, block: Any, known: Facts) -> bool:
     call = kind.adapt(block, known)
     flow = trial_calls.outcome(followed, block, call, *widths_of(block, call))
     return flow is not None and cores.are_known(flow.output)
-
-
-def widths_of(block: Any, call: Call) -> list[int]:
-    """How wide the texts are with which a block can be called; [] if none."""
-    across = "context" in inspect.signature(call).parameters
-    wide = trial_calls.outcome(properties.widths, block, call, across)
-    return [d for d in wide or () if d is not None]
 
 
 def one_of_each_order(

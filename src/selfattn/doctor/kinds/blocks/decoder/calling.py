@@ -195,7 +195,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         if padding is not None:
             hidden = calling.padded(facts, padding, x)
         name: Any = facts.get("mask_name")
-        needed = calling.needs(thing, name) and name not in hidden
+        needed = told_names.needs(thing, name) and name not in hidden
         if mask is None and needed:
             mask = x.new_ones(x.shape[1], context.shape[1], dtype=torch.bool)
         if mask is not None:

@@ -20,6 +20,7 @@ from selfattn.doctor.kinds.blocks import (
     parts,
     passing_parts,
     properties,
+    told_names,
 )
 from selfattn.doctor.kinds.blocks.encoder.reference import Parts
 from selfattn.doctor.kinds.blocks.handed_on import of_part
@@ -149,7 +150,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         if padding is not None:
             hidden = calling.padded(facts, padding, x)
         name: Any = facts.get("mask_name")
-        needed = calling.needs(thing, name) and name not in hidden
+        needed = told_names.needs(thing, name) and name not in hidden
         if mask is None and needed:
             mask = x.new_ones(x.shape[1], x.shape[1], dtype=torch.bool)
         if mask is not None:
