@@ -96,6 +96,12 @@ def options() -> argparse.ArgumentParser:
         action="store_true",
         help="print size, requirements and time to import of the package",
     )
+    add_limits(parser)
+    return parser
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """What is given up when."""
     for what, default in (("time", 20.0), ("memory", 4e9)):
         parser.add_argument(
             f"--{what}-limit",
@@ -104,7 +110,6 @@ def options() -> argparse.ArgumentParser:
             default=default,
             help=f"{UNITS[what]}; 0 for as many as it takes",
         )
-    return parser
 
 
 def limit(word: str) -> float:

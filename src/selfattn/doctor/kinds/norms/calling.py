@@ -23,14 +23,12 @@ from selfattn.doctor.kinds.norms.epsilon import (
     set_eps,
 )
 from selfattn.doctor.kinds.norms.order import code, in_usual_order
-from selfattn.doctor.kinds.norms.widths import own_width
-from selfattn.doctor.kinds.trial_calls import outcome
-from selfattn.doctor.patient import (
-    Facts,
-    all_parameters,
-    handed,
-    parameters,
+from selfattn.doctor.kinds.norms.widths import (
+    check_made_of_width,
+    own_width,
 )
+from selfattn.doctor.kinds.trial_calls import outcome
+from selfattn.doctor.patient import Facts, handed, parameters
 
 FACTS = {
     "eps": Fact(
@@ -97,20 +95,6 @@ def read(thing: Any, told: Facts) -> Reading:
     lacks = {"any width": "its width is fixed"}
     made = Reading(facts, from_zero(thing), lacks)
     return with_its_axes(made, thing)
-
-
-def check_made_of_width(thing: type) -> None:
-    """Raise if one of a class is made of more than its width."""
-    needed = [
-        p.name
-        for p in all_parameters(thing)
-        if p.default is p.empty and p.kind not in trial_calls.STARS
-    ]
-    if len(needed) > 1:
-        raise UnclearError(
-            f"To make one, {thing.__name__} needs {needed[1]!r} besides a "
-            "width, of which I know no value: hand over a module."
-        )
 
 
 def of_function(function: Any, told: Facts) -> Reading:

@@ -1,5 +1,6 @@
 """For how many features a norm without parameters was made, if for a number
-of them alone: its factor may be the root of that number.
+of them alone: its factor may be the root of that number. And whether one of a
+class is made of such a number and nothing else.
 """
 
 from collections.abc import Iterator
@@ -7,8 +8,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds.trial_calls import outcome
-from selfattn.doctor.patient import handed
+from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kinds.trial_calls import STARS, outcome
+from selfattn.doctor.patient import all_parameters, handed
 from selfattn.doctor.probes import numbers
 
 MOST = 4096  # features
@@ -38,3 +40,17 @@ def is_normed(module: nn.Module, width: int) -> bool:
     if not isinstance(made, Tensor) or made.shape != (3, width):
         return False
     return bool(((made.square().mean(dim=-1) - 1).abs() < NEAR).all())
+
+
+def check_made_of_width(thing: type) -> None:
+    """Raise if one of a class is made of more than its width."""
+    needed = [
+        p.name
+        for p in all_parameters(thing)
+        if p.default is p.empty and p.kind not in STARS
+    ]
+    if len(needed) > 1:
+        raise UnclearError(
+            f"To make one, {thing.__name__} needs {needed[1]!r} besides a "
+            "width, of which I know no value: hand over a module."
+        )
