@@ -13,6 +13,7 @@ from selfattn.called import answered, check_function
 from selfattn.checks import check_floats, check_places
 from selfattn.dot_product import widen
 from selfattn.hidden import unfelt_sums
+from selfattn.infinite import largest_number
 from selfattn.pieces import (
     LOG2_E,
     chunks,
@@ -21,7 +22,7 @@ from selfattn.pieces import (
     without_autocast,
 )
 from selfattn.signatures import shown
-from selfattn.spoilt import largest, unheard
+from selfattn.spoilt import unheard
 
 LOWEST = -1000.0  # where exp is zero, of any type
 
@@ -106,10 +107,9 @@ def heaviest(q: Tensor, k: Tensor) -> float:
     >>> heaviest(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, torch.inf]]))
     24.0
     """
-    if 0 in (q.numel(), k.numel()):
-        return 1.0
-    most_q, most_k = (1 + largest(x.nan_to_num(0, 0, 0)) for x in (q, k))
-    return q.shape[-1] * most_q * most_k  # elu + 1 is at most |x| + 1
+    most_q, most_k = (1 + largest_number(x) for x in (q, k))
+    width = max(1, q.shape[-1])
+    return width * most_q * most_k  # elu + 1 is at most |x| + 1
 
 
 @without_autocast
@@ -117,7 +117,6 @@ def recalled(
     asked: Tensor, pairs: Tensor, total: Tensor
 ) -> tuple[Tensor, Tensor]:
     """What one query finds in a memory, φ(q) S / φ(q) Z; and the divisor."""
-    asked = asked[..., None, :]
     weight = divisor((asked * total).sum(dim=-1, keepdim=True))
     return (asked @ pairs / weight).squeeze(-2), weight
 

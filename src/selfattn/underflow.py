@@ -5,11 +5,11 @@ Of long queries and keys all of them may be too small to divide by, and a
 query that sees keys gets nothing; in float64 it gets its average.
 """
 
-import math
-
 import torch
 from torch import Tensor
 
+from selfattn.feature_chunks import heaviest
+from selfattn.infinite import largest_number
 from selfattn.spoilt import can_look, is_spoilt
 
 
@@ -22,36 +22,32 @@ def is_coarse(
     Args:
         output: of queries, or their weights, (..., n_q, any number).
         causal: whether the last query sits on the last key.
-        q: queries, (..., n_q, d), of which it was made.
-        k: keys, (..., n_k, d).
+        q: queries, (..., n_q, d), of which it was made, or their features.
+        k: keys, (..., n_k, d), likewise.
         v: values, (..., n_k, d_v); none, if the output is weights.
     """
     if output.dtype == torch.float64:
         return False
-    if is_spoilt(output) and overflowed(output, causal, q, k, v):
+    # Over an infinite sum of weights there is nothing, or NaN.
+    empty = loses_a_row(output, causal, k)
+    if (empty or is_spoilt(output)) and may_overflow(q, k, v):
         return True
-    return loses_a_row(output, causal, k, v)
+    return empty and loses_a_row(output, causal, k, v)
 
 
-def overflowed(
-    output: Tensor, causal: bool, q: Tensor, k: Tensor, v: Tensor | None
-) -> bool:
-    """Whether a number is spoilt by sums: by nothing that its query was given,
-    nor sees. What is in another sequence, or hidden, does not excuse it.
+def may_overflow(q: Tensor, k: Tensor, v: Tensor | None) -> bool:
+    """Whether numbers are so large that float32 may have none for their sums.
+    That one beside them is spoilt is no excuse: not all see it, and without
+    it the others are summed up once more.
 
-    Minus infinity in a query or a key is a feature of zero.
-
-    >>> q, v = torch.ones(2, 1, 1), torch.tensor([[[torch.nan]], [[1.0]]])
-    >>> overflowed(v, False, q, q, v), overflowed(v.flip(0), False, q, q, v)
+    >>> x, far = torch.tensor([[torch.nan], [1.0]]), torch.full((2, 1), 3e38)
+    >>> may_overflow(x, x, x), may_overflow(x, x, far)
     (False, True)
     """
-    n_q, n_k = output.shape[-2], k.shape[-2]
-    start = max(0, n_q - n_k) if causal else 0
-    spoilt = ~output[..., start:, :].isfinite()
-    asking, keys = (~(x < math.inf).all(-1, keepdim=True) for x in (q, k))
-    told = keys if v is None else keys | ~v.isfinite()
-    told = seen_by_any(told, causal, spoilt.shape[-2])
-    return bool((spoilt & ~asking[..., start:, :] & ~told).any())
+    most = k.shape[-2] * heaviest(q, k)
+    if v is not None:
+        most *= max(1.0, largest_number(v))
+    return most > torch.finfo(torch.float32).max
 
 
 def seen_by_any(keys: Tensor, causal: bool, n: int) -> Tensor:

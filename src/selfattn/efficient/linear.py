@@ -7,6 +7,7 @@ Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import torch
@@ -99,7 +100,7 @@ def linear_weights(
     check_shapes(q, k, k)
     f_q, f_k = features(feature_map, *widen(q, k))
     weights = shares(f_q, f_k, causal)
-    if not is_coarse(weights, causal, q, k):
+    if not is_coarse(weights, causal, f_q, f_k):
         return weights
     if feature_map is elu_plus_one:
         f_q, f_k = features(feature_map, q.double(), k.double())
@@ -246,18 +247,60 @@ def linear_attention_step(
     check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
     dtype, (q, k, v) = v.dtype, widen(q, k, v)
     asked, key, v = widen(*features(feature_map, q, k), v)
-    # A copy, for a key may be the caller's own.
-    pairs, total = key[..., None] * v[..., None, :], key[..., None, :].clone()
-    if memory is not None:
-        check_alike(memory, Memory(pairs, total))
-        pairs, total = memory.pairs + pairs, memory.total + total
-    output, weight = recalled(asked, pairs, total)
+    now = remembered(memory, key, v)
+    output, weight = recalled(asked[..., None, :], *now)
     if is_spoilt(output) or is_spoilt(weight):  # which is infinite for none
         if feature_map is elu_plus_one:
             asked = feature_map(q.double())
-        wide = (x.double() for x in (asked, pairs, total))
-        output, _ = recalled(*wide)
-    return output.to(dtype), Memory(pairs, total)
+        now = remembered(memory, key, v, sound_pairs)
+        output = recalled_exactly(asked[..., None, :], *now)
+    return output.to(dtype), now
+
+
+def sound_pairs(key: Tensor, v: Tensor) -> Tensor:
+    """A key's features, a column, times its value, a row: of what is spoilt,
+    nothing is passed back.
+    """
+    return match(key, v.mT, lambda column, other: column * other.mT)
+
+
+def remembered(
+    memory: Memory | None,
+    key: Tensor,
+    v: Tensor,
+    pair: Callable[[Tensor, Tensor], Tensor] = torch.mul,
+) -> Memory:
+    """The memory with one token more, by the features of its key."""
+    # A copy, for a key may be the caller's own.
+    pairs = pair(key[..., None], v[..., None, :])
+    token = Memory(pairs, key[..., None, :].clone())
+    if memory is None:
+        return token
+    check_alike(memory, token)
+    return Memory(memory.pairs + token.pairs, memory.total + token.total)
+
+
+def recalled_exactly(asked: Tensor, pairs: Tensor, total: Tensor) -> Tensor:
+    """What one query finds in a memory, in float64. Where one of them is no
+    number, nothing is passed back: it would be NaN, even of what nobody asks.
+
+    >>> pairs = torch.tensor([[[2.0]], [[torch.nan]]], requires_grad=True)
+    >>> asked, total = torch.ones(2, 2, 1, 1)
+    >>> output = recalled_exactly(asked, pairs, total)
+    >>> torch.autograd.grad(output[0].sum(), pairs)
+    (tensor([[[1.]],
+    <BLANKLINE>
+            [[0.]]]),)
+    """
+    asked, pairs, total = wide = [x.double() for x in (asked, pairs, total)]
+    whole, _ = recalled(*wide)
+    if not whole.requires_grad:
+        return whole
+    sums = asked @ pairs, asked @ total.mT
+    spoilt = (~x.isfinite().all(-1).all(-1) for x in (*wide, *sums))
+    lost = reduce(torch.logical_or, spoilt)[..., None]
+    clean, _ = recalled(*(torch.where(lost[..., None], 0.0, x) for x in wide))
+    return torch.where(lost, whole.detach(), clean)
 
 
 class LinearAttention(torch.autograd.Function):
@@ -306,6 +349,9 @@ class LinearAttention(torch.autograd.Function):
             # Over weights that are small, what is divided by them can be too
             # large for the type, before it is multiplied with them again.
             exact = passed_back([x.double() for x in kept], *how)
+            # Of what nobody asks for, nothing: not 0 · ∞, if it has no sum.
+            unasked = (grad_output == 0).all(dim=-1, keepdim=True)
+            exact[0].masked_fill_(unasked, 0)
             both = zip(grads, exact, strict=True)
             grads = [g.where(g.isfinite(), x.to(g.dtype)) for g, x in both]
         return *grads, None, None
