@@ -98,13 +98,25 @@ def linear_weights(
     tensor([[0.2500, 0.7500]])
     """
     check_shapes(q, k, k)
-    f_q, f_k = features(feature_map, *widen(q, k))
+    f_q, f_k = wide_features(feature_map, q, k)
     weights = shares(f_q, f_k, causal)
     if not is_coarse(weights, causal, f_q, f_k):
         return weights
     if feature_map is elu_plus_one:
         f_q, f_k = features(feature_map, q.double(), k.double())
     return shares(f_q.double(), f_k.double(), causal).to(weights.dtype)
+
+
+def wide_features(
+    feature_map: FeatureMap, q: Tensor, k: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The features of queries and keys, in float32 at least: made so of ours,
+    and widened of another map, whose own weights may be in half precision.
+    """
+    if feature_map is elu_plus_one:
+        return features(feature_map, *widen(q, k))
+    f_q, f_k = widen(*features(feature_map, q, k))
+    return f_q, f_k
 
 
 def shares(f_q: Tensor, f_k: Tensor, causal: bool) -> Tensor:
@@ -245,8 +257,8 @@ def linear_attention_step(
         check_tensor(name, kept)
     check_places(q=q, k=k, v=v, **before)
     check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
-    dtype, (q, k, v) = v.dtype, widen(q, k, v)
-    asked, key, v = widen(*features(feature_map, q, k), v)
+    dtype = v.dtype
+    asked, key, v = widen(*wide_features(feature_map, q, k), v)
     now = remembered(memory, key, v)
     output, weight = recalled(asked[..., None, :], *now)
     if is_spoilt(output) or is_spoilt(weight):  # which is infinite for none
