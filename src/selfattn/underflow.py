@@ -5,12 +5,49 @@ Of long queries and keys all of them may be too small to divide by, and a
 query that sees keys gets nothing; in float64 it gets its average.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
 from selfattn.feature_chunks import heaviest
 from selfattn.infinite import largest_number
 from selfattn.spoilt import can_look, is_spoilt
+
+LOW = -60.0  # below it, elu + 1 times a small value loses digits in float32
+# How large a feature may be, of one that is that small, and not be felt where
+# weights come to 1e-31: so many times less, the more are added up.
+HIGH = 1e8
+
+
+def is_faint(q: Tensor, k: Tensor) -> bool:
+    """Whether features of elu + 1 may be so small that float32 has them with
+    few digits, though others are so large that they weigh something.
+
+    >>> far, near = torch.tensor([[-100.0]]), torch.tensor([[1.0]])
+    >>> is_faint(near, far), is_faint(1e14 * near, far)
+    (False, True)
+    """
+    if q.dtype == torch.float64 or not (q.numel() and k.numel()):
+        return False
+    if not can_look(q):
+        return False
+    high = HIGH / (k.shape[-2] * k.shape[-1])
+    least_q, most_q = ends(q)
+    if least_q > LOW and most_q < high:  # as a rule
+        return False
+    least_k, most_k = ends(k)
+    low, large = (least_q < LOW, least_k < LOW), (most_k > high, most_q > high)
+    return any(map(all, zip(low, large, strict=True)))
+
+
+def ends(x: Tensor) -> tuple[float, float]:
+    """The least and the largest number; what is none counts as zero."""
+    least, most = (end.item() for end in x.detach().aminmax())
+    if math.isfinite(most - least):
+        return least, most
+    least, most = x.detach().nan_to_num(0, 0, 0).aminmax()
+    return least.item(), most.item()
 
 
 def is_coarse(
@@ -71,11 +108,11 @@ def loses_a_row(
     if output.dtype == torch.float64 or not can_look(output):
         return False
     n_q, n_k = output.shape[-2], k.shape[-2]
-    seeing = output[..., max(0, n_q - n_k) if causal else 0 :, :]
+    start = max(0, n_q - n_k) if causal else 0
+    seeing = output[..., start:, :] if start else output
     if n_k == 0 or 0 in seeing.shape:
         return False
-    empty = seeing[..., 0] == 0  # few are, which is soon seen
-    if not empty.any():
+    if seeing[..., 0].all():  # few are nothing, which is soon seen
         return False
     empty = (seeing == 0).all(dim=-1)
     if v is None:

@@ -105,6 +105,8 @@ def test_a_feature_map_of_halves_serves_step_by_step_and_as_weights(dtype):
     wanted = linear_attention(q, k, v, causal=True, **options)
     weights = linear_weights(q, k, causal=True, **options)
     assert weights.dtype == torch.float32
+    exact = (by(q).double() @ by(k).double().mT).tril()
+    assert_close(weights.double(), exact / exact.sum(-1, keepdim=True))
     memory, steps = None, []
     for token in zip(q, k, v, strict=True):
         output, memory = linear_attention_step(*token, memory, **options)

@@ -298,6 +298,37 @@ def test_a_number_that_overflows_is_found_beside_a_feature_of_nan(causal):
     assert torch.equal(output[..., 0].isnan(), felt.expand(2, 5))
 
 
+@pytest.mark.parametrize("name", ["linear", "linear weights"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("of", ["keys", "queries"])
+@pytest.mark.parametrize("other", [0.0, math.nan, -math.inf])
+@pytest.mark.parametrize(
+    "few", [(-100.0, -102.0), (-103.0, -104.0), (-87.0, -88.0)]
+)
+def test_a_feature_of_few_digits_is_felt_as_it_is(name, dtype, of, other, few):
+    """Below -87, float32 has some or none; and one that is large makes the
+    sum of weights something to divide by.
+    """
+    far = torch.tensor([[few], [few[::-1]]]).mT
+    far = torch.cat([far.expand(2, 2, 2), torch.full((2, 1, 2), -99.0)], 1)
+    near = torch.full((2, 1, 2), 1e14)
+    near[..., 1] = 1e13
+    far[1, 2], v = other, torch.randn(2, 3, 2)
+    q, k = (near, far) if of == "keys" else (far, near)
+    v = v[:, : k.shape[1]]
+    given = [x.to(dtype).requires_grad_() for x in (q, k, v)]
+    exact = [x.double().detach().requires_grad_() for x in given]
+    wanted, found = (
+        (output, *back_to(output[..., 0].sum(), x))
+        for x in (exact, given)
+        for output in [NARROW[name](*x)[0]]
+    )
+    room = 1e-5 if dtype == torch.float32 else 1e-2
+    for x, y in zip(found, wanted, strict=True):
+        size = y.abs().max() + 1e-300
+        assert_close(x.double() / size, y / size, atol=room, rtol=room)
+
+
 def garbage_that_overflows(bad, size, *of):
     """What is put behind a token that is none: numbers without a sum."""
 

@@ -44,7 +44,7 @@ from selfattn.masks import causal_mask
 from selfattn.pieces import LOG2_E, add_product, divisor, without_autocast
 from selfattn.signatures import checked
 from selfattn.spoilt import is_spoilt, projected
-from selfattn.underflow import is_coarse
+from selfattn.underflow import is_coarse, is_faint
 
 CHUNK = 64  # tokens at a time: about d, where both ways cost the same
 FeatureMap = Callable[[Tensor], Tensor]
@@ -99,12 +99,14 @@ def linear_weights(
     """
     check_shapes(q, k, k)
     f_q, f_k = wide_features(feature_map, q, k)
-    weights = shares(f_q, f_k, causal)
-    if not is_coarse(weights, causal, f_q, f_k):
-        return weights
-    if feature_map is elu_plus_one:
+    dtype, ours = f_q.dtype, feature_map is elu_plus_one
+    if not (ours and is_faint(q, k)):
+        weights = shares(f_q, f_k, causal)
+        if not is_coarse(weights, causal, f_q, f_k):
+            return weights
+    if ours:
         f_q, f_k = features(feature_map, q.double(), k.double())
-    return shares(f_q.double(), f_k.double(), causal).to(weights.dtype)
+    return shares(f_q.double(), f_k.double(), causal).to(dtype)
 
 
 def wide_features(
@@ -186,10 +188,12 @@ def linear_attention(
     ours, dtype = feature_map is elu_plus_one, q.dtype
     if not ours:  # it may have parameters to train, so autograd must see it
         q, k = features(feature_map, q, k)
-    output = by_sums(q, k, v, causal, ours)
-    if is_coarse(output, causal, q, k, v):
-        output = by_sums(q.double(), k.double(), v.double(), causal, ours)
-    return output.to(dtype)
+    if not (ours and is_faint(q, k)):
+        output = by_sums(q, k, v, causal, ours)
+        if not is_coarse(output, causal, q, k, v):
+            return output.to(dtype)
+    wide = q.double(), k.double(), v.double()
+    return by_sums(*wide, causal, ours).to(dtype)
 
 
 def by_sums(
