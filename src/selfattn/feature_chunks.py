@@ -13,7 +13,7 @@ from selfattn.called import answered, check_function
 from selfattn.checks import check_floats, check_places
 from selfattn.dot_product import widen
 from selfattn.hidden import unfelt_sums
-from selfattn.infinite import largest_number
+from selfattn.infinite import heaviest
 from selfattn.pieces import (
     LOG2_E,
     chunks,
@@ -99,17 +99,6 @@ def none_infinite(x: Tensor) -> Tensor:
     + 1 and its slope are zero already.
     """
     return x.clamp(min=LOWEST)
-
-
-def heaviest(q: Tensor, k: Tensor) -> float:
-    """How large a weight is at most: a product of features.
-
-    >>> heaviest(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, torch.inf]]))
-    24.0
-    """
-    most_q, most_k = (1 + largest_number(x) for x in (q, k))
-    width = max(1, q.shape[-1])
-    return width * most_q * most_k  # elu + 1 is at most |x| + 1
 
 
 @without_autocast

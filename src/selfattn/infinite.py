@@ -83,6 +83,18 @@ def largest_number(x: Tensor) -> float:
     return largest(x.nan_to_num(0, 0, 0)) if x.numel() else 0.0
 
 
+def heaviest(q: Tensor, k: Tensor) -> float:
+    """How large a weight is at most: a product of features.
+
+    >>> import torch
+    >>> heaviest(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, torch.inf]]))
+    24.0
+    """
+    most_q, most_k = (1 + largest_number(x) for x in (q, k))
+    width = max(1, q.shape[-1])
+    return width * most_q * most_k  # elu + 1 is at most |x| + 1
+
+
 def smaller(v: Tensor, heaviest: float = 1.0) -> float:
     """By what to multiply values, a power of two, so that no sum of them
     overflows that is made before it is divided by the weights, each of which

@@ -10,8 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from selfattn.feature_chunks import heaviest
-from selfattn.infinite import largest_number
+from selfattn.infinite import heaviest, largest_number
 from selfattn.spoilt import can_look, is_spoilt
 
 LOW = -60.0  # below it, elu + 1 times a small value loses digits in float32
