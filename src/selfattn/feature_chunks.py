@@ -3,7 +3,7 @@ token by token.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NoReturn
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from selfattn.called import answered, check_function
 from selfattn.checks import check_floats, check_places
 from selfattn.dot_product import widen
-from selfattn.hidden import unfelt_sums
+from selfattn.hidden import match, unfelt_sums
 from selfattn.infinite import heaviest
 from selfattn.pieces import (
     LOG2_E,
@@ -110,6 +110,36 @@ def recalled(
     return (asked @ pairs / weight).squeeze(-2), weight
 
 
+def recalled_exactly(asked: Tensor, pairs: Tensor, total: Tensor) -> Tensor:
+    """What one query finds in a memory, in float64. Where one of them is no
+    number, nothing is passed back: it would be NaN, even of what nobody asks.
+
+    >>> pairs = torch.tensor([[[2.0]], [[torch.nan]]], requires_grad=True)
+    >>> asked, total = torch.ones(2, 2, 1, 1)
+    >>> output = recalled_exactly(asked, pairs, total)
+    >>> torch.autograd.grad(output[0].sum(), pairs)
+    (tensor([[[1.]],
+    <BLANKLINE>
+            [[0.]]]),)
+    """
+    asked, pairs, total = wide = [x.double() for x in (asked, pairs, total)]
+    whole, _ = recalled(*wide)
+    if not whole.requires_grad:
+        return whole
+    sums = asked @ pairs, asked @ total.mT
+    spoilt = (~x.isfinite().all(-1).all(-1) for x in (*wide, *sums))
+    lost = reduce(torch.logical_or, spoilt)[..., None]
+    clean, _ = recalled(*(torch.where(lost[..., None], 0.0, x) for x in wide))
+    return torch.where(lost, whole.detach(), clean)
+
+
+def sound_pairs(key: Tensor, v: Tensor) -> Tensor:
+    """A key's features, a column, times its value, a row: of what is spoilt,
+    nothing is passed back.
+    """
+    return match(key, v.mT, lambda column, other: column * other.mT)
+
+
 def check_alike(memory: Any, token: Any) -> None:
     """Raise unless what is remembered can be added to what a token brings."""
     for kept, new in zip(memory, token, strict=True):
@@ -142,6 +172,18 @@ def features(
             "feature_map must make features of one type of q and k, but it "
             f"made {f_q.dtype} and {f_k.dtype}"
         )
+    return f_q, f_k
+
+
+def wide_features(
+    feature_map: Callable[[Tensor], Tensor], q: Tensor, k: Tensor, ours: bool
+) -> tuple[Tensor, Tensor]:
+    """The features of queries and keys, in float32 at least: made so of ours,
+    and widened of another map, whose own weights may be in half precision.
+    """
+    if ours:
+        return features(feature_map, *widen(q, k))
+    f_q, f_k = widen(*features(feature_map, q, k))
     return f_q, f_k
 
 

@@ -7,7 +7,6 @@ Reference: Katharopoulos et al. (2020), sections 3.2 to 3.4
 """
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any, NamedTuple
 
 import torch
@@ -37,7 +36,10 @@ from selfattn.feature_chunks import (
     check_alike,
     features,
     recalled,
+    recalled_exactly,
+    sound_pairs,
     unfelt_features,
+    wide_features,
 )
 from selfattn.hidden import match
 from selfattn.masks import causal_mask
@@ -98,8 +100,9 @@ def linear_weights(
     tensor([[0.2500, 0.7500]])
     """
     check_shapes(q, k, k)
-    f_q, f_k = wide_features(feature_map, q, k)
-    dtype, ours = f_q.dtype, feature_map is elu_plus_one
+    ours = feature_map is elu_plus_one
+    f_q, f_k = wide_features(feature_map, q, k, ours)
+    dtype = f_q.dtype
     if not (ours and is_faint(q, k)):
         weights = shares(f_q, f_k, causal)
         if not is_coarse(weights, causal, f_q, f_k):
@@ -107,18 +110,6 @@ def linear_weights(
     if ours:
         f_q, f_k = features(feature_map, q.double(), k.double())
     return shares(f_q.double(), f_k.double(), causal).to(dtype)
-
-
-def wide_features(
-    feature_map: FeatureMap, q: Tensor, k: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The features of queries and keys, in float32 at least: made so of ours,
-    and widened of another map, whose own weights may be in half precision.
-    """
-    if feature_map is elu_plus_one:
-        return features(feature_map, *widen(q, k))
-    f_q, f_k = widen(*features(feature_map, q, k))
-    return f_q, f_k
 
 
 def shares(f_q: Tensor, f_k: Tensor, causal: bool) -> Tensor:
@@ -261,23 +252,16 @@ def linear_attention_step(
         check_tensor(name, kept)
     check_places(q=q, k=k, v=v, **before)
     check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
-    dtype = v.dtype
-    asked, key, v = widen(*wide_features(feature_map, q, k), v)
+    dtype, ours = v.dtype, feature_map is elu_plus_one
+    asked, key, v = widen(*wide_features(feature_map, q, k, ours), v)
     now = remembered(memory, key, v)
     output, weight = recalled(asked[..., None, :], *now)
     if is_spoilt(output) or is_spoilt(weight):  # which is infinite for none
-        if feature_map is elu_plus_one:
+        if ours:
             asked = feature_map(q.double())
         now = remembered(memory, key, v, sound_pairs)
         output = recalled_exactly(asked[..., None, :], *now)
     return output.to(dtype), now
-
-
-def sound_pairs(key: Tensor, v: Tensor) -> Tensor:
-    """A key's features, a column, times its value, a row: of what is spoilt,
-    nothing is passed back.
-    """
-    return match(key, v.mT, lambda column, other: column * other.mT)
 
 
 def remembered(
@@ -294,29 +278,6 @@ def remembered(
         return token
     check_alike(memory, token)
     return Memory(memory.pairs + token.pairs, memory.total + token.total)
-
-
-def recalled_exactly(asked: Tensor, pairs: Tensor, total: Tensor) -> Tensor:
-    """What one query finds in a memory, in float64. Where one of them is no
-    number, nothing is passed back: it would be NaN, even of what nobody asks.
-
-    >>> pairs = torch.tensor([[[2.0]], [[torch.nan]]], requires_grad=True)
-    >>> asked, total = torch.ones(2, 2, 1, 1)
-    >>> output = recalled_exactly(asked, pairs, total)
-    >>> torch.autograd.grad(output[0].sum(), pairs)
-    (tensor([[[1.]],
-    <BLANKLINE>
-            [[0.]]]),)
-    """
-    asked, pairs, total = wide = [x.double() for x in (asked, pairs, total)]
-    whole, _ = recalled(*wide)
-    if not whole.requires_grad:
-        return whole
-    sums = asked @ pairs, asked @ total.mT
-    spoilt = (~x.isfinite().all(-1).all(-1) for x in (*wide, *sums))
-    lost = reduce(torch.logical_or, spoilt)[..., None]
-    clean, _ = recalled(*(torch.where(lost[..., None], 0.0, x) for x in wide))
-    return torch.where(lost, whole.detach(), clean)
 
 
 class LinearAttention(torch.autograd.Function):
