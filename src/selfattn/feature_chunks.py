@@ -16,6 +16,7 @@ from selfattn.hidden import match, unfelt_sums
 from selfattn.infinite import heaviest
 from selfattn.pieces import (
     LOG2_E,
+    add_product,
     chunks,
     divisor,
     on_any_axes,
@@ -140,6 +141,22 @@ def sound_pairs(key: Tensor, v: Tensor) -> Tensor:
     return match(key, v.mT, lambda column, other: column * other.mT)
 
 
+def remembered(
+    memory: Any,
+    key: Tensor,
+    v: Tensor,
+    pair: Callable[[Tensor, Tensor], Tensor] = torch.mul,
+) -> tuple[Tensor, Tensor]:
+    """The memory with one token more, by the features of its key."""
+    # A copy, for a key may be the caller's own.
+    pairs = pair(key[..., None], v[..., None, :])
+    token = pairs, key[..., None, :].clone()
+    if memory is None:
+        return token
+    check_alike(memory, token)
+    return memory.pairs + token[0], memory.total + token[1]
+
+
 def check_alike(memory: Any, token: Any) -> None:
     """Raise unless what is remembered can be added to what a token brings."""
     for kept, new in zip(memory, token, strict=True):
@@ -206,3 +223,17 @@ def refuse_features(x: Tensor, made: Tensor) -> NoReturn:
         "feature_map must make (..., n, d) into (..., n, any number), at "
         f"least 1, but it made {tuple(x.shape)} into {tuple(made.shape)}"
     )
+
+
+def memorise(
+    memory: Any,
+    features: Tensor,
+    values: Tensor,
+    weight: Tensor | None = None,
+) -> None:
+    """Add some tokens to the memory, in place; each weighs 1, or this."""
+    if not features.numel():
+        return
+    add_product(memory.pairs, features.mT, values)
+    weighed = features if weight is None else features * weight
+    memory.total.add_(weighed.sum(dim=-2, keepdim=True))

@@ -33,10 +33,11 @@ from selfattn.dot_product import (
 )
 from selfattn.feature_chunks import (
     Reader,
-    check_alike,
     features,
+    memorise,
     recalled,
     recalled_exactly,
+    remembered,
     sound_pairs,
     unfelt_features,
     wide_features,
@@ -254,30 +255,14 @@ def linear_attention_step(
     check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
     dtype, ours = v.dtype, feature_map is elu_plus_one
     asked, key, v = widen(*wide_features(feature_map, q, k, ours), v)
-    now = remembered(memory, key, v)
+    now = Memory(*remembered(memory, key, v))
     output, weight = recalled(asked[..., None, :], *now)
     if is_spoilt(output) or is_spoilt(weight):  # which is infinite for none
         if ours:
             asked = feature_map(q.double())
-        now = remembered(memory, key, v, sound_pairs)
+        now = Memory(*remembered(memory, key, v, sound_pairs))
         output = recalled_exactly(asked[..., None, :], *now)
     return output.to(dtype), now
-
-
-def remembered(
-    memory: Memory | None,
-    key: Tensor,
-    v: Tensor,
-    pair: Callable[[Tensor, Tensor], Tensor] = torch.mul,
-) -> Memory:
-    """The memory with one token more, by the features of its key."""
-    # A copy, for a key may be the caller's own.
-    pairs = pair(key[..., None], v[..., None, :])
-    token = Memory(pairs, key[..., None, :].clone())
-    if memory is None:
-        return token
-    check_alike(memory, token)
-    return Memory(memory.pairs + token.pairs, memory.total + token.total)
 
 
 class LinearAttention(torch.autograd.Function):
@@ -406,17 +391,3 @@ def empty_memory(k: Tensor, v: Tensor) -> Memory:
     batch, features, d_v = k.shape[0], k.shape[-1], v.shape[-1]
     pairs = k.new_zeros(batch, features, d_v)
     return Memory(*widen(pairs, k.new_zeros(batch, 1, features)))
-
-
-def memorise(
-    memory: Memory,
-    features: Tensor,
-    values: Tensor,
-    weight: Tensor | None = None,
-) -> None:
-    """Add some tokens to the memory, in place; each weighs 1, or this."""
-    if not features.numel():
-        return
-    add_product(memory.pairs, features.mT, values)
-    weighed = features if weight is None else features * weight
-    memory.total.add_(weighed.sum(dim=-2, keepdim=True))
