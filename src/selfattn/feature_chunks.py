@@ -3,7 +3,7 @@ token by token.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NoReturn
 
 import torch
@@ -12,16 +12,18 @@ from torch import Tensor
 from selfattn.called import answered, check_function
 from selfattn.checks import check_floats, check_places
 from selfattn.dot_product import widen
-from selfattn.hidden import unfelt_sums
+from selfattn.hidden import match, unfelt_sums
+from selfattn.infinite import heaviest
 from selfattn.pieces import (
     LOG2_E,
+    add_product,
     chunks,
     divisor,
     on_any_axes,
     without_autocast,
 )
 from selfattn.signatures import shown
-from selfattn.spoilt import largest, unheard
+from selfattn.spoilt import unheard
 
 LOWEST = -1000.0  # where exp is zero, of any type
 
@@ -100,26 +102,59 @@ def none_infinite(x: Tensor) -> Tensor:
     return x.clamp(min=LOWEST)
 
 
-def heaviest(q: Tensor, k: Tensor) -> float:
-    """How large a weight is at most: a product of features.
-
-    >>> heaviest(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, torch.inf]]))
-    24.0
-    """
-    if 0 in (q.numel(), k.numel()):
-        return 1.0
-    most_q, most_k = (1 + largest(x.nan_to_num(0, 0, 0)) for x in (q, k))
-    return q.shape[-1] * most_q * most_k  # elu + 1 is at most |x| + 1
-
-
 @without_autocast
 def recalled(
     asked: Tensor, pairs: Tensor, total: Tensor
 ) -> tuple[Tensor, Tensor]:
     """What one query finds in a memory, φ(q) S / φ(q) Z; and the divisor."""
-    asked = asked[..., None, :]
     weight = divisor((asked * total).sum(dim=-1, keepdim=True))
     return (asked @ pairs / weight).squeeze(-2), weight
+
+
+def recalled_exactly(asked: Tensor, pairs: Tensor, total: Tensor) -> Tensor:
+    """What one query finds in a memory, in float64. Where one of them is no
+    number, nothing is passed back: it would be NaN, even of what nobody asks.
+
+    >>> pairs = torch.tensor([[[2.0]], [[torch.nan]]], requires_grad=True)
+    >>> asked, total = torch.ones(2, 2, 1, 1)
+    >>> output = recalled_exactly(asked, pairs, total)
+    >>> torch.autograd.grad(output[0].sum(), pairs)
+    (tensor([[[1.]],
+    <BLANKLINE>
+            [[0.]]]),)
+    """
+    asked, pairs, total = wide = [x.double() for x in (asked, pairs, total)]
+    whole, _ = recalled(*wide)
+    if not whole.requires_grad:
+        return whole
+    sums = asked @ pairs, asked @ total.mT
+    spoilt = (~x.isfinite().all(-1).all(-1) for x in (*wide, *sums))
+    lost = reduce(torch.logical_or, spoilt)[..., None]
+    clean, _ = recalled(*(torch.where(lost[..., None], 0.0, x) for x in wide))
+    return torch.where(lost, whole.detach(), clean)
+
+
+def sound_pairs(key: Tensor, v: Tensor) -> Tensor:
+    """A key's features, a column, times its value, a row: of what is spoilt,
+    nothing is passed back.
+    """
+    return match(key, v.mT, lambda column, other: column * other.mT)
+
+
+def remembered(
+    memory: Any,
+    key: Tensor,
+    v: Tensor,
+    pair: Callable[[Tensor, Tensor], Tensor] = torch.mul,
+) -> tuple[Tensor, Tensor]:
+    """The memory with one token more, by the features of its key."""
+    # A copy, for a key may be the caller's own.
+    pairs = pair(key[..., None], v[..., None, :])
+    token = pairs, key[..., None, :].clone()
+    if memory is None:
+        return token
+    check_alike(memory, token)
+    return memory.pairs + token[0], memory.total + token[1]
 
 
 def check_alike(memory: Any, token: Any) -> None:
@@ -157,6 +192,18 @@ def features(
     return f_q, f_k
 
 
+def wide_features(
+    feature_map: Callable[[Tensor], Tensor], q: Tensor, k: Tensor, ours: bool
+) -> tuple[Tensor, Tensor]:
+    """The features of queries and keys, in float32 at least: made so of ours,
+    and widened of another map, whose own weights may be in half precision.
+    """
+    if ours:
+        return features(feature_map, *widen(q, k))
+    f_q, f_k = widen(*features(feature_map, q, k))
+    return f_q, f_k
+
+
 def features_of(
     name: str, feature_map: Callable[[Tensor], Tensor], x: Tensor
 ) -> Tensor:
@@ -176,3 +223,17 @@ def refuse_features(x: Tensor, made: Tensor) -> NoReturn:
         "feature_map must make (..., n, d) into (..., n, any number), at "
         f"least 1, but it made {tuple(x.shape)} into {tuple(made.shape)}"
     )
+
+
+def memorise(
+    memory: Any,
+    features: Tensor,
+    values: Tensor,
+    weight: Tensor | None = None,
+) -> None:
+    """Add some tokens to the memory, in place; each weighs 1, or this."""
+    if not features.numel():
+        return
+    add_product(memory.pairs, features.mT, values)
+    weighed = features if weight is None else features * weight
+    memory.total.add_(weighed.sum(dim=-2, keepdim=True))

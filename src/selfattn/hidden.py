@@ -188,8 +188,8 @@ def without_spoilt(
         k: keys, (..., n_k, d).
         v: values, (..., n_k, d_v).
     """
-    over, felt = torch.tensor(True), torch.tensor(False)
-    clean, before = None, None
+    over = q.new_ones((), dtype=torch.bool)
+    felt, clean, before = ~over, None, None
     for most in limits(k):
         sound = (k.abs() < most).all(-1) & v.isfinite().all(-1)
         spoilt = ~sound[..., None]

@@ -74,6 +74,27 @@ def all_felt(
     return with_infinite(lambda x: attend(q, k, x)[0], v), *result[1:]
 
 
+def largest_number(x: Tensor) -> float:
+    """How far from zero any is that is a number; 0 if there is none.
+
+    >>> largest_number(torch.tensor([torch.nan, -2.0, torch.inf]))
+    2.0
+    """
+    return largest(x.nan_to_num(0, 0, 0)) if x.numel() else 0.0
+
+
+def heaviest(q: Tensor, k: Tensor) -> float:
+    """How large a weight is at most: a product of features.
+
+    >>> import torch
+    >>> heaviest(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, torch.inf]]))
+    24.0
+    """
+    most_q, most_k = (1 + largest_number(x) for x in (q, k))
+    width = max(1, q.shape[-1])
+    return width * most_q * most_k  # elu + 1 is at most |x| + 1
+
+
 def smaller(v: Tensor, heaviest: float = 1.0) -> float:
     """By what to multiply values, a power of two, so that no sum of them
     overflows that is made before it is divided by the weights, each of which
@@ -88,7 +109,7 @@ def smaller(v: Tensor, heaviest: float = 1.0) -> float:
     most = torch.finfo(wide).max
     most_weight = min(v.shape[-2] * heaviest, most**0.95)  # whose sum is one
     most /= 4 * most_weight
-    if largest(v.nan_to_num(0, 0, 0)) <= most:
+    if largest_number(v) <= most:
         return 1.0
     return 2.0 ** -(2 + math.ceil(math.log2(most_weight)))
 

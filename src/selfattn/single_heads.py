@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.module import (
     _global_forward_hooks_with_kwargs,
@@ -23,7 +24,7 @@ from selfattn.checks import check_number, check_places, check_tensor
 from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked, shown
 from selfattn.spoilt import as_given, can_look, of_this_rank
-from selfattn.transforms import uncompiled
+from selfattn.transforms import depth, outside, uncompiled
 
 
 @checked
@@ -54,6 +55,7 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     check_hooks_run(model)
     weights: list[Tensor] = []
     owners, running, asked = names_of(model), Running(), Asked()
+    level = depth()
 
     def note(layer, args):
         if sign_of(layer) in owners:
@@ -72,7 +74,7 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
             return
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.set_rng_state(drawn)
-            weights.append(layer.weights(*args, **kwargs))
+            weights.append(outside(layer.weights(*args, **kwargs), level))
 
     with (
         uncompiled(),
@@ -144,7 +146,7 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     torch.Size([1, 3, 4])
     """
     brought: dict[str, Tensor] = {}
-    asked = Asked()
+    asked, level = Asked(), depth()
 
     def begins(names):
         asked.begins(brought)
@@ -157,7 +159,8 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
             return
         x = of_this_rank(given)
         # Copies: what W_o was given is kept for the way back.
-        brought.update({n: x[..., s].clone() for n, s in names.items()})
+        copies = {n: x[..., s].clone() for n, s in names.items()}
+        brought.update({n: outside(x, level) for n, x in copies.items()})
 
     with before_w_o(model, record, begins):
         yield brought
@@ -194,10 +197,11 @@ def change_heads(
         check_head(name, value, [*heads_of(model)])
 
     def change(names, given):
-        x = of_this_rank(given).clone()
+        x = of_this_rank(given)
         for name in names.keys() & instead.keys():
-            check_instead(name, instead[name], x[..., names[name]])
-            x[..., names[name]] = as_float(instead[name])
+            own = names[name]
+            check_instead(name, instead[name], x[..., own])
+            x = with_features(x, own, instead[name])
         return (as_given(x, given),)
 
     with before_w_o(model, change):
@@ -252,11 +256,21 @@ def check_fits_head(name: str, value: Tensor, x: Tensor) -> None:
         )
 
 
-def as_float(value: Tensor | float) -> Tensor | float:
-    """What is put in a head's place; PyTorch puts no whole number of more than
-    64 bits there.
+def with_features(x: Tensor, own: slice, value: Tensor | float) -> Tensor:
+    """Some features of x replaced, in its type. They are not written into it:
+    `torch.func.vmap` may map what is put there, and not x.
+
+    >>> with_features(torch.zeros(1, 4), slice(1, 3), 2.0)
+    tensor([[0., 2., 2., 0.]])
     """
-    return value if isinstance(value, Tensor) else float(value)
+    d = x.shape[-1]
+    if isinstance(value, Tensor):
+        new = value.to(x.dtype).expand(x[..., own].shape)
+    else:  # of whole numbers, PyTorch takes none of more than 64 bits
+        new = torch.full_like(x[..., own], float(value))
+    at = torch.arange(d, device=x.device)
+    there = F.pad(new, (own.start, d - own.stop))
+    return torch.where((own.start <= at) & (at < own.stop), there, x)
 
 
 def check_hooks_run(model: nn.Module) -> None:

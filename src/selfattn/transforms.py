@@ -29,6 +29,37 @@ def is_transformed() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
+def depth() -> int:
+    """How many transforms of `torch.func` are at work, one in the other."""
+    if torch.compiler.is_compiling() or not is_transformed():
+        return 0
+    return torch._C._functorch.peek_interpreter_stack().level()
+
+
+def outside(x: Tensor, level: int) -> Tensor:
+    """A tensor as it is where so many transforms are at work, and those that
+    began later are over: what vmap mapped is an axis in front, the outermost
+    first. Within vmap it has none, and outside of it nobody can use it.
+
+    >>> kept = []
+    >>> def double(x):
+    ...     kept.append(outside(2 * x, 0))
+    ...     return x
+    >>> _ = torch.func.vmap(double, in_dims=1)(torch.ones(3, 5))
+    >>> kept[0].shape
+    torch.Size([5, 3])
+    """
+    if torch.compiler.is_compiling():
+        return x
+    of = torch._C._functorch
+    rows: list[int] = []  # where they are, of the innermost first
+    while of.maybe_get_level(x) > level:
+        row, x = of.maybe_get_bdim(x), of.get_unwrapped(x)
+        if row >= 0:
+            rows = [*(at + (at >= row) for at in rows), row]
+    return x.movedim(rows[::-1], tuple(range(len(rows)))) if rows else x
+
+
 def is_traced() -> bool:
     """Whether PyTorch writes down what is called, by `torch.fx` or
     `torch.jit`: there are numbers then, but of this one call.

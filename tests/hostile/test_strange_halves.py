@@ -5,13 +5,18 @@ from functools import partial
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch.testing import assert_close
 
 from selfattn.devices.ring import ring_attention
 from selfattn.devices.world import on_ranks
 from selfattn.dot_product import attention
 from selfattn.efficient.flash import flash_attention
-from selfattn.efficient.linear import linear_attention, linear_weights
+from selfattn.efficient.linear import (
+    linear_attention,
+    linear_attention_step,
+    linear_weights,
+)
 from selfattn.efficient.reformer import lsh_attention, lsh_mask
 from selfattn.efficient.sparse import strided_attention, strided_mask
 
@@ -88,6 +93,28 @@ def test_small_weights_of_large_values_pass_back_no_nan(dtype, causal, shift):
     for found, wanted in zip(*grads, strict=True):
         size = wanted.abs().max().item()
         assert_close(found.double() / size, wanted / size, atol=close, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_feature_map_of_halves_serves_step_by_step_and_as_weights(dtype):
+    """It was called with float32, in which its own weights are not."""
+    torch.manual_seed(0)
+    by = nn.Sequential(nn.Linear(4, 6), nn.Softplus()).to(dtype)
+    q, k, v = torch.randn(3, 5, 4).to(dtype)
+    options = {"feature_map": by}
+    wanted = linear_attention(q, k, v, causal=True, **options)
+    weights = linear_weights(q, k, causal=True, **options)
+    assert weights.dtype == torch.float32
+    exact = (by(q).double() @ by(k).double().mT).tril()
+    assert_close(weights.double(), exact / exact.sum(-1, keepdim=True))
+    memory, steps = None, []
+    for token in zip(q, k, v, strict=True):
+        output, memory = linear_attention_step(*token, memory, **options)
+        steps.append(output)
+    assert memory.total.dtype == torch.float32
+    close = {"atol": 0.02, "rtol": 0.02}
+    assert_close((weights @ v.float()).to(dtype), wanted, **close)
+    assert_close(torch.stack(steps), wanted, **close)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

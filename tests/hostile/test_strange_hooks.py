@@ -627,3 +627,61 @@ def test_a_spread_is_asked_of_one_device(places):
     weights, mask = (torch.ones(2, 2, device=place) / 2 for place in places)
     with pytest.raises(ValueError, match=r"^mask must be where weights is"):
         spread(weights, mask > 0)
+
+
+# Within vmap
+
+
+def rows_of(layer, x, *by):
+    """What is recorded of a layer that runs on each text of x."""
+    model = layer
+    for transform in by:
+        model = transform(model)
+    with record_weights(layer) as weights, record_heads(layer) as heads:
+        model(x)
+    return weights[0], heads["1.2"]
+
+
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize(
+    ("order", "axes"),
+    [((0, 1, 2), (0,)), ((1, 0, 2), (1,)), ((2, 3, 0, 1, 4), (0, 2, 2))],
+)
+def test_what_is_recorded_within_vmap_can_be_used_outside(learns, order, axes):
+    """It was of the transform: every use of it was PyTorch's error."""
+    layer, n = MultiHeadAttention(8, 2), len(axes)
+    x = torch.randn(*(3, 2, 5)[:n], 4, 8)
+    by = [lambda f: lambda x: f(x[None])]
+    by += [lambda f: torch.func.grad(lambda x: f(x).sum())] if learns else []
+    by += [partial(torch.func.vmap, in_dims=axis) for axis in axes]
+    mapped = rows_of(layer, x.permute(order), *by)
+    wanted = rows_of(layer, x.flatten(0, n - 1))
+    for found, right in zip(mapped, wanted, strict=True):
+        assert_close(found.squeeze(n).flatten(0, n - 1), right)
+
+
+def test_who_records_within_vmap_goes_on_within_it():
+    """Beside what can be used outside, this has to stay."""
+    layer, x = MultiHeadAttention(8, 2), torch.randn(3, 5, 8)
+
+    def within(x):
+        return rows_of(layer, x[None])
+
+    found = torch.func.vmap(within)(x)
+    for mapped, wanted in zip(found, rows_of(layer, x), strict=True):
+        assert_close(mapped.squeeze(1), wanted)
+
+
+def test_what_is_put_in_a_heads_place_may_be_mapped():
+    """It was written into what the head brought, which was not."""
+    layer, x = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
+    values = torch.randn(3, 1, 5, 4)
+
+    def patched(value):
+        with change_heads(layer, {"1.1": value}):
+            return layer(x)
+
+    found = torch.func.vmap(patched)(values)
+    assert_close(found, torch.stack([patched(value) for value in values]))
+    slopes = torch.func.vmap(torch.func.grad(lambda v: patched(v).sum()))
+    assert slopes(values).any()

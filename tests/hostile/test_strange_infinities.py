@@ -592,3 +592,20 @@ def test_a_large_token_beside_a_nan_passes_nothing_back():
         :, :3
     ].sum().backward()
     assert x.grad[0, 3].eq(0).all() and x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", [*ALL_SEE_ALL, *SUMS])
+@pytest.mark.parametrize("of", ["q", "k", "v"])
+@pytest.mark.parametrize("learns", [False, True])
+def test_what_is_spoilt_is_where_the_queries_are(name, of, learns):
+    """A mark of it was made on the default device, to which a big model that
+    is not yet filled may have turned.
+    """
+    attend = {**ALL_SEE_ALL, **SUMS}[name]
+    inputs = dict(zip("qkv", torch.randn(3, 6, 4), strict=True))
+    inputs[of][2, 1] = INF
+    given = [x.requires_grad_(learns) for x in inputs.values()]
+    wanted = attend(*given)
+    with torch.device("meta"):
+        found = attend(*given)
+    assert_close(found, wanted, equal_nan=True)

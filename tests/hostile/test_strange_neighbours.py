@@ -298,6 +298,123 @@ def test_a_number_that_overflows_is_found_beside_a_feature_of_nan(causal):
     assert torch.equal(output[..., 0].isnan(), felt.expand(2, 5))
 
 
+@pytest.mark.parametrize("name", ["linear", "linear weights"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("of", ["keys", "queries"])
+@pytest.mark.parametrize("other", [0.0, math.nan, -math.inf])
+@pytest.mark.parametrize(
+    "few", [(-100.0, -102.0), (-103.0, -104.0), (-87.0, -88.0)]
+)
+def test_a_feature_of_few_digits_is_felt_as_it_is(name, dtype, of, other, few):
+    """Below -87, float32 has some or none; and one that is large makes the
+    sum of weights something to divide by.
+    """
+    far = torch.tensor([[few], [few[::-1]]]).mT
+    far = torch.cat([far.expand(2, 2, 2), torch.full((2, 1, 2), -99.0)], 1)
+    near = torch.full((2, 1, 2), 1e14)
+    near[..., 1] = 1e13
+    far[1, 2], v = other, torch.randn(2, 3, 2)
+    q, k = (near, far) if of == "keys" else (far, near)
+    v = v[:, : k.shape[1]]
+    given = [x.to(dtype).requires_grad_() for x in (q, k, v)]
+    exact = [x.double().detach().requires_grad_() for x in given]
+    wanted, found = (
+        (output, *back_to(output[..., 0].sum(), x))
+        for x in (exact, given)
+        for output in [NARROW[name](*x)[0]]
+    )
+    room = 1e-5 if dtype == torch.float32 else 1e-2
+    for x, y in zip(found, wanted, strict=True):
+        size = y.abs().max() + 1e-300
+        assert_close(x.double() / size, y / size, atol=room, rtol=room)
+
+
+def garbage_that_overflows(bad, size, *of):
+    """What is put behind a token that is none: numbers without a sum."""
+
+    def put(q, k, v):
+        k[0] = bad
+        for x in of:
+            {"q": q, "k": k, "v": v}[x][1:] = size
+
+    return put
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("of", ["q", "k", "v", "qk", "kv", "qkv"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1.0])
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(torch.float32, 3e38), (torch.bfloat16, 3e38), (torch.float64, 1.7e308)],
+)
+def test_a_nan_excuses_no_sum_that_overflows(name, of, bad, dtype, size):
+    """Beside it nothing was taken to float64, where they have one: what came
+    before passed nothing back, and another sequence passed back NaN, though
+    nothing was asked of it.
+    """
+    for seed in range(2):
+        torch.manual_seed(seed)
+        q, k, v = torch.randn(3, 2, 8, 3).to(dtype)
+        plain = [x.clone().requires_grad_() for x in (q, k, v)]
+        put = garbage_that_overflows(bad, size, *of)
+        put(*(x[0, 3:] for x in (q, k, v)))
+        put(*(x[1] for x in (q, k, v)))
+        given = [x.requires_grad_() for x in (q, k, v)]
+        wanted, found = [], []
+        for inputs, kept in ((plain, wanted), (given, found)):
+            output = NARROW[name](*inputs, causal=True)[0, :3]
+            total = output.square().sum()
+            kept += [output, *back_to(total, inputs)]
+        assert_close(found, wanted)
+
+
+def back_to(total, inputs):
+    """What comes back to those that it depends on."""
+    back = torch.autograd.grad(total, inputs, allow_unused=True)
+    return [x for x in back if x is not None]
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1.0])
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(torch.float32, 3e38), (torch.bfloat16, 3e38), (torch.float64, 1.7e308)],
+)
+def test_who_is_asked_nothing_passes_nothing_back_whatever_it_sums_up(
+    name, bad, dtype, size
+):
+    """Zero times a sum of keys that was infinite was NaN."""
+    for seed in range(8):
+        torch.manual_seed(seed)
+        q, k, v = torch.randn(3, 2, 3, 1).to(dtype)
+        garbage_that_overflows(bad, size, "k")(q[1], k[1], v[1])
+        given = [x.requires_grad_() for x in (q, k, v)]
+        for back in back_to(NARROW[name](*given)[0].sum(), given):
+            assert back[1].eq(0).all()
+
+
+def test_a_sum_that_overflows_is_no_zero_beside_a_nan():
+    """The average of one feature was taken by an infinite sum of weights, as
+    the other feature had NaN to show for it.
+    """
+    q, k, v = torch.zeros(1, 1), torch.full((10, 1), 1e38), torch.ones(10, 2)
+    v[:, 1] *= 1e-3
+    v[0, 0] = math.nan
+    output = linear_attention(q, k, v)
+    assert_close(output[:, 1], torch.tensor([1e-3]))
+
+
+def test_values_of_zero_are_taught_where_keys_have_no_sum():
+    """Their average is nothing in any type, but not their gradient."""
+    q, k, v = torch.zeros(2, 1), torch.full((4, 1), 3e38), torch.zeros(4, 2)
+    given = [x.requires_grad_() for x in (q, k, v)]
+    output = linear_attention(*given).sum()
+    for x, wanted in zip(
+        torch.autograd.grad(output, given), (0.0, 0.0, 0.5), strict=True
+    ):
+        assert_close(x, torch.full_like(x, wanted))
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("features", [1, 8, 16, 64])
 @pytest.mark.parametrize("stretch", [1.0, 1e6, 1e100])

@@ -1,5 +1,6 @@
 """What strangers found of a step, of autocast, and of callers' functions."""
 
+import math
 from functools import partial
 
 import pytest
@@ -91,6 +92,38 @@ def test_what_is_summed_in_float64_is_learned_from():
     )
     assert wanted[0].abs().max() > 0.1
     assert_close(found, wanted, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("feature_map", [None, torch.sigmoid, torch.exp])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1.0])
+@pytest.mark.parametrize("of", ["", "q", "k", "v", "qk", "kv"])
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(torch.float32, 3e38), (torch.bfloat16, 3e38), (torch.float64, 1e307)],
+)
+def test_a_step_that_nobody_asks_passes_nothing_back(
+    feature_map, bad, of, dtype, size
+):
+    """What it finds in a memory of garbage is no number, and zero times that
+    was NaN: to other sequences' matrices, and to the steps before.
+    """
+    options = {} if feature_map is None else {"feature_map": feature_map}
+    for seed in range(3):
+        torch.manual_seed(seed)
+        q, k, v = torch.randn(3, 5, 2, 2).to(dtype)
+        plain = [x.clone().requires_grad_() for x in (q, k, v)]
+        for name in of:
+            {"q": q, "k": k, "v": v}[name][3:, 1] = size
+        {"q": q}.get(of, k)[2, 1] = bad
+        given = [x.requires_grad_() for x in (q, k, v)]
+        wanted, found = (
+            torch.autograd.grad(in_steps(*x, **options)[:2].square().sum(), x)
+            for x in (plain, given)
+        )
+        assert_close(found, wanted)
+        total = in_steps(*given, **options)[:, 0].sum()
+        for back in torch.autograd.grad(total, given):
+            assert back[:, 1].eq(0).all()
 
 
 # Autocast

@@ -196,6 +196,30 @@ def test_the_angles_in_a_file_are_those_that_were_asked_for(
 
 
 @pytest.mark.parametrize(
+    "dtype", [torch.int64, torch.bool, torch.complex64, torch.float8_e5m2]
+)
+def test_angles_are_numbers_of_the_kind_that_weights_are(dtype, loaded):
+    """Of whole ones, PyTorch's limits were asked for; of complex ones, half
+    was dropped.
+    """
+    name = "model.layers.0.self_attn.rotary_emb.inv_freq"
+    angles = {name: torch.tensor([1.0, 0.01]).to(dtype)}
+    with pytest.raises(ValueError, match=rf"bent.*{name} of torch\."):
+        loaded(load_llama, llama_weights() | angles, n_heads=2)
+
+
+def test_angles_are_compared_whatever_device_is_the_default(loaded):
+    """Those wanted were on it, and those of a file on the processor."""
+    weights = llama_weights()
+    d_model = weights["model.norm.weight"].numel()
+    name = "model.layers.0.self_attn.rotary_emb.inv_freq"
+    angles = 1e4 ** -(torch.arange(0, d_model // 2, 2) / (d_model // 2))
+    with torch.device("meta"):
+        made = loaded(load_llama, weights | {name: angles}, n_heads=2)
+    assert not any(x.is_meta for x in made.parameters())
+
+
+@pytest.mark.parametrize(
     "size", [(-12, -12), (-4, -36), (0, 0), (4, -4), (0, 4)]
 )
 def test_no_image_is_less_than_a_pixel_high(size, loaded):

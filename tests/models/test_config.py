@@ -1,6 +1,7 @@
 """What lies beside the weights: models that only their config tells apart."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -115,6 +116,13 @@ MADE = {
     "bert": small_bert,
     "gpt2": small_gpt2,
 }
+
+HEADS = {
+    "llama": "lm_head.weight",
+    "gpt2": "lm_head.weight",
+    "bert": "cls.predictions.decoder.weight",
+}
+TABLES = re.compile(r"(wte|embed_tokens|word_embeddings)\.weight$")
 
 
 def told_besides(path, **fields):
@@ -296,3 +304,23 @@ def test_a_head_of_its_own_has_to_be_there(tmp_path, untied):
             load_llama(path, **options)
     else:
         assert load_llama(path, **options).is_one()
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "bert"])
+def test_a_head_is_the_table_where_a_config_says_so(tmp_path, kind):
+    """Beside another matrix, that was loaded, and no word said."""
+    model = MADE[kind]()
+    path = saved(model, tmp_path)
+    weights = load_file(path)
+    [table] = (n for n in weights if TABLES.search(n))
+    head = HEADS[kind]
+    weights[head] = weights[table].clone()
+    save_file(weights, path)
+    told_besides(path, tie_word_embeddings=True)
+    assert RIGHT[kind](path)
+    weights[head][1, 1] += 1.0
+    save_file(weights, path)
+    with pytest.raises(ValueError, match=r"says tie_word_embeddings=True, "):
+        RIGHT[kind](path)
+    told_besides(path, tie_word_embeddings=None)  # it says nothing
+    assert RIGHT[kind](path)

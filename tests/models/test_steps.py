@@ -4,10 +4,11 @@ from functools import partial
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from selfattn.models import complete, greedy, sample
 from selfattn.models.beams import beam_search
-from selfattn.models.steps import MOST
+from selfattn.models.steps import MOST, tempered
 from selfattn.multihead import KeysValues
 from selfattn.origins import AdditiveAttention, Translator
 
@@ -111,6 +112,40 @@ def test_a_large_temperature_leaves_the_likeliest_the_likeliest(few, dtype):
     """
     logits = torch.tensor([3.0, 60.0, 59.0], dtype=dtype).expand(50, 3)
     assert (sample(logits, temperature=1e8, **few) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most", "temperature"),
+    [
+        (torch.float16, 6e4, 1e5),
+        (torch.float16, 6e4, 1e300),
+        (torch.bfloat16, 3e38, 1e38),
+        (torch.bfloat16, 3e38, 1e36),
+        (torch.float32, 3e38, 2e38),
+        (torch.float32, 3e38, 5e35),
+        (torch.float64, 1e308, 1e308),
+        (torch.float64, 1e308, 1e306),
+        (torch.float64, 1.7e308, 1e300),
+    ],
+)
+def test_logits_may_be_as_far_apart_as_their_type_has_them(
+    dtype, most, temperature
+):
+    """Their difference was infinite, and the lower one never drawn."""
+    logits = torch.tensor([most, -most, 0.0, -INF], dtype=dtype)
+    wide = torch.promote_types(dtype, torch.float32)
+    limit = torch.finfo(wide).max
+    over = [float(x) / min(temperature, limit) for x in logits]
+    wanted = torch.tensor(over, dtype=torch.float64).softmax(-1)
+    found = tempered(logits, temperature)
+    assert found.dtype == wide and not found.isnan().any()
+    assert_close(found.double().softmax(-1), wanted, atol=1e-4, rtol=0)
+
+
+def test_a_temperature_leaves_small_differences_of_large_logits():
+    """Divided first, they would be rounded."""
+    found = tempered(torch.tensor([1e7, 1e7 - 1]), 3.0)
+    assert_close(found, torch.tensor([0.0, -1 / 3]))
 
 
 def test_more_tokens_than_can_be_drawn_from_are_refused():

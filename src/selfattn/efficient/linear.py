@@ -33,17 +33,21 @@ from selfattn.dot_product import (
 )
 from selfattn.feature_chunks import (
     Reader,
-    check_alike,
     features,
+    memorise,
     recalled,
+    recalled_exactly,
+    remembered,
+    sound_pairs,
     unfelt_features,
+    wide_features,
 )
 from selfattn.hidden import match
 from selfattn.masks import causal_mask
 from selfattn.pieces import LOG2_E, add_product, divisor, without_autocast
 from selfattn.signatures import checked
 from selfattn.spoilt import is_spoilt, projected
-from selfattn.underflow import is_coarse
+from selfattn.underflow import is_coarse, is_faint
 
 CHUNK = 64  # tokens at a time: about d, where both ways cost the same
 FeatureMap = Callable[[Tensor], Tensor]
@@ -97,13 +101,16 @@ def linear_weights(
     tensor([[0.2500, 0.7500]])
     """
     check_shapes(q, k, k)
-    f_q, f_k = features(feature_map, *widen(q, k))
-    weights = shares(f_q, f_k, causal)
-    if not is_coarse(weights, causal, q, k):
-        return weights
-    if feature_map is elu_plus_one:
+    ours = feature_map is elu_plus_one
+    f_q, f_k = wide_features(feature_map, q, k, ours)
+    dtype = f_q.dtype
+    if not (ours and is_faint(q, k)):
+        weights = shares(f_q, f_k, causal)
+        if not is_coarse(weights, causal, f_q, f_k):
+            return weights
+    if ours:
         f_q, f_k = features(feature_map, q.double(), k.double())
-    return shares(f_q.double(), f_k.double(), causal).to(weights.dtype)
+    return shares(f_q.double(), f_k.double(), causal).to(dtype)
 
 
 def shares(f_q: Tensor, f_k: Tensor, causal: bool) -> Tensor:
@@ -173,10 +180,12 @@ def linear_attention(
     ours, dtype = feature_map is elu_plus_one, q.dtype
     if not ours:  # it may have parameters to train, so autograd must see it
         q, k = features(feature_map, q, k)
-    output = by_sums(q, k, v, causal, ours)
-    if is_coarse(output, causal, q, k, v):
-        output = by_sums(q.double(), k.double(), v.double(), causal, ours)
-    return output.to(dtype)
+    if not (ours and is_faint(q, k)):
+        output = by_sums(q, k, v, causal, ours)
+        if not is_coarse(output, causal, q, k, v):
+            return output.to(dtype)
+    wide = q.double(), k.double(), v.double()
+    return by_sums(*wide, causal, ours).to(dtype)
 
 
 def by_sums(
@@ -244,20 +253,16 @@ def linear_attention_step(
         check_tensor(name, kept)
     check_places(q=q, k=k, v=v, **before)
     check_shapes(*(x[..., None, :] for x in (q, k, v)))  # of one token each
-    dtype, (q, k, v) = v.dtype, widen(q, k, v)
-    asked, key, v = widen(*features(feature_map, q, k), v)
-    # A copy, for a key may be the caller's own.
-    pairs, total = key[..., None] * v[..., None, :], key[..., None, :].clone()
-    if memory is not None:
-        check_alike(memory, Memory(pairs, total))
-        pairs, total = memory.pairs + pairs, memory.total + total
-    output, weight = recalled(asked, pairs, total)
+    dtype, ours = v.dtype, feature_map is elu_plus_one
+    asked, key, v = widen(*wide_features(feature_map, q, k, ours), v)
+    now = Memory(*remembered(memory, key, v))
+    output, weight = recalled(asked[..., None, :], *now)
     if is_spoilt(output) or is_spoilt(weight):  # which is infinite for none
-        if feature_map is elu_plus_one:
+        if ours:
             asked = feature_map(q.double())
-        wide = (x.double() for x in (asked, pairs, total))
-        output, _ = recalled(*wide)
-    return output.to(dtype), Memory(pairs, total)
+        now = Memory(*remembered(memory, key, v, sound_pairs))
+        output = recalled_exactly(asked[..., None, :], *now)
+    return output.to(dtype), now
 
 
 class LinearAttention(torch.autograd.Function):
@@ -306,6 +311,9 @@ class LinearAttention(torch.autograd.Function):
             # Over weights that are small, what is divided by them can be too
             # large for the type, before it is multiplied with them again.
             exact = passed_back([x.double() for x in kept], *how)
+            # Of what nobody asks for, nothing: not 0 · ∞, if it has no sum.
+            unasked = (grad_output == 0).all(dim=-1, keepdim=True)
+            exact[0].masked_fill_(unasked, 0)
             both = zip(grads, exact, strict=True)
             grads = [g.where(g.isfinite(), x.to(g.dtype)) for g, x in both]
         return *grads, None, None
@@ -383,17 +391,3 @@ def empty_memory(k: Tensor, v: Tensor) -> Memory:
     batch, features, d_v = k.shape[0], k.shape[-1], v.shape[-1]
     pairs = k.new_zeros(batch, features, d_v)
     return Memory(*widen(pairs, k.new_zeros(batch, 1, features)))
-
-
-def memorise(
-    memory: Memory,
-    features: Tensor,
-    values: Tensor,
-    weight: Tensor | None = None,
-) -> None:
-    """Add some tokens to the memory, in place; each weighs 1, or this."""
-    if not features.numel():
-        return
-    add_product(memory.pairs, features.mT, values)
-    weighed = features if weight is None else features * weight
-    memory.total.add_(weighed.sum(dim=-2, keepdim=True))

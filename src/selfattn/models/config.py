@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from selfattn.models.weights import same
 from selfattn.signatures import REAL, shown
 
 # Fields that change how a model reckons, and what they hold where ours does.
@@ -97,16 +98,23 @@ def share_table(
     """Have the scores made with the table, if a file has no matrix for them.
 
     Raises:
-        ValueError: if a configuration says that they have one of their own.
+        ValueError: if a configuration says that they have one of their own,
+            or that they have none, and the file has another.
     """
-    untied = beside(path).get("tie_word_embeddings") is False
-    if scores not in weights and untied:
+    told = beside(path).get("tie_word_embeddings")
+    if scores not in weights and told is False:
         raise ValueError(
             "a file must hold every weight of its model, but the config.json "
             f"beside {path} says tie_word_embeddings=False, and no matrix is "
             f"there for {scores}"
         )
     weights.setdefault(scores, weights[table])
+    if told is True and not same(weights[scores], weights[table]):
+        raise ValueError(
+            "a model must be made as its config.json says, but the one "
+            f"beside {path} says tie_word_embeddings=True, and there is "
+            f"another matrix for {scores} than for {table}"
+        )
 
 
 def check_sizes(path: str | Path, **ours: tuple[str, Any]) -> None:

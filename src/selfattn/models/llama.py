@@ -28,6 +28,7 @@ from selfattn.models.embedding import Embedding
 from selfattn.models.weights import (
     Weights,
     check_above,
+    check_type,
     count_blocks,
     fill,
     heads_for,
@@ -156,10 +157,12 @@ def check_angles(
     found: Weights, d_head: int, base: float, path: str | Path
 ) -> None:
     """Raise if a file holds the angles of another rotation."""
-    wanted = base ** -(torch.arange(0, d_head, 2).double() / max(d_head, 1))
+    steps = torch.arange(0, d_head, 2, device="cpu")  # as those of a file
+    wanted = base ** -(steps.double() / max(d_head, 1))
     for name, angles in found.items():
         if not name.endswith("rotary_emb.inv_freq"):
             continue
+        check_type({name: angles}, path)
         rounded = max(1e-5, 2 * torch.finfo(angles.dtype).eps)
         if angles.shape != wanted.shape or not torch.allclose(
             angles.double(), wanted, rtol=rounded, atol=0.0

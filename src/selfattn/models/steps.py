@@ -21,6 +21,10 @@ from selfattn.multihead import KeysValues
 from selfattn.signatures import INTEGERS, is_plain_tensor, shown
 
 MOST = 2**24  # tokens among which PyTorch draws
+# Logits that are further apart than a type tells, over a temperature that is
+# at most this share of it, differ by 1000 or more: the lower one is never
+# drawn, though the difference be infinite.
+FAR = 1e-3
 
 
 def answered(answer: Any, n_rows: int, stop: int | None) -> tuple[Tensor, Any]:
@@ -139,9 +143,14 @@ def tempered(logits: Tensor, temperature: float) -> Tensor:
     Else sound logits would be infinite at a small one; a temperature beyond
     what their type can hold is the smallest or largest that it can. They are
     float32 at least: at a large one, all would be alike in half precision.
+
+    >>> tempered(torch.tensor([6e4, -6e4]).half(), 1e5)
+    tensor([ 0.0000, -1.2000])
     """
     wide = torch.promote_types(logits.dtype, torch.float32)
     kept = torch.finfo(wide)
     temperature = min(max(temperature, kept.tiny), kept.max)
-    below = logits - logits.amax(dim=-1, keepdim=True)
-    return below.to(wide) / temperature
+    logits = logits.to(wide)
+    if temperature > FAR * kept.max:
+        logits, temperature = logits / temperature, 1.0
+    return (logits - logits.amax(dim=-1, keepdim=True)) / temperature
