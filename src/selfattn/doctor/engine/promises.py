@@ -11,7 +11,11 @@ is told: nearly all code runs in one or two of the four.
 
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.engine.two_at_once import exchanged
-from selfattn.doctor.engine.unknown import hardly_called, only_assumed
+from selfattn.doctor.engine.unknown import (
+    hardly_called,
+    only_assumed,
+    unheld,
+)
 from selfattn.doctor.exercise import Mistake, name_of
 from selfattn.doctor.exercises.dot_product import attention as functions
 from selfattn.doctor.exercises.dot_product import weights
@@ -49,7 +53,7 @@ def weighed(report: Report, kind: Kind, said: Facts) -> Report:
     report = report.with_(mistake=surest_first(report.mistake, kind))
     if unknown := only_assumed(report, kind, said):
         return report.with_(different=unknown)
-    if uncalled := hardly_called(report, said):
+    if uncalled := hardly_called(report, said) or unheld(report, kind, said):
         return report.with_(different=uncalled)
     if said:
         return report.with_(different=beyond_what_was_told(report, kind, said))

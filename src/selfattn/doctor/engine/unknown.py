@@ -9,7 +9,7 @@ import re
 
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.patient import Facts
-from selfattn.doctor.report import Report
+from selfattn.doctor.report import Finding, Report
 
 UNCALLED = (
     "However I call it, it raises, so that I know nothing of it. Say how it "
@@ -19,6 +19,11 @@ OF_OTHER_AXES = (
     "However I call it, what comes out is of another shape or type than I "
     "expect, so that it may take other things than I think. Say how it is to "
     "be called: --list has the facts that tell."
+)
+
+UNHELD = (
+    "You told {}, and handed what that says, it raises, so that it may take "
+    "it under another name or of other axes. Say names=…. {}"
 )
 
 OTHER = {"shape", "type"}  # what tells that something else came back
@@ -92,6 +97,30 @@ def hardly_called(report: Report, said: Facts) -> str:
     shared = set.intersection(*({*one.probe.needs} for one in found))
     most = 2 * len(found) > report.probes
     return UNCALLED if handed and most and not shared else ""
+
+
+def unheld(report: Report, kind: Kind, said: Facts) -> str:
+    """That it may take what was told under another name, or of other axes.
+
+    So it may if it raises wherever it is handed that, of its size, and is
+    right on all else; unless its axes are among the facts, and were tried.
+    """
+    found = report.findings
+    if report.mistake is not None or "mask_axes" in kind.facts:
+        return ""
+    told = [n for n in said if n in kind.facts and kind.facts[n].need]
+    for name in told:
+        need = kind.facts[name].need
+        if all(need in f.probe.needs and refuses(f) for f in found):
+            return UNHELD.format(name, found[0].difference.sentence)
+    return ""
+
+
+def refuses(found: Finding) -> bool:
+    """Whether something raised, of what it was handed."""
+    words = found.difference.sentence
+    raised = found.difference.sort == "raises"
+    return raised and bool(OF_INPUTS.search(words))
 
 
 def sized(report: Report) -> bool:
