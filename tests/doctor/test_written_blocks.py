@@ -188,3 +188,78 @@ def test_a_block_without_a_context_may_be_told_too(given, name):
     assert report.passed == (name is None), report
     if name:
         assert report.mistake.name == name, report
+
+
+class Blanks(nn.Module):
+    """What is padding comes out as zeros."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
+
+    def forward(self, x, padding_mask=None):
+        y = by_texts(self, x, padding_mask)
+        if padding_mask is None:
+            return y
+        return y.masked_fill(padding_mask[..., None], 0)
+
+
+def by_texts(block, x, padding_mask=None):
+    """What `Blanks` should give where it is not padding."""
+    q, k, v = block.qkv(x).chunk(3, dim=-1)
+    scores = (q @ k.mT).square() + 1
+    if padding_mask is not None:
+        scores = scores * ~padding_mask[:, None]
+    return x + block.out(scores @ v / scores.sum(-1, keepdim=True))
+
+
+def test_what_comes_of_padding_is_nobody_s_business():
+    report = examine(
+        Blanks().eval(),
+        kind="encoder-block",
+        time_limit=None,
+        layout="BND",
+        padding="block",
+        formula=by_texts,
+    )
+    assert report.passed, report
+
+
+class Unusual(nn.Module):
+    """Attention that does not scale, and is let in by a gate."""
+
+    def __init__(self):
+        super().__init__()
+        self.attend, self.gate = Plainly(), nn.Parameter(torch.tensor(0.3))
+
+    def forward(self, x):
+        return x + self.gate.tanh() * self.attend(x)
+
+
+class Plainly(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (
+            nn.Linear(D, D) for _ in range(4)
+        )
+
+    def forward(self, x):
+        scores = self.q_proj(x) @ self.k_proj(x).mT
+        return self.out_proj(scores.softmax(-1) @ self.v_proj(x))
+
+
+def without_a_scale(block, x):
+    """What `Unusual` should give."""
+    part = block.attend
+    scores = part.q_proj(x) @ part.k_proj(x).mT
+    shares = scores.exp() / scores.exp().sum(-1, keepdim=True)
+    return x + block.gate.tanh() * part.out_proj(shares @ part.v_proj(x))
+
+
+def test_who_is_right_by_his_formula_is_not_looked_into():
+    """Its attention is unlike others', and the formula says so."""
+    unusual = Unusual().eval()
+    told = {"kind": "encoder-block", "time_limit": None, "layout": "BND"}
+    assert not examine(unusual, formula="own", **told).passed
+    report = examine(unusual, formula=without_a_scale, **told)
+    assert report.passed, report

@@ -7,6 +7,8 @@ tells how it is read, and needs no numbers. Then the numbers decide.
 from dataclasses import replace
 from typing import Any
 
+from torch import Tensor
+
 from selfattn.doctor.engine.diagnosis import (
     explain,
     judge,
@@ -14,6 +16,7 @@ from selfattn.doctor.engine.diagnosis import (
 )
 from selfattn.doctor.engine.isolation import Watch
 from selfattn.doctor.engine.matching import observe_known
+from selfattn.doctor.engine.outcome import Outcome
 from selfattn.doctor.engine.promises import weighed
 from selfattn.doctor.engine.readings import examine_here
 from selfattn.doctor.engine.visits import NUMBERS, Visit, as_read
@@ -88,6 +91,8 @@ def as_far_as_it_goes(exercise: Exercise, lacks: dict[str, str]) -> Exercise:
         known = observe_known(exercise, None, probe)
         raised = known.error or ""
         why = raised if known.unusable else f"your formula raises {raised}"
+        if overflows(known) and not probe.needs:
+            continue  # of a slow version nobody asks how it is rounded
         if not raised:
             flows = known.gradient_error is None
             kept.append(probe if flows else replace(probe, gradient=False))
@@ -99,6 +104,12 @@ def as_far_as_it_goes(exercise: Exercise, lacks: dict[str, str]) -> Exercise:
         elif probe.needs:
             lacks[probe.needs[-1]] = why
     return replace(exercise, probes=tuple(kept))
+
+
+def overflows(known: Outcome) -> bool:
+    """Whether a formula gives numbers that are none, of loud tokens, say."""
+    value = known.value
+    return isinstance(value, Tensor) and not bool(value.isfinite().all())
 
 
 def as_it_was_read(
