@@ -80,7 +80,12 @@ def largest_number(x: Tensor) -> float:
     >>> largest_number(torch.tensor([torch.nan, -2.0, torch.inf]))
     2.0
     """
-    return largest(x.nan_to_num(0, 0, 0)) if x.numel() else 0.0
+    if not x.numel():
+        return 0.0
+    most = largest(x)
+    if math.isfinite(most):  # as a rule, and no copy is made
+        return most
+    return largest(x.nan_to_num(0, 0, 0))
 
 
 def heaviest(q: Tensor, k: Tensor) -> float:

@@ -56,6 +56,8 @@ INTERNAL = {
     "selfattn.models.config.sizes_in_file": "likewise",
     "selfattn.infinite.shown_by_a_value": "of mechanisms, which are tried",
     "selfattn.mismatches.check_filled": "a check",
+    "selfattn.models.steps.tempered": "of `sample`, which is tried",
+    "selfattn.single_heads.with_features": "of `change_heads`, which is tried",
     "selfattn.mismatches.mismatch": "of what a layer says of an error",
     "selfattn.efficient.reformer.of_moderate_length": "of buckets, tried",
     "selfattn.wrapped.stands_for": "wraps what is tried, for nobody else",
