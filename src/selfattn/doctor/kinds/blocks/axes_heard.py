@@ -10,16 +10,16 @@ from torch import Tensor, nn
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties
-from selfattn.doctor.kinds.blocks.calling import LAYOUTS
 from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.layer.experiments import (
     which_sequences_meet,
     who_sees_whom,
 )
+from selfattn.doctor.kinds.text_layouts import tried
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import Inputs
 
-_, NBD = LAYOUTS
+NBD = "NBD"
 Call = Callable[..., Any]
 
 
@@ -29,10 +29,9 @@ def layouts_of(kind: Kind, block: Any, known: Facts) -> list[str]:
     A module in which they do in none is no block. Where they do in one, and
     no text hears of another, the axes are those of that one.
     """
-    told = known.get("layout")
     calls = {
         layout: kind.adapt(block, {**known, "layout": layout})
-        for layout in ([told] if told else LAYOUTS)
+        for layout in tried(known.get("layout"))
     }
     mixing = [n for n, call in calls.items() if mixes(block, call)]
     apart = [n for n in mixing if keeps_apart(block, calls[n])]
@@ -41,10 +40,9 @@ def layouts_of(kind: Kind, block: Any, known: Facts) -> list[str]:
 
 def is_called(kind: Kind, block: Any, known: Facts) -> bool:
     """Whether it takes texts in any layout."""
-    told = known.get("layout")
     return any(
         given_to(block, kind.adapt(block, {**known, "layout": layout}))
-        for layout in ([told] if told else LAYOUTS)
+        for layout in tried(known.get("layout"))
     )
 
 

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from selfattn.doctor.kind import Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import properties, told_names
-from selfattn.doctor.kinds.blocks.calling import LAYOUTS, prepare
+from selfattn.doctor.kinds.blocks.calling import prepare
 from selfattn.doctor.kinds.blocks.handing_over import (
+    OF_FLAGS,
     OF_MASKS,
     OF_PLACES,
     PLACES,
@@ -25,6 +26,7 @@ from selfattn.doctor.kinds.blocks.handing_over import (
     Beside,
     wanted,
 )
+from selfattn.doctor.kinds.text_layouts import tried as in_layouts
 from selfattn.doctor.patient import Facts
 
 MOST = 3  # arguments of which nobody said what they are
@@ -49,12 +51,15 @@ def read(
     masks = (known.get("mask_name"), known.get("own_mask"))
     texts = told_names.of(told, *told_names.TEXTS).values()
     by_name = [name for name in (*masks, *texts) if name]
+    by_name += told.get("call") or ()
     names = wanted(thing, n_texts - len(texts), by_name)
     block = trial_calls.outcome(prepare, thing, known)
     if not 0 < len(names) <= MOST or block is None:
         return seen
-    layouts = [told["layout"]] if told.get("layout") else LAYOUTS
-    for chosen, layout in product(choices(names, n_texts), layouts):
+    layouts = in_layouts(told.get("layout"))
+    flags = ("on", "off") if told.get("causal") else ("off", "on")
+    every = choices(names, n_texts, flags)
+    for chosen, layout in product(every, layouts):
         facts = {**known, "layout": layout, "besides": chosen}
         call = adapt(block, facts)
         wide = trial_calls.outcome(properties.widths, block, call, n_texts > 1)
@@ -67,20 +72,26 @@ def read(
     return seen
 
 
-def choices(names: Sequence[str], n_texts: int) -> Iterator[dict[str, Beside]]:
-    """What each of these is handed: a text, places of tokens, or None.
+def choices(
+    names: Sequence[str], n_texts: int, flags: Sequence[str]
+) -> Iterator[dict[str, Beside]]:
+    """What each of these is handed: a text, places of tokens, a flag, None.
 
-    None comes first for masks, and places first for what is called so.
+    None comes first for masks, and places or ``flags`` for what is called so.
     """
-    each = [tried(name, range(n_texts)) for name in names]
+    each = [tried(name, range(n_texts), flags) for name in names]
     for chosen in product(*each):
         yield dict(zip(names, chosen, strict=True))
 
 
-def tried(name: str, texts: Iterable[int]) -> tuple[Beside, ...]:
+def tried(
+    name: str, texts: Iterable[int], flags: Sequence[str]
+) -> tuple[Beside, ...]:
     """What one of these is handed, the likeliest first."""
     if OF_MASKS.search(name):
         return None, *texts
+    if OF_FLAGS.search(name):
+        return *flags, *texts, None
     numbered = (PLACES, PLACES_OF_EACH)
     if OF_PLACES.search(name):
         return *numbered, *texts, None

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from selfattn.doctor import sayings
 from selfattn.doctor.copying import copy_of
 from selfattn.doctor.kind import Fact, Reading, UnclearError
+from selfattn.doctor.kinds import text_layouts
+from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.blocks import handing_over, told_names
 from selfattn.doctor.kinds.mask_meanings import MEANINGS, as_meant
 from selfattn.doctor.patient import Facts
@@ -19,7 +21,6 @@ ORDERS = {
     "post": "behind the sums",
     "sandwich": "before and behind each sublayer",
 }
-LAYOUTS = {"BND": "batch, tokens, features", "NBD": "tokens first"}
 FACTS = {
     "norms": Fact(
         "the names of its norms, in the order of the sublayers",
@@ -37,6 +38,11 @@ FACTS = {
         saying=sayings.BENT,
     ),
     "names": told_names.fact("x"),
+    "call": attention.FACTS["call"],
+    "length": Fact(
+        "how many tokens its texts have, if it takes no other number",
+        saying=sayings.COUNT,
+    ),
     "n_heads": Fact(
         "how many heads its attention has, if that lies flat",
         saying=sayings.COUNT,
@@ -75,7 +81,7 @@ FACTS = {
     ),
     "layout": Fact(
         "the axes of x",
-        LAYOUTS,
+        text_layouts.LAYOUTS,
         tried=False,
     ),
     "mask": Fact(
@@ -168,7 +174,7 @@ def in_either_layout(block: nn.Module, known: Facts) -> dict[str, list[str]]:
     So the block may do, too; or it turns what it hands over.
     """
     either = "layout" not in known and tokens_first(block)
-    return {"layout": [*LAYOUTS]} if either else {}
+    return {"layout": [*text_layouts.TEXTS]} if either else {}
 
 
 def tokens_first(block: nn.Module) -> bool:
@@ -254,14 +260,17 @@ def called(
     thing: Any, facts: Facts, x: Tensor, *others: Tensor, **given: Any
 ) -> object:
     """Call a block in its own layout; of output and weights, the output."""
-    tokens_first = facts.get("layout") == "NBD"
-    turned = [t.transpose(0, 1) if tokens_first else t for t in (x, *others)]
-    besides = handing_over.beside(turned, facts)
-    placed, named = told_names.by_them(turned, facts)
-    given = {**named, **besides, **given}
+    layout = facts.get("layout") or "BND"
+    # A picture may be told of in a text.
+    beside = "BND" if layout in text_layouts.PICTURES else layout
+    texts = [text_layouts.laid_out(x, layout)]
+    texts += [text_layouts.laid_out(text, beside) for text in others]
+    besides = handing_over.beside(texts, facts)
+    placed, named = told_names.by_them(texts, facts)
+    given = {**named, **besides, **(facts.get("call") or {}), **given}
     output = handing_over.over(thing, placed, given)
     if isinstance(output, tuple):
         output = output[0]
-    if tokens_first and isinstance(output, Tensor) and output.ndim == 3:
-        return output.transpose(0, 1)
+    if isinstance(output, Tensor):
+        return text_layouts.read_back(output, layout)
     return output

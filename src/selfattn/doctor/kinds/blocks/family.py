@@ -118,18 +118,18 @@ def perhaps_its_own(
     if usual and is_made_of(usual, call, but_for=() if told else DESIGNS):
         return usual
     wide = properties.widths(thing, call, across)
-    held = held_to_its_parts(thing, facts, call, wide)
+    held = held_to_its_parts(thing, facts, call, wide[:2])
     if usual and held and is_alike(usual, call):
         return usual
     order = facts.get("path") or facts.get("placed")
-    if "path" not in facts and is_of_two_looks(thing, call, wide):
+    if "path" not in facts and is_of_two_looks(thing, call, wide[:2]):
         order = "free"  # what is normed for some alone may go on so
     causal, how = hides_later(facts, call, wide), facts.get("how")
     return properties.of_widths(name, *wide, causal, order, how)
 
 
 def hides_later(
-    facts: Facts, call: Callable[..., Any], wide: tuple[int, int | None]
+    facts: Facts, call: Callable[..., Any], wide: properties.Wide
 ) -> Any:
     """Whether later tokens are hidden, as was told, or as is seen.
 
@@ -144,7 +144,7 @@ def hides_later(
     if told is not None:
         near = told and not inferred and properties.sees_near(call, *wide)
         return "own" if near else told
-    across = wide[1] is not None
+    across = wide.d_context is not None
     if across and not inferred:
         return True
     seen = properties.seen_past(call, *wide)

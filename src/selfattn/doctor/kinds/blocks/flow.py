@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from selfattn.doctor.kinds import one_length
 from selfattn.doctor.kinds.blocks import cores
 from selfattn.doctor.kinds.blocks.operations import constant, fills, said_by
 from selfattn.doctor.kinds.blocks.sums import (
@@ -256,7 +257,9 @@ def followed(
 
     None if that cannot be followed.
     """
-    lengths = free_sizes(block)[: len(widths)]
+    only = one_length.of(call)
+    lengths = [only] * 2 if only else free_sizes(block)
+    lengths = lengths[: len(widths)]
     by = Followed(block)
     given: list[Tensor] = []
     terms: list[Said] = []

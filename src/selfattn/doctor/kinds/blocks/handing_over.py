@@ -11,14 +11,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from selfattn.doctor.kinds.text_layouts import read_back
 from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import Facts, handed
 
 PLACES, PLACES_OF_EACH = "places", "places of each text"
-Beside = int | str | None  # a text, by its number, places of tokens, nothing
+FLAGS = {"off": False, "on": True}
+# A text, by its number, places of tokens, a flag, or nothing.
+Beside = int | str | None
 # In the names of what tells where tokens stand.
 OF_PLACES = re.compile("pos|place|ids$|indices|index|times?$|steps?$")
 OF_MASKS = re.compile("mask|pad|bias")  # in the names of what is no text
+OF_FLAGS = re.compile("^(is|use|return|needs?|with|apply)_|causal|flag$")
 # In the names of a context, and of what hears it.
 CROSS = ("cross", "enc", "memory", "context", "src", "multihead_attn")
 
@@ -33,18 +37,20 @@ def over(
     return handed(thing, *placed, **named)
 
 
-def beside(texts: Sequence[Tensor], facts: Facts) -> dict[str, Tensor | None]:
+def beside(texts: Sequence[Tensor], facts: Facts) -> dict[str, Any]:
     """What it is handed beside these texts, by its names: one of them each,
-    or where its tokens stand.
+    where its tokens stand, or a flag.
 
     Or, ``otherwise``, something else in its place, unless that is a mask's:
     to see whether it counts.
     """
     chosen: Mapping[str, Beside] = facts.get("besides") or {}
-    made: dict[str, Tensor | None] = {}
+    made: dict[str, Any] = {}
     for name, which in chosen.items():
         if isinstance(which, str):
-            made[name] = places(which, texts[0], facts)
+            flag = FLAGS.get(which)
+            named = places(which, texts[0], facts) if flag is None else flag
+            made[name] = named
             continue
         text = None if which is None else texts[which]
         other = facts.get("otherwise") and not OF_MASKS.search(name)
@@ -54,13 +60,13 @@ def beside(texts: Sequence[Tensor], facts: Facts) -> dict[str, Tensor | None]:
 
 def places(which: str, x: Tensor, facts: Facts) -> Tensor:
     """The number of each token in its text; for all texts, or for each."""
-    turned = facts.get("layout") == "NBD"
-    n, n_texts = (x.shape[0], x.shape[1]) if turned else (x.shape[1], len(x))
+    layout = str(facts.get("layout"))
+    n_texts, n, _ = read_back(x, layout).shape
     numbered = torch.arange(n)
     if which == PLACES:
         return numbered
     rows = numbered.expand(n_texts, -1)
-    return rows.T if turned else rows
+    return rows.T if layout == "NBD" else rows
 
 
 def wanted(thing: nn.Module, n_texts: int, given: Sequence[str]) -> list[str]:
@@ -97,10 +103,10 @@ def by_place_or_name(
 def takers_of(free: Sequence[Parameter], n: int) -> list[Parameter]:
     """The parameters that take so many texts, of those that are free.
 
-    The first takes the first, unless it is called like a mask.
+    The first takes the first, unless it is called like a mask or a flag.
     """
     ranked = sorted(free, key=likeness)
-    first = [p for p in free if not OF_MASKS.search(p.name)][:1]
+    first = [p for p in free if not is_no_text(p.name)][:1]
     chosen = [*first, *(p for p in ranked if p not in first)][:n]
     return [p for p in free if p in chosen]
 
@@ -122,9 +128,14 @@ def likeness(p: Parameter) -> int:
         not by_name,
         True,
     )
-    if OF_MASKS.search(p.name):
+    if is_no_text(p.name):
         return len(order) + (not needed)
     return order.index(True)
+
+
+def is_no_text(name: str) -> bool:
+    """Whether something is called like a mask, or like a flag."""
+    return bool(OF_MASKS.search(name) or OF_FLAGS.search(name))
 
 
 def unplaced(thing: Any, n: int) -> Iterator[Any]:

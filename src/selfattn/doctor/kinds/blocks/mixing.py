@@ -52,7 +52,7 @@ def found(
     ready = calling.prepare(block, facts)
     call = adapt(ready, facts)
     try:
-        wide = properties.widths(ready, call, across)
+        wide = properties.widths(ready, call, across)[:2]
     except UnclearError:
         return {}
     mixing = those_that_mix(ready, call, wide)

@@ -51,4 +51,4 @@ def widths_of(block: Any, call: Call) -> list[int]:
     """How wide the texts are with which a block can be called; [] if none."""
     across = "context" in inspect.signature(call).parameters
     wide = trial_calls.outcome(properties.widths, block, call, across)
-    return [d for d in wide or () if d is not None]
+    return [d for d in (wide or ())[:2] if d is not None]

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from selfattn.doctor.deviations import scores
 from selfattn.doctor.exercise import described, name_of
 from selfattn.doctor.exercises.multihead import attention
+from selfattn.doctor.kinds import one_length
 from selfattn.doctor.kinds.blocks import (
     cores,
     idle_parts,
@@ -145,14 +146,15 @@ def seen(
     known = FOLLOWED.setdefault(block, {})
     key = repr(answer.facts), order, *widths
     if key not in known:
-        flow = followed(block, answer, *widths)
+        call = one_length.told(partial(answer), answer.facts.get("length"))
+        flow = followed(block, call, *widths)
         known[key] = {} if flow is None else faults(block, flow, order)
         if flow is not None:
             # What is a part of the block is asked alone, by and by.
             alone = tuple(f"{name}." for name in attentions(block))
             cut = any(
                 not name.startswith(alone)
-                for name in taught.untaught(block, answer, *widths)
+                for name in taught.untaught(block, call, *widths)
             )
             known[key] |= {STEPS[0]: [name_of(attention.detached)] * cut}
             if answer.facts.get("in_passing"):

@@ -9,7 +9,7 @@ sees which outputs move.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from selfattn.doctor.deviations.number_types import TYPES, of_types
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import UNFOUND, UnclearError
-from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds import one_length, trial_calls
 from selfattn.doctor.kinds.blocks import blanks, passing_on
 from selfattn.doctor.kinds.blocks.hearing import (
     of_itself,
@@ -45,7 +45,12 @@ from selfattn.doctor.kinds.layer.probes import loud, padded_in_front
 from selfattn.doctor.probes import Inputs, Probe, Sizes, numbers
 from selfattn.masks import causal_mask
 
-OPTIONAL = {"mask": "a mask", "padding": "a mask for padding", **TYPES}
+OPTIONAL = {
+    "mask": "a mask",
+    "padding": "a mask for padding",
+    "length": "texts of another length",
+    **TYPES,
+}
 N, N_K = 7, 6
 MAY_IT_SEE = (
     "It sees later tokens, and nobody said whether it may. Say causal=True or "
@@ -63,16 +68,29 @@ def table(sizes: Sizes) -> Tensor:
     return (torch.arange(n_k) % 2 == 0).expand(sizes["n"], -1)
 
 
+class Wide(NamedTuple):
+    """How wide the texts are that a block takes."""
+
+    d_model: int
+    d_context: int | None = None  # it takes no context
+    only: int | None = None  # how many tokens they have; None: any number
+
+
 def described_as(
-    d_model: int, d_context: int | None
+    d_model: int, d_context: int | None, only: int | None = None
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """What a block of these widths is given, and how large that is."""
     x = {"x": "batch n d_model"}
-    sizes = {"n": N, "n_k": N, "d_model": d_model}
+    sizes = {"n": only or N, "n_k": only or N, "d_model": d_model}
     if d_context is not None:
         x["context"] = "batch n_k d_context"
-        sizes |= {"n_k": N_K, "d_context": d_context}
+        sizes |= {"n_k": only or N_K, "d_context": d_context}
     return x, sizes
+
+
+def fixed(only: int | None) -> tuple[str, ...]:
+    """The axes that are never made shorter."""
+    return ("d_model", "d_context", *(("n", "n_k") if only else ()))
 
 
 def sights(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
@@ -81,16 +99,18 @@ def sights(d_model: int, d_context: int | None) -> tuple[Probe, ...]:
     """
     x, sizes = described_as(d_model, d_context)
     token = Probe(ITS_SIGHT, x, sizes, experiment=of_itself)
-    fixed = ("d_model", "d_context")
     every = (token, *with_masks(x, sizes))
-    return tuple(replace(one, fixed=fixed) for one in every)
+    return tuple(replace(one, fixed=fixed(None)) for one in every)
 
 
 def probes(
-    d_model: int, d_context: int | None, order: str | None
+    d_model: int,
+    d_context: int | None,
+    order: str | None,
+    only: int | None = None,
 ) -> tuple[Probe, ...]:
     """All probes of a block of these widths; None: it takes no context."""
-    x, sizes = described_as(d_model, d_context)
+    x, sizes = described_as(d_model, d_context, only)
     asked = partial(Probe, inputs=x, sizes=sizes)
     found = [
         asked(ITS_SIGHT, experiment=of_itself),
@@ -113,9 +133,8 @@ def probes(
     if d_context is not None:
         sees = "all of the context is seen"
         found.append(asked(sees, experiment=who_sees_whom))
-    fixed = ("d_model", "d_context")
-    found += of_types(x, sizes, fixed)
-    return tuple(replace(probe, fixed=fixed) for probe in found)
+    found += of_types(x, sizes, fixed(only))
+    return tuple(replace(probe, fixed=fixed(only)) for probe in found)
 
 
 def of_what_is_computed(asked: Callable[..., Probe]) -> list[Probe]:
@@ -160,6 +179,7 @@ def of_widths(
     kind: str,
     d_model: int,
     d_context: int | None,
+    only: int | None,
     causal: bool | str | None,
     order: str | None = "free",
     how: str | None = None,
@@ -169,11 +189,12 @@ def of_widths(
     ``causal`` is "own" of one that sees whom nobody could tell. ``order`` is
     where its norms stand, "clear" if not on the path of x; None if nobody
     told, and "free" if that path is its own affair. ``how`` one tells which
-    its parts are, if they were looked for and not found.
+    its parts are, if they were looked for and not found. ``only`` is how many
+    tokens its texts have, if it takes no other number.
     """
     across = d_context is not None
     usual = Way(causal_mask if causal else None)
-    asked = probes(d_model, d_context, order)
+    asked = probes(d_model, d_context, order, only)
     right = partial(stand_in, usual)
     first = asked[0].make()
     return Exercise(
@@ -183,7 +204,7 @@ def of_widths(
         probes=asked if causal != "own" else asked[1:],
         by_name=("mask", "padding"),
         mistakes=tuple(mistakes(usual, across)),
-        optional=OPTIONAL if how is None else {**OPTIONAL, **unfound(how)},
+        optional={**OPTIONAL, **({} if how is None else unfound(how))},
         deviations=tuple(
             replace(one, answer=right) for one in passing_on.KNOWN
         ),
@@ -206,7 +227,7 @@ def sign(
 
 def widths(
     block: nn.Module, call: Callable[..., object], across: bool
-) -> tuple[int, int | None]:
+) -> Wide:
     """The widths of x and of the context with which it can be called.
 
     Raises:
@@ -228,46 +249,56 @@ def widths(
     sizes = list(dict.fromkeys([*normed, *taken, *streams, *others]))
     for d_model in sizes:
         for d_context in [d_model, *sizes] if across else [None]:
-            given = texts(d_model, d_context).values()
+            wide = Wide(d_model, d_context, one_length.of(call))
+            given = texts(*wide).values()
             if isinstance(trial_calls.outcome(call, *given), Tensor):
-                return d_model, d_context
+                return wide
     raise UnclearError("I cannot see how wide the block is.")
 
 
-def texts(d_model: int, d_context: int | None) -> Inputs:
+def texts(
+    d_model: int, d_context: int | None = None, only: int | None = None
+) -> Inputs:
     """Texts of these widths: x, and perhaps a context."""
-    given = {"x": numbers(2, N, d_model, seed=1)}
+    given = {"x": numbers(2, only or N, d_model, seed=1)}
     if d_context is not None:
-        given["context"] = numbers(2, N_K, d_context, seed=2)
+        given["context"] = numbers(2, only or N_K, d_context, seed=2)
     return given
 
 
 def seen_past(
-    call: Callable[..., Any], d_model: int, d_context: int | None
+    call: Callable[..., Any],
+    d_model: int,
+    d_context: int | None,
+    only: int | None = None,
 ) -> bool | str:
     """Whether it hides later tokens, of which nobody told.
 
     It may see some tokens alone, near ones say; then that is its "own".
     """
-    given = texts(d_model, d_context)
+    given, n = texts(d_model, d_context, only), only or N
     sees = trial_calls.outcome(of_itself, call, given)
     if not isinstance(sees, Tensor) or bool(sees.all()):
         return False
-    pasts = [past(N, N) for _, past in PASTS if past is not None]
-    known = [causal_mask(N, N), *pasts]
+    pasts = [past(n, n) for _, past in PASTS if past is not None]
+    known = [causal_mask(n, n), *pasts]
     return True if any(map(sees.equal, known)) else "own"
 
 
 def sees_near(
-    call: Callable[..., Any], d_model: int, d_context: int | None
+    call: Callable[..., Any],
+    d_model: int,
+    d_context: int | None,
+    only: int | None = None,
 ) -> bool:
     """Whether it sees the latest tokens of the past, and no others.
 
     So does one that has a convolution, or a window, for the past.
     """
-    sees = trial_calls.outcome(of_itself, call, texts(d_model, d_context))
-    if not isinstance(sees, Tensor) or len(sees) != N:
+    given, n = texts(d_model, d_context, only), only or N
+    sees = trial_calls.outcome(of_itself, call, given)
+    if not isinstance(sees, Tensor) or len(sees) != n:
         return False
     reach = sees[-1].sum()
-    near = causal_mask(N, N) & ~causal_mask(N, N).tril(-int(reach))
-    return 1 < int(reach) < N and bool(sees.equal(near))
+    near = causal_mask(n, n) & ~causal_mask(n, n).tril(-int(reach))
+    return 1 < int(reach) < n and bool(sees.equal(near))

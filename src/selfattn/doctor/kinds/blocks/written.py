@@ -44,10 +44,8 @@ def of(name: str, thing: Any, facts: Facts, adapt: Call) -> Exercise:
         facts: what is known of it; its formula is a function.
         adapt: calls a block by its facts, or what stands for it.
     """
-    call, slow = (
-        adapt(thing, facts),
-        adapt(Said(thing, facts["formula"]), facts),
-    )
+    call = adapt(thing, facts)
+    slow = adapt(Said(thing, facts["formula"]), facts)
     across = "context" in inspect.signature(call).parameters
     # Who left a part out may take a context of any width: the formula tells.
     wide = trial_calls.outcome(properties.widths, thing, slow, across)
@@ -57,7 +55,7 @@ def of(name: str, thing: Any, facts: Facts, adapt: Call) -> Exercise:
         name,
         asks="what your formula makes of the same weights and texts",
         solution=formula,
-        probes=tuple(probes(*wide)),
+        probes=tuple(probes(wide)),
         by_name=("mask", "padding"),
         mistakes=tuple(mistakes(formula, across)),
         optional=properties.OPTIONAL,
@@ -98,15 +96,16 @@ def in_float64(thing: Any, facts: Facts, adapt: Call) -> Call:
     return formula
 
 
-def probes(d_model: int, d_context: int | None) -> Iterator[Probe]:
+def probes(wide: properties.Wide) -> Iterator[Probe]:
     """The inputs on which a block and its formula are compared."""
-    x, sizes = properties.described_as(d_model, d_context)
+    x, sizes = properties.described_as(*wide)
     masked = {**x, "mask": round_the_rows}
     padded = {**x, "padding": padded_in_front}
+    single = Probe("so is a single token", x, {**sizes, "n": 1})
     for one in (
         Probe("it is what your formula makes it", x, sizes),
         Probe("its gradients are your formula's", x, sizes, gradient=True),
-        Probe("so is a single token", x, {**sizes, "n": 1}),
+        *([] if wide.only else [single]),
         Probe("and a text alone", x, {**sizes, "batch": 1}),
         of_loud_tokens(x, sizes),
         Probe("under a mask, too", masked, sizes, needs=("mask",)),
@@ -118,7 +117,7 @@ def probes(d_model: int, d_context: int | None) -> Iterator[Probe]:
             experiment=of_what_is_real,
         ),
     ):
-        yield replace(one, fixed=("d_model", "d_context"))
+        yield replace(one, fixed=properties.fixed(wide.only))
 
 
 def round_the_rows(sizes: Sizes) -> Tensor:

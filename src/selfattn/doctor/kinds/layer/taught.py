@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds import one_length, trial_calls
 from selfattn.doctor.probes import numbers
 
 STEP = 1e-3  # by which numbers are moved
 MOVES = 1e-5
 HALF = (0.45, 0.55)  # half the step moves about half as much
-TOKENS = (7, 6)  # of x, and of a context
+TOKENS = (7, 6)  # of x and of a context, where any number is taken
 
 
 def untaught(
@@ -26,8 +26,11 @@ def untaught(
 
     What a step moves in a jump, such as a choice, is not asked.
     """
+    only = one_length.of(call)
+    long = TOKENS if only is None else (only, only)
     texts = [
-        numbers(2, n, d, seed=n) for n, d in zip(TOKENS, widths, strict=False)
+        numbers(2, n, d, seed=seed)
+        for n, d, seed in zip(long, widths, TOKENS, strict=False)
     ]
     named = {n: p for n, p in module.named_parameters() if p.requires_grad}
     grads = gradients(call, [*named.values()], texts)

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
-from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds import one_length, trial_calls
 from selfattn.doctor.kinds.blocks import (
     besides,
     calling,
+    lengths,
     mixing,
     parts,
     passing_parts,
@@ -25,6 +26,7 @@ from selfattn.doctor.kinds.blocks.handed_on import of_part
 from selfattn.doctor.kinds.blocks.handing_over import CROSS
 from selfattn.doctor.kinds.blocks.recording import recorded
 from selfattn.doctor.kinds.mask_meanings import as_meant
+from selfattn.doctor.kinds.text_layouts import tried
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.masks import causal_mask
 
@@ -163,7 +165,7 @@ def within(block: nn.Module, facts: Facts) -> Inner:
         return mixing.found(block, facts, adapt, across=True)
     if facts.get("in_passing"):
         ready = calling.prepare(block, facts)
-        wide = properties.widths(ready, adapt(ready, facts), across=True)
+        wide = properties.widths(ready, adapt(ready, facts), across=True)[:2]
         return mixing.in_passing(block, facts, adapt, wide)
     d_model = parts.width(parts.norms(block, facts, 3).each[0], block)
     call = adapt(block, facts)
@@ -206,7 +208,7 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         call = partial(calling.called, thing, facts, *texts, **hidden)
         return calling.as_wanted(call, given, len(x))
 
-    return block
+    return one_length.told(block, facts.get("length"))
 
 
 def read(thing: Any, told: Facts) -> Reading:
@@ -219,6 +221,7 @@ def read(thing: Any, told: Facts) -> Reading:
     seen = replace(seen, candidates={**seen.candidates, "order": orders})
     seen = seen.with_facts(own_mask=own[0]) if own else seen
     seen = besides.read(seen, thing, told, adapt, n_texts=2)
+    seen = lengths.read(seen, thing, told, adapt, n_texts=2)
     second = takes_x_second(thing, {"mask": "keep", **seen.facts, **told})
     return seen.with_facts(context_first=True) if second else seen
 
@@ -229,12 +232,13 @@ def takes_x_second(thing: nn.Module, known: Facts) -> bool:
     Its output has a token for each of x, and not of what it looks at.
     """
     block = trial_calls.alone(thing)
-    told = known.get("layout")
-    for layout in [told] if told else ("BND", "NBD"):
+    for layout in tried(known.get("layout")):
         call = adapt(block, {**known, "layout": layout})
         wide = trial_calls.outcome(properties.widths, block, call, across=True)
         if wide is not None:
             x, context = properties.texts(*wide).values()
             said: Any = trial_calls.outcome(call, x, context)
-            return bool(said.shape[:2] == context.shape[:2])
+            # Of two texts of one length none is like the output alone.
+            apart = x.shape[1] != context.shape[1]
+            return apart and bool(said.shape[:2] == context.shape[:2])
     return False

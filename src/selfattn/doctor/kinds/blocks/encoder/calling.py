@@ -10,12 +10,13 @@ from torch import Tensor, nn
 
 from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact, Inner, Reading, UnclearError
-from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds import one_length, trial_calls
 from selfattn.doctor.kinds.blocks import (
     besides,
     calling,
     endings,
     flat_parts,
+    lengths,
     mixing,
     parts,
     passing_parts,
@@ -158,13 +159,14 @@ def adapt(thing: Any, facts: Facts) -> Callable[..., object]:
         call = partial(calling.called, thing, facts, x, **hidden)
         return calling.as_wanted(call, given, len(x))
 
-    return block
+    return one_length.told(block, facts.get("length"))
 
 
 def read(thing: Any, told: Facts) -> Reading:
     """What can be read off a block, and the name of its mask."""
     seen = calling.read(thing, parts.MASKS, told)
     seen = besides.read(seen, thing, told, adapt, n_texts=1)
+    seen = lengths.read(seen, thing, told, adapt, n_texts=1)
     orders = parts.seen_order(thing, 2, [*FACTS["order"].options])
     orders = ["post"] if endings.ended(thing) is not None else orders
     seen = replace(seen, candidates={**seen.candidates, "order": orders})
