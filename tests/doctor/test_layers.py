@@ -139,7 +139,7 @@ def test_ours_is_healthy_across_two_sequences_of_two_widths():
     layer = MultiHeadAttention(12, 3, d_context=8)
     report = here(layer, "cross-attention")
     assert report.passed, report
-    assert "a context of another length" not in report.not_asked
+    assert "a text of another length" not in report.not_asked
 
 
 def test_pytorchs_layer_with_a_causal_mask_of_the_callers():

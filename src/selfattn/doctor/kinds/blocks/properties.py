@@ -48,7 +48,7 @@ from selfattn.masks import causal_mask
 OPTIONAL = {
     "mask": "a mask",
     "padding": "a mask for padding",
-    "length": "texts of another length",
+    "length": "a text of another length",
     **TYPES,
 }
 N, N_K = 7, 6

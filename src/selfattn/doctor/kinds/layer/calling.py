@@ -1,4 +1,4 @@
-"""How layers of attention are called: by whatever names, in two layouts."""
+"""How layers of attention are called: by whatever names, in any layout."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import UnusableError
 from selfattn.doctor.kind import UnclearError
+from selfattn.doctor.kinds import one_length
 from selfattn.doctor.kinds.layer.constructing import (
     arguments,
     instance,
@@ -19,6 +20,11 @@ from selfattn.doctor.kinds.layer.constructing import (
 from selfattn.doctor.kinds.layer.named_masks import by_what_was_told
 from selfattn.doctor.kinds.layer.refilling import refilled
 from selfattn.doctor.kinds.mask_meanings import as_meant
+from selfattn.doctor.kinds.text_layouts import (
+    PICTURES,
+    laid_out,
+    read_back,
+)
 from selfattn.doctor.kinds.three_inputs import queries_keys_values
 from selfattn.doctor.patient import Facts, handed, parameters
 
@@ -181,14 +187,14 @@ def adapt(
         named = by_name(x, mask, padding, causal, facts)
         if x.dtype not in by_type:
             by_type[x.dtype] = copy_of(thing).to(x.dtype)
-        turned = facts["layout"] == "NBD"
-        given, more = arranged([x, context], names, turned)
+        layout = facts["layout"]
+        given, more = arranged([x, context], names, layout)
         called = by_type[x.dtype]
         called = called if says is None else partial(says, called)
         output = handed(called, *given, **named, **more)
-        return read(output, turned, whole, (x.shape[-2], source.shape[-2]))
+        return read(output, layout, whole, (x.shape[-2], source.shape[-2]))
 
-    return layer
+    return one_length.told(layer, facts.get("length"))
 
 
 def by_name(
@@ -216,11 +222,13 @@ def must_be_told(thing: nn.Module, name: str | None) -> bool:
 
 
 def arranged(
-    inputs: list[Tensor | None], names: Facts, turned: bool
+    inputs: list[Tensor | None], names: Facts, layout: str
 ) -> tuple[list[Tensor], dict[str, Tensor]]:
     """X and the context in their layout: by their place, and by names."""
-    given = [x for x in inputs if x is not None]
-    given = [x.transpose(0, 1) if turned else x for x in given]
+    # A picture may be told of in a text.
+    beside = "BND" if layout in PICTURES else layout
+    both = zip(inputs, (layout, beside), strict=True)
+    given = [laid_out(x, axes) for x, axes in both if x is not None]
     if names.get("x") and (len(given) == 1 or names["context"]):
         pair = (names["x"], names["context"])
         return [], dict(zip(pair, given, strict=False))
@@ -273,7 +281,7 @@ def as_padding(
     return {facts["names"]["mask"]: as_meant(row, facts["mask"], x.dtype)}
 
 
-def read(value: Any, turned: bool, whole: bool, sizes: tuple[int, int]) -> Any:
+def read(value: Any, layout: str, whole: bool, sizes: tuple[int, int]) -> Any:
     """The output, (batch, n, d_model), with the weights if asked for.
 
     What comes beside it are weights if it is a table of queries and keys, of
@@ -286,8 +294,8 @@ def read(value: Any, turned: bool, whole: bool, sizes: tuple[int, int]) -> Any:
     if isinstance(value, tuple) and value:
         value, *others = value
         rest = tuple(others)
-    if turned and isinstance(value, Tensor) and value.ndim == 3:
-        value = value.transpose(0, 1)
+    if isinstance(value, Tensor):
+        value = read_back(value, layout)
     if not whole:
         return value
     tables = [

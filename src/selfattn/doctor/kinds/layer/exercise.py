@@ -51,6 +51,8 @@ def of(thing: Any, facts: Facts, cross: bool = False) -> Exercise:
     """Attention by heads with the module's own projections, or properties."""
     made = held_to(thing, facts, cross)
     made = in_either_layout(made) if facts.get("any_layout") else made
+    only = facts.get("length")
+    made = made if only is None else of_one_length(made, only)
     return with_dropout(made, facts.get("dropout"))
 
 
@@ -95,6 +97,18 @@ def in_either_layout(made: Exercise) -> Exercise:
         mistakes=tuple(m for m in made.mistakes if m.name != name),
         deviations=tuple(m for m in made.deviations if m.name != name),
     )
+
+
+@lru_cache(maxsize=8)
+def of_one_length(made: Exercise, n: int) -> Exercise:
+    """What one is held to whose texts have so many tokens, and no others."""
+    one = dict.fromkeys(("n", "n_q", "n_k"), n)
+    asked = (
+        replace(p, sizes={**p.sizes, **one}, fixed=(*p.fixed, *one))
+        for p in made.probes
+        if p.sizes.get("n") != 1 and "length" not in p.needs
+    )
+    return replace(made, probes=tuple(asked))
 
 
 def inside(

@@ -4,11 +4,12 @@ from selfattn.doctor import sayings
 from selfattn.doctor.kind import Fact
 from selfattn.doctor.kinds.attention import calling as attention
 from selfattn.doctor.kinds.mask_meanings import TO_HIDE
+from selfattn.doctor.kinds.text_layouts import LAYOUTS
 
 FACTS = {
     "layout": Fact(
         "the axes of x",
-        {"BND": "batch, tokens, features", "NBD": "tokens, batch, features"},
+        LAYOUTS,
     ),
     "causal": Fact(
         "whether it hides later tokens, without being told to",
@@ -74,6 +75,10 @@ FACTS = {
     "order": Fact(
         'in which order one matrix holds them, such as "kqv"',
         saying=sayings.ORDER,
+    ),
+    "length": Fact(
+        "how many tokens its texts have, if it takes no other number",
+        saying=sayings.COUNT,
     ),
     "longest": Fact(
         "the longest sequence that it takes", saying=sayings.COUNT

@@ -18,6 +18,7 @@ from selfattn.doctor.kinds.layer.inputs import (
     may_be_wide,
 )
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
+from selfattn.doctor.kinds.text_layouts import TEXTS
 from selfattn.doctor.kinds.three_inputs import queries_keys_values
 from selfattn.doctor.patient import Facts, parameters
 from selfattn.doctor.probes import numbers
@@ -49,7 +50,7 @@ def x_and_mask(module: nn.Module, told: Facts) -> dict[str, str]:
 def hides(module: nn.Module, told: Facts, names: dict[str, str]) -> bool:
     """Whether one of two arguments hides keys of the other, in any way."""
     open_ = {
-        "layout": [*FACTS["layout"].options],
+        "layout": [*TEXTS],
         "mask_axes": [*FACTS["mask_axes"].options],
         "mask": [*MEANINGS],
     }

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.layer import calling
+from selfattn.doctor.kinds.text_layouts import tried
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
@@ -15,8 +16,7 @@ USUAL, MOST = 7, 13  # tokens of a text in what is asked, and of the longest
 
 def longest_taken(module: nn.Module, known: Facts, d: int) -> int | None:
     """The longest that it takes; None if that is as long as is ever asked."""
-    layouts = [known["layout"]] if "layout" in known else ["BND", "NBD"]
-    for layout in layouts:
+    for layout in tried(known.get("layout")):
         call = calling.adapt(module, {**known, "layout": layout})
 
         def takes(n: int, call: object = call) -> bool:

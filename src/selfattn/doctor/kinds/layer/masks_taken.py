@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.layer import calling
 from selfattn.doctor.kinds.layer.facts import FACTS
+from selfattn.doctor.kinds.text_layouts import tried
 from selfattn.doctor.patient import Facts
 from selfattn.doctor.probes import numbers
 
@@ -34,12 +35,13 @@ def takes(
     module: nn.Module, known: Facts, d_model: int, d_context: int, cross: bool
 ) -> bool:
     """Whether it can be called with a mask of these axes, whatever it says."""
-    texts = [numbers(BATCH, N, d_model)]
+    only = known.get("length")
+    texts = [numbers(BATCH, only or N, d_model)]
     if cross:
-        texts.append(numbers(BATCH, N_K, d_context))
+        texts.append(numbers(BATCH, only or N_K, d_context))
     n_k = texts[-1].shape[1]
-    mask = (torch.arange(n_k) < n_k - 1).expand(N, -1)
-    layouts = [known["layout"]] if "layout" in known else ["BND", "NBD"]
+    mask = (torch.arange(n_k) < n_k - 1).expand(only or N, -1)
+    layouts = tried(known.get("layout"))
     return any(
         isinstance(trial_calls.outcome(call, *texts, mask=mask), Tensor)
         for layout in layouts

@@ -24,7 +24,7 @@ OPTIONAL = {
     "padding": "a mask for padding",
     "flag": "a causal flag",
     "together": "two ways at once to hide keys",
-    "length": "a context of another length",
+    "length": "a text of another length",
     "weights": "its weights",
     "strides": "tokens in another order of memory",
     "float16": "float16",

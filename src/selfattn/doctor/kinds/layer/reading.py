@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import Reading
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.layer import calling
+from selfattn.doctor.kinds.layer import calling, lengths
 from selfattn.doctor.kinds.layer.affine import Affine, queries_in
 from selfattn.doctor.kinds.layer.between import named_numbers
 from selfattn.doctor.kinds.layer.constructing import instance
@@ -33,6 +33,7 @@ from selfattn.doctor.kinds.layer.parts import (
 from selfattn.doctor.kinds.layer.rotations import says_that_it_turns
 from selfattn.doctor.kinds.layer.width import widths
 from selfattn.doctor.kinds.mask_meanings import MEANINGS
+from selfattn.doctor.kinds.text_layouts import TEXTS
 from selfattn.doctor.patient import Facts, parameters
 
 
@@ -63,9 +64,15 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     if more.facts.get("formula") == "own":
         lacks["numbers"] = "its projections are not recognised"
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
-    usual = {"mask": meanings(names, told), **more.candidates}
-    made = replace(more, lacks=lacks, has=has, candidates=usual)
-    made = with_axes(made.with_facts(**seen), module, told, cross)
+    open_ = {"mask": meanings(names, told), "layout": [*TEXTS]}
+    made = replace(
+        more,
+        lacks=lacks,
+        has=has,
+        candidates={**open_, **more.candidates},
+    ).with_facts(**seen)
+    made = lengths.read(made, module, known_of(made, told), cross)
+    made = with_axes(made, module, told, cross)
     return made if cross else with_its_end(made, module, told)
 
 
@@ -102,7 +109,7 @@ def with_its_end(seen: Reading, module: nn.Module, told: Facts) -> Reading:
     """A reading with the longest text that it takes, if it has an end."""
     known = known_of(seen, told)
     wide = trial_calls.outcome(widths, module, known)
-    if known.get("longest") is not None or wide is None:
+    if {"longest", "length"} & known.keys() or wide is None:
         return seen
     longest = trial_calls.outcome(longest_taken, module, known, wide[0])
     return seen if longest is None else seen.with_facts(longest=longest)

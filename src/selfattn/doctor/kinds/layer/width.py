@@ -16,6 +16,7 @@ from selfattn.doctor.kinds.layer.inputs import (
     may_be_wide,
 )
 from selfattn.doctor.kinds.layer.parts import MODEL, affines, maps_of, number
+from selfattn.doctor.kinds.text_layouts import PICTURES, tried
 from selfattn.doctor.patient import Facts, handed
 from selfattn.doctor.probes import numbers
 
@@ -50,18 +51,42 @@ def widths(
     Those of its maps, if it can be called so; if not, those at which it can.
     """
     d_model, d_context = of_maps(thing, facts)
-    told = facts.get("d_model")
     if comes_out(thing, facts, cross, d_model, d_context):
         return d_model or 0, d_context or 0
+    pair = those_taken(thing, facts, cross)
+    if pair is not None:
+        return pair
+    d_model = d_model or width_taken(thing)
+    if d_model is None:
+        raise UnclearError("How wide is x? Say d_model=….")
+    return d_model, d_context or d_model
+
+
+def those_taken(
+    thing: nn.Module, facts: Facts, cross: bool
+) -> tuple[int, int] | None:
+    """The first widths at which it can be called, of those that it has."""
+    told = facts.get("d_model")
     sizes = [told] if told else may_be_wide(thing)[:FEW]
     others = may_be_wide(thing)[:FEW] if cross else [0]
     for pair in product(sizes, others):
         if comes_out(thing, facts, cross, *pair):
             return pair if cross else (pair[0], pair[0])
-    d_model = d_model or width_taken(thing)
-    if d_model is None:
-        raise UnclearError("How wide is x? Say d_model=….")
-    return d_model, d_context or d_model
+    return None
+
+
+def is_called(thing: nn.Module, facts: Facts, cross: bool) -> bool:
+    """Whether it can be called, with texts of any width of its own.
+
+    Who takes as many tokens as they have features, and nothing else, has
+    exchanged two axes: that is none, unless it was told.
+    """
+    wide: tuple[int | None, int | None] | None = of_maps(thing, facts)
+    if wide is None or not comes_out(thing, facts, cross, *wide):
+        wide = those_taken(thing, facts, cross)
+    if wide is None:
+        return False
+    return facts.get("length") != wide[0] or facts.get("layout") in PICTURES
 
 
 def of_maps(thing: nn.Module, facts: Facts) -> tuple[int | None, int | None]:
@@ -109,10 +134,11 @@ def called(
     thing: nn.Module, facts: Facts, d_model: int, d_context: int | None
 ) -> Tensor | None:
     """The output for inputs of these widths, if it is as long as x."""
-    texts = [numbers(BATCH, N_Q, d_model, seed=1)]
+    only = facts.get("length")
+    texts = [numbers(BATCH, only or N_Q, d_model, seed=1)]
     if d_context is not None:
-        texts.append(numbers(BATCH, N_K, d_context, seed=2))
-    layouts = [facts["layout"]] if "layout" in facts else ["BND", "NBD"]
+        texts.append(numbers(BATCH, only or N_K, d_context, seed=2))
+    layouts = tried(facts.get("layout"))
     for layout, axes in product(layouts, axes_needed(thing, facts)):
         known = {**USUAL, **facts, "layout": layout, "mask_axes": axes}
         call = calling.adapt(thing, known)
