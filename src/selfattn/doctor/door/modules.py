@@ -1,5 +1,6 @@
 """What a module looks like: by its parts, and by what it does to tokens."""
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.copying import copy_of
-from selfattn.doctor.door import functions
+from selfattn.doctor.door import functions, other_texts
 from selfattn.doctor.door.names import (
     CACHES,
     MASKS,
@@ -49,7 +50,22 @@ def kinds_of(module: nn.Module, name: str) -> list[tuple[str, str]]:
         found = list(without_matrices(module, name))
     else:
         found = list(with_a_table(module, name)) or of_matrices(module, name)
+        found = found or of_other_texts(module, name)
     return found
+
+
+def of_other_texts(module: nn.Module, name: str) -> list[tuple[str, str]]:
+    """The same of one that takes pictures, or texts of one length alone.
+
+    Of convolutions, which mix as well, those alone that are called so.
+    """
+    called = re.search("att|transformer", snake(name))
+    if other_texts.is_a_filter(module) and not called:
+        return []
+    for other, how in other_texts.ways(module, N, widths(module)):
+        if found := of_matrices(other, name):
+            return [(kind, f"{why}; {how}") for kind, why in found]
+    return []
 
 
 def without_matrices(
