@@ -189,3 +189,41 @@ def test_the_attention_in_a_block_of_pixels_is_held_to_a_formula():
     wrong = OfFeatures()
     wrong.attend.wrong = "merge"
     assert examined(wrong).exit_code == 1
+
+
+class OfChannels(nn.Module):
+    """A norm of each pixel's features, which are the second axis."""
+
+    def __init__(self, correction=0):
+        super().__init__()
+        self.eps, self.correction = 1e-5, correction
+        self.g = nn.Parameter(torch.ones(1, D, 1, 1))
+        self.b = nn.Parameter(torch.zeros(1, D, 1, 1))
+
+    def forward(self, x):
+        mean = x.mean(dim=1, keepdim=True)
+        spread = x.var(dim=1, keepdim=True, correction=self.correction)
+        return (x - mean) / (spread + self.eps).sqrt() * self.g + self.b
+
+
+class OfTheirSize(nn.Module):
+    """The same by their root mean square; its eps stands in its forward."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(D))
+
+    def forward(self, x):
+        size = (x.square().mean(dim=1, keepdim=True) + 1e-4).sqrt()
+        return x / size * self.weight[:, None, None]
+
+
+@pytest.mark.parametrize("told", [{}, {"layout": "BDHW"}])
+def test_a_norm_of_pixels_is_one_of_tokens(told):
+    """It was asked how it is called, since what came out had four axes."""
+    report = seen(OfChannels(), "layer-norm", **told)
+    assert report.passed, str(report)
+    ill = seen(OfChannels(correction=1), "layer-norm", **told)
+    assert ill.mistake.name == "bessel"
+    promised = {"dtypes": ["float32", "float64"], **told}
+    assert seen(OfTheirSize(), "rms-norm", **promised).passed

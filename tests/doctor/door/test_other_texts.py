@@ -9,8 +9,10 @@ from selfattn.doctor.door.other_texts import as_text, is_a_filter
 from tests.doctor.test_one_length import InAWindow, Mixes, TimeThenSpace
 from tests.doctor.test_pictures import (
     FeaturesLast,
+    OfChannels,
     OfFeatures,
     OfPixels,
+    OfTheirSize,
     ToldOfInWords,
 )
 
@@ -75,3 +77,8 @@ def test_what_it_is_handed_besides_stays_as_it_is():
     made = as_text(thing, "BDHW", 6)(x, words)
     right = thing(x.mT.reshape(2, 12, 2, 3), words).flatten(2).mT
     torch.testing.assert_close(made, right)
+
+
+def test_a_norm_of_pixels_is_known_as_one_of_tokens():
+    assert guess(OfChannels(), "thing").kind == "layer-norm"
+    assert guess(OfTheirSize(), "thing").kind == "rms-norm"

@@ -29,6 +29,8 @@ from selfattn.doctor.door.trying import (
 )
 from selfattn.doctor.kinds.blocks.handing_over import OF_PLACES
 from selfattn.doctor.kinds.layer.calling import NAMES
+from selfattn.doctor.kinds.norms.pictures import Call, laid_out_for
+from selfattn.doctor.kinds.text_layouts import PICTURES
 from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import parameters
 
@@ -37,16 +39,23 @@ N = 5
 
 def widths(module: nn.Module) -> list[int]:
     """How wide its tokens may be, the likeliest first."""
-    tables = [p for p in module.parameters() if p.ndim > 1]
-    found = [table.shape[-1] for table in tables]
-    found += [p.shape[-1] for p in module.parameters() if p.ndim == 1]
+    learnt = [*module.parameters()]
+    found = [p.shape[-1] for p in learnt if not is_vector(p)]
+    found += [p.numel() for p in learnt if is_vector(p) and p.ndim]
     found += [b.shape[-1] for b in module.buffers() if b.ndim > 1]
     return list(dict.fromkeys([*found, 8]))
 
 
+def is_vector(learnt: Tensor) -> bool:
+    """Whether it has one number a feature, with axes of one for a picture."""
+    return learnt.ndim < 2 or (
+        learnt.ndim > 2 and learnt.numel() == max(learnt.shape)
+    )
+
+
 def kinds_of(module: nn.Module, name: str) -> list[tuple[str, str]]:
     """The kinds that a module may be of, the likeliest first, and why."""
-    if not any(p.ndim > 1 for p in module.parameters()):
+    if all(map(is_vector, module.parameters())):
         found = list(without_matrices(module, name))
     else:
         found = list(with_a_table(module, name)) or of_matrices(module, name)
@@ -72,8 +81,9 @@ def without_matrices(
     module: nn.Module, name: str
 ) -> Iterator[tuple[str, str]]:
     """A norm, what a function may be, too, or what adds a table of its own."""
-    for width in widths(module):
-        norm = partial(tensor, module)
+    norms: list[Call] = [partial(tensor, module)]
+    norms += [laid_out_for(norms[0], layout) for layout in PICTURES]
+    for norm, width in product(norms, widths(module)):
         kind, why = functions.which_norm(norm, width, name)
         if kind:
             yield kind, why

@@ -1,4 +1,4 @@
-"""How many axes the tokens have that a norm takes."""
+"""Which axes the tokens have that a norm takes, and how many."""
 
 import dataclasses
 from typing import Any
@@ -11,6 +11,8 @@ from selfattn.doctor.kind import Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.norms.epsilon import EPS
 from selfattn.doctor.kinds.norms.order import in_usual_order
+from selfattn.doctor.kinds.norms.pictures import Call, laid_out_for
+from selfattn.doctor.kinds.text_layouts import PICTURES
 from selfattn.doctor.patient import handed, parameters
 
 
@@ -28,9 +30,20 @@ def with_its_axes(reading: Reading, thing: Any) -> Reading:
         eps = [1e-5] * bool({*parameters(norm)} & {*EPS})
         return norm(x, *learnt[: len(names)], *eps)
 
-    axes = trial_calls.wanted(call, facts.get("width", 7), least=1)
+    width = facts.get("width", 7)
+    if not any(trial_calls.takes(call, width, n) for n in range(1, 5)):
+        return in_a_picture(reading, call, width)
+    axes = trial_calls.wanted(call, width, least=1)
     if axes == 1:
         return reading
     lacks = {**reading.lacks, "single": "it takes no token alone"}
     more = reading.with_facts(axes=axes)
     return dataclasses.replace(more, lacks=lacks)
+
+
+def in_a_picture(reading: Reading, call: Call, width: int) -> Reading:
+    """A reading of one that takes no text, if it takes pictures."""
+    for layout in PICTURES:
+        if trial_calls.takes(laid_out_for(call, layout), width, axes=3):
+            return reading.with_facts(layout=layout)
+    return reading

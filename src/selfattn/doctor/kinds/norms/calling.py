@@ -23,10 +23,12 @@ from selfattn.doctor.kinds.norms.epsilon import (
     set_eps,
 )
 from selfattn.doctor.kinds.norms.order import code, in_usual_order
+from selfattn.doctor.kinds.norms.pictures import laid_out_for
 from selfattn.doctor.kinds.norms.widths import (
     check_made_of_width,
     own_width,
 )
+from selfattn.doctor.kinds.text_layouts import PICTURES
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, handed, parameters
 
@@ -38,6 +40,11 @@ FACTS = {
     "precision": Fact(
         "in what it computes when x is float64",
         {"exact": "float64", "float32": "float32"},
+        tried=False,
+    ),
+    "layout": Fact(
+        "the axes of x, if its features do not come last",
+        {name: PICTURES[name] for name in ("BDN", "BDHW")},
         tried=False,
     ),
     "gain": Fact(
@@ -91,10 +98,10 @@ def read(thing: Any, told: Facts) -> Reading:
     width = widths.pop()
     facts = {"form": "module", "width": width}
     facts["learns"] = len(held)
-    facts |= own_eps(thing, width, told)
     lacks = {"any width": "its width is fixed"}
-    made = Reading(facts, from_zero(thing), lacks)
-    return with_its_axes(made, thing)
+    made = with_its_axes(Reading(facts, from_zero(thing), lacks), thing)
+    layout = {**made.facts, **told}.get("layout")
+    return made.with_facts(**own_eps(thing, width, told, layout))
 
 
 def of_function(function: Any, told: Facts) -> Reading:
@@ -196,6 +203,9 @@ def at_its_size(
 def prepare(thing: Any, facts: Facts) -> Callable[..., object]:
     """A function of x, gain, shift (or none) and eps, of any axes."""
     norm = prepared(thing, facts)
+    if facts.get("layout") in PICTURES:
+        of_text = laid_out_for(norm, facts["layout"])
+        return functools.wraps(norm)(of_text)
     if "axes" not in facts:
         return norm
     lifted = trial_calls.lifted(norm, facts["axes"])

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from selfattn.doctor.copying import copy_of
+from selfattn.doctor.kinds.norms.pictures import laid_out_for
 from selfattn.doctor.kinds.trial_calls import outcome
 from selfattn.doctor.patient import Facts, handed
 
@@ -15,7 +16,9 @@ EPS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps")
 SHIFTS = ("bias", "beta", "shift", "b_2", "b", "offset")
 
 
-def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
+def own_eps(
+    module: nn.Module, width: int, told: Facts, layout: str | None = None
+) -> Facts:
     """The eps of who cannot be told another, if it was told or is seen.
 
     Of a token without a mean that is next to silent, hardly anything else
@@ -27,7 +30,8 @@ def own_eps(module: nn.Module, width: int, told: Facts) -> Facts:
         return {"fixed eps": told["eps"]}
     quiet = copy_of(module).double()
     fill(quiet, [torch.ones(width).double(), torch.zeros(width).double()])
-    seen = seen_eps(quiet, width)
+    call = quiet if layout is None else laid_out_for(quiet, layout)
+    seen = seen_eps(call, width)
     return {"fixed eps": seen} if seen else {}
 
 
