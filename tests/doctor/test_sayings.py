@@ -5,12 +5,16 @@ from fractions import Fraction
 
 import pytest
 import torch
+from torch.nn import RMSNorm
 
 from selfattn import attention
 from selfattn.doctor import examine
 from selfattn.doctor.__main__ import main
 from selfattn.doctor.kind import TYPES, with_types
 from selfattn.doctor.kinds import find_kind, kinds
+from selfattn.layers import LayerNorm
+from selfattn.multihead import MultiHeadAttention
+from selfattn.positions import rope, sinusoidal
 
 FACTS = [
     (kind.name, name)
@@ -66,6 +70,67 @@ def test_the_bounds_of_a_fact_are_where_they_are_said_to_be(name):
     for value in may_not:
         with pytest.raises(ValueError, match=f"^{name} must be"):
             kind.check({name: value})
+
+
+OF_OTHERS = {
+    ("rope", "base"): ([1, 1e4, 10.5], [0, -3, 0.5, 1e-30]),
+    ("rope", "part"): ([1, 0.25], [0, 3, -1, 1.5]),
+    ("rope", "width"): ([6, 65536], [0, -4, 2**31]),
+    ("sinusoidal", "base"): ([1, 1e4], [0, -1, 0.99]),
+    ("layer-norm", "eps"): ([1e-12, 1], [0, -1, math.inf]),
+    ("rms-norm", "eps"): ([1e-6], [0, -1e-6]),
+    ("self-attention", "length"): ([1, 4096], [0, -9, 2**31, 9.0]),
+    ("encoder-block", "length"): ([49], [0, 4097]),
+    ("cached-decoder", "d_model"): ([8], [0, 2**31]),
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), OF_OTHERS)
+def test_what_no_such_thing_has_is_refused_and_not_blamed_on_it(kind, name):
+    """A base of 0 was not heard, and one of -3 the doctor's own trouble; an
+    eps below 0 accused a sound norm.
+    """
+    may, may_not = OF_OTHERS[kind, name]
+    for value in may:
+        find_kind(kind).check({name: value})
+    for value in may_not:
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            find_kind(kind).check({name: value})
+
+
+NUMBERS = [1e-30, 0.5, 1, 3, 2**31, 1e30]
+SOUND = {
+    "rope": rope,
+    "sinusoidal": sinusoidal,
+    "layer-norm": LayerNorm(8),
+    "rms-norm": RMSNorm(8),
+    "self-attention": MultiHeadAttention(8, 2),
+}
+
+
+@pytest.mark.parametrize("kind", SOUND)
+def test_no_number_that_a_fact_may_have_is_the_doctor_s_own_trouble(kind):
+    """Whatever is said of a sound thing: the reference can compute it."""
+    tried = [
+        (name, value)
+        for name, fact in find_kind(kind).facts.items()
+        if not isinstance(fact.saying, type(None))
+        for value in NUMBERS
+        if fact.allows(value) and fact.saying.fits(value)
+    ]
+    assert tried
+    for name, value in tried:
+        report = examine(SOUND[kind], kind=kind, **{name: value})
+        assert "doctor's own" not in str(report), name
+
+
+def test_another_eps_than_that_of_pytorch_s_norm_is_told():
+    """Its eps is None, which was set to whatever was said of it."""
+    norm = torch.nn.RMSNorm(8)
+    said = {"kind": "rms-norm", "dtypes": ["float32"]}
+    assert examine(norm, eps=1e-3, **said).exit_code == 1
+    usual = torch.finfo(torch.float32).eps
+    assert examine(norm, eps=usual, **said).passed
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,18 @@ NUMBER = Saying("a finite number", is_number)
 ABOVE_ZERO = Saying(
     "a finite number above 0", lambda x: is_number(x) and x > 0
 )
+AT_LEAST_ONE = Saying(
+    "a finite number, at least 1", lambda x: is_number(x) and x >= 1
+)
+LENGTH = Saying(
+    "a whole number from 1 to 4096", lambda x: is_count(x) and x <= 4096
+)
+WIDTH = Saying(
+    "a whole number from 1 to 65536", lambda x: is_count(x) and x <= 65536
+)
+PART = Saying(
+    "a number above 0, at most 1", lambda x: is_number(x) and 0 < x <= 1
+)
 SHARE = Saying("a number from 0 to 1", lambda x: is_number(x) and 0 <= x <= 1)
 FLAG = Saying("True or False", lambda x: isinstance(x, bool))
 FUNCTION = Saying("a function", callable)

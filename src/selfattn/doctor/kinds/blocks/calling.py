@@ -41,7 +41,7 @@ FACTS = {
     "call": attention.FACTS["call"],
     "length": Fact(
         "how many tokens its texts have, if it takes no other number",
-        saying=sayings.COUNT,
+        saying=sayings.LENGTH,
     ),
     "n_heads": Fact(
         "how many heads its attention has, if that lies flat",

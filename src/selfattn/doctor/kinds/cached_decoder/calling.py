@@ -17,7 +17,7 @@ from selfattn.doctor.probes import numbers
 CACHES = ("cache", "past", "state")  # of which its name has one
 FACTS = {
     "d_model": Fact(
-        "the width of its chunks; None if it takes words", saying=sayings.COUNT
+        "the width of its chunks; None if it takes words", saying=sayings.WIDTH
     ),
     "call": Fact(
         "call(patient, chunk, cache) returns output and cache; the cache "

@@ -55,7 +55,7 @@ FACTS = {
         saying=sayings.WRITTEN,
     ),
     "table": attention.FACTS["table"],
-    "d_model": Fact("the width of x", saying=sayings.COUNT),
+    "d_model": Fact("the width of x", saying=sayings.WIDTH),
     "n_heads": Fact("how many heads it has", saying=sayings.COUNT),
     "names": Fact(
         "its names for x, context, mask, padding, causal",
@@ -78,7 +78,7 @@ FACTS = {
     ),
     "length": Fact(
         "how many tokens its texts have, if it takes no other number",
-        saying=sayings.COUNT,
+        saying=sayings.LENGTH,
     ),
     "longest": Fact(
         "the longest sequence that it takes", saying=sayings.COUNT

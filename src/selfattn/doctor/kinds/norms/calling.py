@@ -35,7 +35,7 @@ from selfattn.doctor.patient import Facts, handed, parameters
 FACTS = {
     "eps": Fact(
         "the small number that it adds, if it cannot be told",
-        saying=sayings.NUMBER,
+        saying=sayings.ABOVE_ZERO,
     ),
     "precision": Fact(
         "in what it computes when x is float64",

@@ -53,14 +53,15 @@ FACTS = {
     ),
     "name": Fact("the name of that argument", saying=sayings.NAME),
     "base": Fact(
-        "the base of its rates; 10000 when not said", saying=sayings.NUMBER
+        "the base of its rates; 10000 when not said",
+        saying=sayings.AT_LEAST_ONE,
     ),
     "width": Fact(
-        "its number of features, if it takes no other", saying=sayings.COUNT
+        "its number of features, if it takes no other", saying=sayings.WIDTH
     ),
     "part": Fact(
         "which part of its features it turns, the first, if not all",
-        saying=sayings.NUMBER,
+        saying=sayings.PART,
     ),
 }
 

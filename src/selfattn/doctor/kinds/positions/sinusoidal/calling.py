@@ -32,7 +32,8 @@ FACTS = {
         },
     ),
     "base": Fact(
-        "the base of its rates; 10000 when not said", saying=sayings.NUMBER
+        "the base of its rates; 10000 when not said",
+        saying=sayings.AT_LEAST_ONE,
     ),
     "width_first": Fact(
         "whether it is called with (d_model, n)", saying=sayings.FLAG
