@@ -175,7 +175,8 @@ def change_heads(
 
     Zero switches a head off; what `record_heads` collected from another text
     *patches* it. Everything after the head is computed anew, in whatever
-    thread the model runs meanwhile.
+    thread the model runs meanwhile. A checkpointed layer is computed again on
+    the way back, as it is then: so go back within the ``with``, too.
 
     Args:
         model: a layer, or anything that contains some.

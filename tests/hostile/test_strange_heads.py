@@ -5,6 +5,7 @@ As in `test_strangers`, each is a single story.
 
 import copy
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.utils.parametrize import register_parametrization
 from torch.testing import assert_close
+from torch.utils.checkpoint import checkpoint
 
 from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.devices.heads import tensor_parallel
@@ -36,6 +38,7 @@ from selfattn.models import (
     WordHead,
 )
 from selfattn.multihead import MultiHeadAttention
+from selfattn.single_heads import change_heads
 
 IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])  # no token is in both texts
 
@@ -406,3 +409,34 @@ def test_a_projection_that_overflows_is_left_out_by_all_ranks():
 
     for pair in on_ranks(learns, 2, timeout=40.0)[0]:
         assert_close(*pair)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpointed_layer_goes_back_with_the_heads_as_they_are_then(
+    reentrant,
+):
+    """Computed again behind the ``with``, it was computed with all heads: of
+    another answer than the one that had come out, in silence or not.
+    """
+    layer = MultiHeadAttention(8, 2)
+    x = torch.randn(1, 3, 8, requires_grad=True)
+    again = partial(checkpoint, layer, use_reentrant=reentrant)
+    found = []
+    with change_heads(layer, {"1.1": 0.0}):
+        for run in (layer, again):
+            x.grad = None
+            run(x).square().sum().backward()
+            found.append(x.grad)
+    assert_close(*found)
+
+
+def test_what_is_made_of_a_table_is_the_embedding_s_alone():
+    """A model's head does not score with a table that is parametrised."""
+
+    class Twice(nn.Module):
+        def forward(self, weight):
+            return 2 * weight
+
+    model = Decoder(Embedding(11, 8), [EncoderBlock(8, 2, 16, pre=True)])
+    register_parametrization(model.embed.tokens, "weight", Twice())
+    assert_close(2 * model.head.weight, model.embed.tokens.weight)

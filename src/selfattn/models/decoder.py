@@ -36,7 +36,9 @@ class Writer(Tied):
     Such a head stays the table, wherever the model goes and whatever it loads;
     two that differ are refused, unless they are assigned (``assign=True``).
     Within a larger model it does so where that has the embedding beside it,
-    but not where it has the embedding's ``tokens``, or the head, alone.
+    but not where it has the embedding's ``tokens``, or the head, alone. What
+    `torch.nn.utils.parametrize` makes of the table is the embedding's alone:
+    the head scores with the numbers that it is made of.
     """
 
     AT_SCORES, AT_TABLE = "head", "embed.tokens"

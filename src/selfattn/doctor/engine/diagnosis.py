@@ -19,7 +19,7 @@ from selfattn.doctor.engine.matching import (
     wrong_on,
 )
 from selfattn.doctor.engine.naming import named
-from selfattn.doctor.engine.outcome import Outcome, observe
+from selfattn.doctor.engine.outcome import Outcome, observe, trouble_with
 from selfattn.doctor.engine.shrinking import smallest_failure
 from selfattn.doctor.exercise import Exercise, Mistake
 from selfattn.doctor.patient import Patient
@@ -66,7 +66,7 @@ def judge(
     """
     lacks, known = dict(lacks or {}), known or {}
     asked = [p for p in exercise.probes if not lacks.keys() & p.needs]
-    if failure := without_reference(exercise, asked):
+    if failure := without_reference(exercise, asked, answer):
         return Case(answer, exercise, [], failure, {})
     outcomes = {p: known.get(p) or observe(exercise, answer, p) for p in asked}
     seen = [Seen(*pair) for pair in outcomes.items()]
@@ -87,18 +87,19 @@ def judge(
 
 
 def without_reference(
-    exercise: Exercise, asked: Sequence[Probe]
+    exercise: Exercise, asked: Sequence[Probe], answer: Any
 ) -> Report | None:
     """Why there is nothing to compare an answer with; None if there is.
 
     Whoever fails would be like a reference that fails as well, and healthy.
     """
+    facts = answer.facts if isinstance(answer, Patient) else {}
     for probe in asked:
         expected = observe_known(exercise, None, probe)
         raised = expected.error or expected.gradient_error
         if raised and not probe.refused:
             trouble = (
-                "The trouble is the doctor's own: its reference raises "
+                f"{trouble_with(facts)}: its reference raises "
                 f"{raised}, where it asks whether this holds: "
                 f"{probe.claim}. Of the patient, that says nothing."
             )

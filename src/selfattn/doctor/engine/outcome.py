@@ -14,20 +14,33 @@ from torch import Tensor
 from selfattn.doctor.engine.modes import modes_kept
 from selfattn.doctor.engine.uncalled import refused_arguments
 from selfattn.doctor.exercise import Exercise, UnusableError
-from selfattn.doctor.patient import Patient
+from selfattn.doctor.patient import Facts, Patient
 from selfattn.doctor.probes import Inputs, Probe, numbers
+
+NONE: Facts = {}
 
 
 class OwnTroubleError(Exception):
     """The doctor cannot make what it examines with."""
 
-    def __init__(self, what: str, error: Exception):
-        """Say what it is, and what is raised instead."""
+    def __init__(self, what: str, error: Exception, facts: Facts = NONE):
+        """Say what it is, what is raised instead, and where that lies."""
         super().__init__(
-            f"The trouble is the doctor's own: to make {what} raises "
+            f"{trouble_with(facts)}: to make {what} raises "
             f"{in_words(error)}. Is a fact, or the thing, not what its kind "
             "takes?"
         )
+
+
+def trouble_with(facts: Facts) -> str:
+    """Where the trouble lies, if none can compute what would be right.
+
+    Where a function was told, that is part of it.
+    """
+    told = " or ".join(f"{n}=…" for n, fact in facts.items() if callable(fact))
+    if told:
+        return f"The trouble lies in {told}, as you told it"
+    return "The trouble is the doctor's own"
 
 
 @dataclass(eq=False)

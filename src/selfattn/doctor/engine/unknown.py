@@ -6,6 +6,7 @@ all that he is asked, be it the simplest, may be called otherwise, too.
 """
 
 import re
+from collections.abc import Iterable
 
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.patient import Facts
@@ -50,6 +51,9 @@ def only_assumed(report: Report, kind: Kind, said: Facts) -> str:
     """
     if report.mistake is not None or not report.findings:
         return ""
+    of_outcomes = {f.probe.convention for f in report.findings}
+    if of_outcomes <= kind.facts.keys() - said.keys():
+        return to_be_told(kind, sorted(of_outcomes))  # nothing else failed
     needs = {
         name: kind.facts[name].need
         for name in report.assumed
@@ -57,8 +61,13 @@ def only_assumed(report: Report, kind: Kind, said: Facts) -> str:
     }
     if not all({*needs.values()} & {*f.probe.needs} for f in report.findings):
         return ""
+    return to_be_told(kind, needs)
+
+
+def to_be_told(kind: Kind, facts: Iterable[str]) -> str:
+    """That all depends on these facts."""
     words = "; ".join(
-        f"{name}=…, {kind.facts[name].meaning}" for name in needs
+        f"{name}=…, {kind.facts[name].meaning}" for name in facts
     )
     return (
         "All that fails depends on what nobody said, and I could not see it. "

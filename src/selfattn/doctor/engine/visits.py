@@ -53,7 +53,7 @@ class Visit(NamedTuple):
         except UnclearError:
             raise
         except Exception as error:
-            raise OwnTroubleError("its reference", error) from error
+            raise OwnTroubleError("its reference", error, self.said) from error
 
     def case(
         self,
