@@ -227,3 +227,27 @@ def test_a_norm_of_pixels_is_one_of_tokens(told):
     assert ill.mistake.name == "bessel"
     promised = {"dtypes": ["float32", "float64"], **told}
     assert seen(OfTheirSize(), "rms-norm", **promised).passed
+
+
+class AlongColumns(nn.Module):
+    """(rows, columns, batch, features): each looks along the first axis."""
+
+    def __init__(self):
+        super().__init__()
+        self.num_heads = HEADS
+        self.q, self.k, self.v, self.out = (nn.Linear(D, D) for _ in range(4))
+
+    def forward(self, x):
+        heads = (*x.shape[:3], HEADS, -1)
+        q, k, v = (f(x).view(heads) for f in (self.q, self.k, self.v))
+        scores = torch.einsum("icbhd,jcbhd->hcbij", q, k)
+        weights = (scores / math.sqrt(D // HEADS)).softmax(-1)
+        seen = torch.einsum("hcbij,jcbhd->icbhd", weights, v)
+        return self.out(seen.reshape(x.shape))
+
+
+def test_axes_that_were_found_are_no_promise():
+    """Four axes were a picture's, and so its columns were other texts."""
+    assert seen(AlongColumns()).exit_code == 3
+    told = seen(AlongColumns(), layout="BHWD")
+    assert told.mistake.name == "batch and tokens exchanged"

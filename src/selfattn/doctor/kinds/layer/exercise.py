@@ -1,7 +1,7 @@
 """What a layer is held to: the formula of its own parts, or properties."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -12,7 +12,7 @@ from torch import nn
 from selfattn.doctor.deviations import hiding
 from selfattn.doctor.deviations.design import pairs, singles
 from selfattn.doctor.deviations.training import with_dropout
-from selfattn.doctor.exercise import Exercise, name_of
+from selfattn.doctor.exercise import Exercise, Mistake, name_of
 from selfattn.doctor.kind import UnclearError
 from selfattn.doctor.kinds.attention.formula import Formula, claimed
 from selfattn.doctor.kinds.attention.own_options import of_own
@@ -92,10 +92,17 @@ def in_either_layout(made: Exercise) -> Exercise:
     which is tried as well: so whoever is not has made another mistake.
     """
     name = name_of(heads.batch_and_tokens_exchanged)
+
+    def others(known: Iterable[Mistake]) -> tuple[Mistake, ...]:
+        return tuple(
+            m for m in known if name not in (m.name, m.also and m.also.name)
+        )
+
     return replace(
         made,
-        mistakes=tuple(m for m in made.mistakes if m.name != name),
-        deviations=tuple(m for m in made.deviations if m.name != name),
+        mistakes=others(made.mistakes),
+        deviations=others(made.deviations),
+        second=lambda: others(made.second()),
     )
 
 

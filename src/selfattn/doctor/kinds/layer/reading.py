@@ -55,7 +55,6 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     first = getattr(module, "batch_first", None)
     if isinstance(first, bool):
         seen["layout"] = "BND" if first else "NBD"
-    seen["any_layout"] = "layout" not in {**seen, **told}
     if cross:
         seen["causal"] = False
     if "order" not in told:
@@ -64,13 +63,13 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     if more.facts.get("formula") == "own":
         lacks["numbers"] = "its projections are not recognised"
     has = tuple(n for n in ("mask", "padding") if names[n] is not None)
-    open_ = {"mask": meanings(names, told), "layout": [*TEXTS]}
-    made = replace(
-        more,
-        lacks=lacks,
-        has=has,
-        candidates={**open_, **more.candidates},
-    ).with_facts(**seen)
+    open_: dict[str, Any] = {"mask": meanings(names, told)}
+    open_ |= {"layout": [*TEXTS]}
+    open_ |= more.candidates
+    made = replace(more, lacks=lacks, has=has, candidates=open_)
+    # Of pictures that are found, too, nobody said how their axes lie.
+    seen["any_layout"] = "layout" not in {**seen, **told}
+    made = made.with_facts(**seen)
     made = lengths.read(made, module, known_of(made, told), cross)
     made = with_axes(made, module, told, cross)
     return made if cross else with_its_end(made, module, told)

@@ -79,14 +79,18 @@ def is_called(thing: nn.Module, facts: Facts, cross: bool) -> bool:
     """Whether it can be called, with texts of any width of its own.
 
     Who takes as many tokens as they have features, and nothing else, has
-    exchanged two axes: that is none, unless it was told.
+    exchanged two axes; and who makes something else of a picture tells where
+    to look in it. Such are none.
     """
     wide: tuple[int | None, int | None] | None = of_maps(thing, facts)
     if wide is None or not comes_out(thing, facts, cross, *wide):
         wide = those_taken(thing, facts, cross)
     if wide is None:
         return False
-    return facts.get("length") != wide[0] or facts.get("layout") in PICTURES
+    if facts.get("layout") not in PICTURES:
+        return facts.get("length") != wide[0]
+    made = called(thing, facts, wide[0] or 0, wide[1] if cross else None)
+    return made is not None and made.shape[-1] == wide[0]
 
 
 def of_maps(thing: nn.Module, facts: Facts) -> tuple[int | None, int | None]:
