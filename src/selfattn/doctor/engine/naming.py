@@ -9,7 +9,13 @@ and with no other, agree by its cause.
 
 import functools
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from typing import Any
 
@@ -270,15 +276,33 @@ def alike_in_kind(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
     for known in (*exercise.mistakes, *exercise.deviations):
         if "modifies" in sorts and not does(exercise, known, values):
             continue  # it changes the same input into something else
-        # Few do the same where it fails: the others are asked no further.
-        its = kinds_of_fault(exercise, done_by(exercise, known, failing))
-        same = sum(its.get(probe) == fault for probe, fault in mine.items())
+        same = shared(exercise, known, failing, mine, most)
         if same <= most:
             continue
         its = kinds_of_fault(exercise, done_by(exercise, known, seen))
         if not {sort for sort, _ in its.values()} - sorts:
             best, most = known, same
     return best
+
+
+def shared(
+    exercise: Exercise,
+    known: Mistake,
+    failing: Sequence[Seen],
+    mine: Mapping[Probe, tuple[str, str]],
+    most: int,
+) -> int:
+    """How many of some faults a mistake has; 0, if no more than ``most``.
+
+    Few do the same where it fails: the others are asked no further.
+    """
+    same = 0
+    for i, one in enumerate(failing):
+        if same + len(failing) - i <= most:
+            return 0
+        its = kinds_of_fault(exercise, done_by(exercise, known, [one]))
+        same += its.get(one.probe) == mine[one.probe]
+    return same
 
 
 def done_by(
