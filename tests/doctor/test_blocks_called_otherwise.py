@@ -222,3 +222,40 @@ def test_a_norm_may_have_learnt_a_single_number():
     assert here(OneNumber(), "encoder-block", **told).passed
     report = here(OneNumber(slip=True), "encoder-block", **told)
     assert report.mistake.name == "no residual around the feed forward"
+
+
+class Flagged(nn.Module):
+    """Hides later tokens if a flag is up, which must be told, and first."""
+
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(8) for _ in range(2))
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.network = nn.Sequential(
+            nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8)
+        )
+
+    def forward(self, is_causal, x, notes):
+        n = x.shape[1]
+        past = torch.ones(n, n).triu(1).bool() if is_causal else None
+        y = self.norms[0](x)
+        x = x + self.attention(y, y, y, attn_mask=past)[0]
+        return x + self.network(self.norms[1](x))
+
+
+@pytest.mark.parametrize(
+    ("told", "passes"),
+    [
+        ({}, True),
+        ({"causal": True}, True),
+        ({"causal": True, "call": {"is_causal": True, "notes": None}}, True),
+        ({"causal": True, "call": {"is_causal": False, "notes": None}}, False),
+        ({"causal": False, "call": {"is_causal": True}}, False),
+    ],
+)
+def test_a_flag_that_must_be_told_is_found_or_told(told, passes):
+    """It was handed a text for a flag, and, told causal, called ill."""
+    report = examine(
+        Flagged().eval(), kind="encoder-block", time_limit=None, **told
+    )
+    assert report.passed == passes, str(report)

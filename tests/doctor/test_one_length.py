@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from selfattn.doctor import examine
-from selfattn.doctor.kinds import one_length
+from selfattn.doctor.kinds import find_kind, one_length
 
 D, TOKENS = 12, 8
 
@@ -94,6 +94,18 @@ class NoLengthAtAll(nn.Module):
         return x + self.network(self.other(x))
 
 
+class AsManyAsHeads(nn.Module):
+    """Two axes are exchanged: it works for as many tokens as heads."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.n_heads = nn.LayerNorm(D), 5
+        self.gains = nn.Parameter(torch.randn(D, D))
+
+    def forward(self, x):
+        return x + self.norm(x).unflatten(1, (self.n_heads, 1)).mean(2)
+
+
 def own(block, **told):
     told = {"formula": "own", "order": "pre", **told}
     return examine(block.eval(), kind="encoder-block", time_limit=None, **told)
@@ -134,6 +146,7 @@ def test_another_length_than_its_own_is_asked_after():
 
 def test_who_takes_as_many_tokens_as_features_has_no_length_of_its_own():
     assert not own(NoLengthAtAll()).passed
+    assert not own(AsManyAsHeads()).passed
 
 
 @pytest.mark.parametrize("told", [{}, {"length": 9}])
@@ -146,6 +159,17 @@ def test_a_layer_with_a_table_for_its_tokens_is_asked_at_their_number(told):
         InAWindow(axis=0), kind="self-attention", time_limit=None, **told
     )
     assert not wrong.passed
+
+
+def test_a_layer_of_one_length_is_asked_at_no_other():
+    layer = find_kind("self-attention")
+    facts = layer.read(InAWindow(), {}).facts
+    (usual, *_) = layer.readings({}, layer.read(InAWindow(), {}))
+    asked = layer.exercise(InAWindow(), usual.facts).probes
+    assert facts["length"] == 9
+    assert {probe.sizes["n"] for probe in asked} == {9}
+    alone = "a single token gets its own value"
+    assert alone not in [probe.claim for probe in asked]
 
 
 def test_a_call_tells_its_length_and_others_have_none():

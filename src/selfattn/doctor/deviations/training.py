@@ -1,5 +1,6 @@
 """Whether a module that drops in training does, and only there."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,46 @@ def dropout_never_begins():
     """
 
 
+@mistake
+def another_share_is_dropped():
+    """In training, another share is dropped than was said.
+
+    Cause: What it was made with is not what was told; or it is 0, and drops
+        nothing.
+    Cure: Hand the share to where it is dropped, or say the one that is meant.
+    Chapter: dot_product
+    """
+
+
+def shares_of(module: nn.Module) -> set[float]:
+    """The shares that parts of it are made to drop, as far as they tell."""
+    return {
+        float(share)
+        for part in module.modules()
+        for name, share in vars(part).items()
+        if "drop" in name or (name == "p" and is_dropout(part))
+        if isinstance(share, int | float) and not isinstance(share, bool)
+    }
+
+
+def is_dropout(part: nn.Module) -> bool:
+    """Whether it is one of PyTorch's layers that drop, or called so."""
+    return "dropout" in type(part).__name__.lower()
+
+
+def holds(share: float) -> Callable[..., Tensor]:
+    """Whether it is made to drop a share, or does not tell which one."""
+
+    def experiment(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
+        thing = answer.thing if isinstance(answer, Patient) else None
+        found = shares_of(thing) if isinstance(thing, nn.Module) else set()
+        some = [one for one in found if one > 0]  # others may drop elsewhere
+        same = any(math.isclose(one, share, rel_tol=1e-6) for one in some)
+        return torch.tensor(same or not some)
+
+    return experiment
+
+
 def drops(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
     """Whether, in training, outputs differ from call to call."""
     if not isinstance(answer, Patient):
@@ -39,15 +80,29 @@ def drops(answer: Callable[..., Any], inputs: Inputs) -> Tensor:
 
 def with_dropout(exercise: Exercise, share: float | None) -> Exercise:
     """The exercise of one that was said to drop this share in training."""
-    if not share:
+    if share is None:
         return exercise
-    probe = replace(
-        exercise.probes[0],
-        claim="in training, something is dropped",
-        gradient=False,
-        experiment=drops,
-        tells=dropout_never_begins.name,
+    first = replace(exercise.probes[0], gradient=False)
+    asked: list[Probe] = [
+        replace(
+            first,
+            claim="the share that it drops is the one that was told",
+            experiment=holds(share),
+            tells=another_share_is_dropped.name,
+        )
+    ]
+    known = [another_share_is_dropped]
+    if share > 0:
+        begins = replace(
+            first,
+            claim="in training, something is dropped",
+            experiment=drops,
+            tells=dropout_never_begins.name,
+        )
+        asked.append(begins)
+        known.append(dropout_never_begins)
+    return replace(
+        exercise,
+        probes=(*exercise.probes, *asked),
+        deviations=(*exercise.deviations, *known),
     )
-    asked: tuple[Probe, ...] = (*exercise.probes, probe)
-    known = (*exercise.deviations, dropout_never_begins)
-    return replace(exercise, probes=asked, deviations=known)

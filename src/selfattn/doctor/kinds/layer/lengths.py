@@ -55,16 +55,17 @@ def with_one(seen: Reading, known: Facts) -> Reading:
 def lengths(block: nn.Module, layout: str, told: Facts) -> Iterator[int]:
     """The lengths that its texts may have, the likeliest first.
 
-    Of texts those that it was made for: by a table, or numbers that it keeps.
+    Those that it was made for, by a table, or numbers that it keeps.
     """
     if "length" in told:
         yield told["length"]
-    elif layout in PICTURES:
-        yield from (ROWS_OF_THREE, *(n * n for n in range(2, 9)))
-    else:
-        every = {n for n in sizes_of(block) if 1 < n <= MOST}
-        areas = {n * m for n in every for m in every}
-        yield from sorted(n for n in every | areas if n <= MOST)
+        return
+    every = {n for n in sizes_of(block) if 1 < n <= MOST}
+    areas = {n * m for n in every for m in every}
+    if layout in PICTURES:
+        yield ROWS_OF_THREE
+        every = set()
+    yield from sorted(n for n in every | areas if n <= MOST)
 
 
 def sizes_of(block: nn.Module) -> set[int]:

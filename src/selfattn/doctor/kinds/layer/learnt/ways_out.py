@@ -45,9 +45,12 @@ def gates(module: nn.Module, parts: Projections) -> Sequence[Steps]:
 
 def by_type(part: nn.Module) -> Call:
     """A map that takes numbers of any type."""
+    known: dict[torch.dtype, nn.Module] = {}
 
     def call(x: Tensor) -> Tensor:
-        said: Tensor = copy_of(part).to(x.dtype)(x)
+        if x.dtype not in known:
+            known[x.dtype] = copy_of(part).to(x.dtype)
+        said: Tensor = known[x.dtype](x)
         return said
 
     return call
