@@ -19,6 +19,7 @@ from selfattn.doctor.door.names import (
     snake,
 )
 from selfattn.doctor.door.networks import has_a_network
+from selfattn.doctor.door.sizes import is_vector, norms_of, widths
 from selfattn.doctor.door.trying import (
     alike,
     attempt,
@@ -35,22 +36,6 @@ from selfattn.doctor.kinds.trial_calls import listed
 from selfattn.doctor.patient import parameters
 
 N = 5
-
-
-def widths(module: nn.Module) -> list[int]:
-    """How wide its tokens may be, the likeliest first."""
-    learnt = [*module.parameters()]
-    found = [p.shape[-1] for p in learnt if not is_vector(p)]
-    found += [p.numel() for p in learnt if is_vector(p) and p.ndim]
-    found += [b.shape[-1] for b in module.buffers() if b.ndim > 1]
-    return list(dict.fromkeys([*found, 8]))
-
-
-def is_vector(learnt: Tensor) -> bool:
-    """Whether it has one number a feature, with axes of one for a picture."""
-    return learnt.ndim < 2 or (
-        learnt.ndim > 2 and learnt.numel() == max(learnt.shape)
-    )
 
 
 def kinds_of(module: nn.Module, name: str) -> list[tuple[str, str]]:
@@ -305,12 +290,3 @@ def same_direction(x: Tensor, y: Tensor) -> bool:
     """Whether tokens are multiples of each other, but for their means."""
     x, y = (t - t.mean(dim=-1, keepdim=True) for t in (x, y))
     return bool((torch.cosine_similarity(x, y, dim=-1) > 0.99).all())
-
-
-def norms_of(module: nn.Module) -> int:
-    """How many norms it has: parts with vectors of its width alone."""
-    width = widths(module)[0]
-    return sum(
-        {p.shape for p in part.parameters()} == {torch.Size([width])}
-        for part in module.modules()
-    )

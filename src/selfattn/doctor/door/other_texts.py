@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from selfattn.doctor.copying import copy_of
 from selfattn.doctor.door.trying import drawn, needed, tensor
-from selfattn.doctor.kinds.layer.lengths import ROWS_OF_THREE, lengths
+from selfattn.doctor.kinds.layer.lengths import ROWS_OF_THREE, may_be_long
 from selfattn.doctor.kinds.text_layouts import PICTURES, laid_out, read_back
 
 LAID_OUT = {
@@ -36,7 +36,8 @@ def ways(
         widths: how wide they may be.
     """
     tried = [(layout, ROWS_OF_THREE) for layout in PICTURES]
-    tried += [("BND", long) for long in lengths(module, "BND", {}) if long > n]
+    longer = (long for long in may_be_long(module, "BND", {}) if long > n)
+    tried += [("BND", long) for long in longer]
     for layout, long in tried:
         wide = [d for d in widths if d != long]
         others = [as_text(module, layout, long)]

@@ -13,7 +13,6 @@ from collections.abc import (
     Collection,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from dataclasses import replace
@@ -276,33 +275,18 @@ def alike_in_kind(exercise: Exercise, seen: Sequence[Seen]) -> Mistake | None:
     for known in (*exercise.mistakes, *exercise.deviations):
         if "modifies" in sorts and not does(exercise, known, values):
             continue  # it changes the same input into something else
-        same = shared(exercise, known, failing, mine, most)
+        same = 0
+        for left, one in zip(range(len(failing), 0, -1), failing, strict=True):
+            if same + left <= most:
+                break  # few do the same: the others are asked no further
+            its = kinds_of_fault(exercise, done_by(exercise, known, [one]))
+            same += its.get(one.probe) == mine[one.probe]
         if same <= most:
             continue
         its = kinds_of_fault(exercise, done_by(exercise, known, seen))
         if not {sort for sort, _ in its.values()} - sorts:
             best, most = known, same
     return best
-
-
-def shared(
-    exercise: Exercise,
-    known: Mistake,
-    failing: Sequence[Seen],
-    mine: Mapping[Probe, tuple[str, str]],
-    most: int,
-) -> int:
-    """How many of some faults a mistake has; 0, if no more than ``most``.
-
-    Few do the same where it fails: the others are asked no further.
-    """
-    same = 0
-    for i, one in enumerate(failing):
-        if same + len(failing) - i <= most:
-            return 0
-        its = kinds_of_fault(exercise, done_by(exercise, known, [one]))
-        same += its.get(one.probe) == mine[one.probe]
-    return same
 
 
 def done_by(

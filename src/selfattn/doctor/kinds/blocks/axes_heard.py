@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from selfattn.doctor.kind import Kind
 from selfattn.doctor.kinds import trial_calls
-from selfattn.doctor.kinds.blocks import properties
+from selfattn.doctor.kinds.blocks import past_seen, properties
 from selfattn.doctor.kinds.blocks.hearing import of_itself
 from selfattn.doctor.kinds.layer.experiments import (
     which_sequences_meet,
@@ -69,7 +69,7 @@ def sees_all(kind: Kind, block: Any, known: Facts) -> bool:
         return False
     widths = [text.shape[-1] for text in given.values()]
     told = "own_mask" in known  # then nothing is hidden but what is handed
-    return not told and properties.seen_past(call, *widths) is False
+    return not told and past_seen.seen_past(call, *widths) is False
 
 
 def given_to(block: nn.Module, call: Call) -> Inputs | None:

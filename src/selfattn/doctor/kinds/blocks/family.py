@@ -19,6 +19,7 @@ from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import (
     cores,
     passing_on,
+    past_seen,
     properties,
     unfound,
     written,
@@ -142,12 +143,12 @@ def hides_later(
     """
     told, inferred = hides_by_itself(facts), "how" in facts
     if told is not None:
-        near = told and not inferred and properties.sees_near(call, *wide)
+        near = told and not inferred and past_seen.sees_near(call, *wide)
         return "own" if near else told
     across = wide.d_context is not None
     if across and not inferred:
         return True
-    seen = properties.seen_past(call, *wide)
+    seen = past_seen.seen_past(call, *wide)
     if across and seen is False:
         raise UnclearError(properties.MAY_IT_SEE)
     return seen

@@ -14,7 +14,7 @@ from torch import nn
 from selfattn.doctor.kind import Reading
 from selfattn.doctor.kinds import trial_calls
 from selfattn.doctor.kinds.blocks import calling, properties
-from selfattn.doctor.kinds.layer.lengths import lengths, with_one
+from selfattn.doctor.kinds.layer.lengths import may_be_long, with_one
 from selfattn.doctor.kinds.text_layouts import PICTURES, tried
 from selfattn.doctor.patient import Facts
 
@@ -52,7 +52,7 @@ def read(
     ):
         return seen if "length" not in told else with_one(seen, told)
     for layout in (*texts, *(PICTURES if len(texts) > 1 else ())):
-        for n in lengths(block, layout, told):
+        for n in may_be_long(block, layout, told):
             if takes(layout=layout, length=n):
                 return with_one(seen, {"layout": layout, "length": n})
     return seen

@@ -28,7 +28,6 @@ from selfattn.doctor.kinds.blocks.hearing import (
     who_is_heard,
 )
 from selfattn.doctor.kinds.blocks.stand_ins import (
-    PASTS,
     Way,
     mistakes,
     stand_in,
@@ -57,6 +56,7 @@ MAY_IT_SEE = (
     "causal=False."
 )
 ITS_SIGHT = "a token sees what it may see"
+ALL_IS_SEEN = "all of the context is seen"
 
 
 def table(sizes: Sizes) -> Tensor:
@@ -131,8 +131,7 @@ def probes(
     ]
     found += passing_on.probes(x, sizes, order)
     if d_context is not None:
-        sees = "all of the context is seen"
-        found.append(asked(sees, experiment=who_sees_whom))
+        found.append(asked(ALL_IS_SEEN, experiment=who_sees_whom))
     found += of_types(x, sizes, fixed(only))
     return tuple(replace(probe, fixed=fixed(only)) for probe in found)
 
@@ -264,41 +263,3 @@ def texts(
     if d_context is not None:
         given["context"] = numbers(2, only or N_K, d_context, seed=2)
     return given
-
-
-def seen_past(
-    call: Callable[..., Any],
-    d_model: int,
-    d_context: int | None,
-    only: int | None = None,
-) -> bool | str:
-    """Whether it hides later tokens, of which nobody told.
-
-    It may see some tokens alone, near ones say; then that is its "own".
-    """
-    given, n = texts(d_model, d_context, only), only or N
-    sees = trial_calls.outcome(of_itself, call, given)
-    if not isinstance(sees, Tensor) or bool(sees.all()):
-        return False
-    pasts = [past(n, n) for _, past in PASTS if past is not None]
-    known = [causal_mask(n, n), *pasts]
-    return True if any(map(sees.equal, known)) else "own"
-
-
-def sees_near(
-    call: Callable[..., Any],
-    d_model: int,
-    d_context: int | None,
-    only: int | None = None,
-) -> bool:
-    """Whether it sees the latest tokens of the past, and no others.
-
-    So does one that has a convolution, or a window, for the past.
-    """
-    given, n = texts(d_model, d_context, only), only or N
-    sees = trial_calls.outcome(of_itself, call, given)
-    if not isinstance(sees, Tensor) or len(sees) != n:
-        return False
-    reach = sees[-1].sum()
-    near = causal_mask(n, n) & ~causal_mask(n, n).tril(-int(reach))
-    return 1 < int(reach) < n and bool(sees.equal(near))

@@ -1,7 +1,7 @@
 """How layers of attention are called: by whatever names, in any layout."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,14 +17,10 @@ from selfattn.doctor.kinds.layer.constructing import (
     instance,
     is_rest,
 )
+from selfattn.doctor.kinds.layer.laying_out import arranged, read
 from selfattn.doctor.kinds.layer.named_masks import by_what_was_told
 from selfattn.doctor.kinds.layer.refilling import refilled
 from selfattn.doctor.kinds.mask_meanings import as_meant
-from selfattn.doctor.kinds.text_layouts import (
-    PICTURES,
-    laid_out,
-    read_back,
-)
 from selfattn.doctor.kinds.three_inputs import queries_keys_values
 from selfattn.doctor.patient import Facts, handed, parameters
 
@@ -221,25 +217,6 @@ def must_be_told(thing: nn.Module, name: str | None) -> bool:
     return one is not None and one.default is inspect.Parameter.empty
 
 
-def arranged(
-    inputs: list[Tensor | None], names: Facts, layout: str
-) -> tuple[list[Tensor], dict[str, Tensor]]:
-    """X and the context in their layout: by their place, and by names."""
-    # A picture may be told of in a text.
-    beside = "BND" if layout in PICTURES else layout
-    both = zip(inputs, (layout, beside), strict=True)
-    given = [laid_out(x, axes) for x, axes in both if x is not None]
-    if names.get("x") and (len(given) == 1 or names["context"]):
-        pair = (names["x"], names["context"])
-        return [], dict(zip(pair, given, strict=False))
-    if names["qkv"]:
-        three = [given[0], given[-1], given[-1]]
-        return [], dict(zip(names["qkv"], three, strict=True))
-    if len(given) == 2 and names["context"]:
-        return given[:1], {names["context"]: given[1]}
-    return given, {}
-
-
 def spread(mask: Tensor, batch: int, axes: str) -> Tensor:
     """A mask (n_q, n_k), with axes in front, or one of keys alone.
 
@@ -279,33 +256,3 @@ def as_padding(
     if axes != "B11N":
         row = row.expand(*row.shape[:-2], x.shape[-2], -1)
     return {facts["names"]["mask"]: as_meant(row, facts["mask"], x.dtype)}
-
-
-def read(value: Any, layout: str, whole: bool, sizes: tuple[int, int]) -> Any:
-    """The output, (batch, n, d_model), with the weights if asked for.
-
-    What comes beside it are weights if it is a table of queries and keys, of
-    these ``sizes``: no keys and values to be kept, nor scores, of which some
-    are below 0.
-    """
-    rest: tuple[Any, ...] = ()
-    if isinstance(value, Mapping):  # of names, in the order of a tuple
-        value = tuple(value.values())
-    if isinstance(value, tuple) and value:
-        value, *others = value
-        rest = tuple(others)
-    if isinstance(value, Tensor):
-        value = read_back(value, layout)
-    if not whole:
-        return value
-    tables = [
-        w
-        for w in rest
-        if isinstance(w, Tensor)
-        and w.ndim > 2
-        and sorted(w.shape[-2:]) == sorted(sizes)
-        and not bool((w < 0).any())
-    ]
-    if not tables:
-        raise UnusableError("it returns no weights")
-    return value, tables[0]

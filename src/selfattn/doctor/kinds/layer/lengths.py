@@ -37,7 +37,7 @@ def read(
             return seen
         texts += [*PICTURES] if len(texts) > 1 else []
     for layout in texts:
-        for n in lengths(module, layout, known):
+        for n in may_be_long(module, layout, known):
             one = {"layout": layout, "length": n}
             if is_called(module, {**known, **one}, cross):
                 return with_one(seen, one)
@@ -52,7 +52,7 @@ def with_one(seen: Reading, known: Facts) -> Reading:
     return replace(seen.with_facts(**known), lacks=lacks)
 
 
-def lengths(block: nn.Module, layout: str, told: Facts) -> Iterator[int]:
+def may_be_long(block: nn.Module, layout: str, told: Facts) -> Iterator[int]:
     """The lengths that its texts may have, the likeliest first.
 
     Those that it was made for, by a table, or numbers that it keeps.

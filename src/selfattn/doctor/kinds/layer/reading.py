@@ -42,16 +42,10 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     module = instance(thing, told)
     find = inputs_of if cross else x_and_mask
     names = calling.looked_up(module.forward, told, find(module, told))
-    seen: dict[str, Any] = {"names": names}
     lacks = lacking(names)
+    seen: dict[str, Any] = {"names": names, **of_masks(names, told, lacks)}
     if "mask" not in lacks:
         lacks.pop("padding", None)
-    else:
-        seen |= {"mask": "keep", "mask_axes": "NN"}
-    if "len" in str(names["mask"]) or told.get("mask") == "lengths":
-        seen |= {"mask": "lengths", "mask_axes": "BN"}
-    if names["padding"] is None:
-        seen["padding"] = "keep"
     first = getattr(module, "batch_first", None)
     if isinstance(first, bool):
         seen["layout"] = "BND" if first else "NBD"
@@ -73,6 +67,16 @@ def read(thing: Any, told: Facts, cross: bool = False) -> Reading:
     made = lengths.read(made, module, known_of(made, told), cross)
     made = with_axes(made, module, told, cross)
     return made if cross else with_its_end(made, module, told)
+
+
+def of_masks(names: Facts, told: Facts, lacks: Facts) -> Facts:
+    """What is known of its masks by their names, or as it has none."""
+    seen = {"mask": "keep", "mask_axes": "NN"} if "mask" in lacks else {}
+    if "len" in str(names["mask"]) or told.get("mask") == "lengths":
+        seen |= {"mask": "lengths", "mask_axes": "BN"}
+    if names["padding"] is None:
+        seen["padding"] = "keep"
+    return seen
 
 
 def meanings(names: Facts, told: Facts) -> list[str]:

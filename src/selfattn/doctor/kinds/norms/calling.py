@@ -13,6 +13,7 @@ from selfattn.doctor.copying import copy_of
 from selfattn.doctor.exercise import Exercise
 from selfattn.doctor.kind import Fact, Kind, Reading, UnclearError
 from selfattn.doctor.kinds import trial_calls
+from selfattn.doctor.kinds.norms import gains
 from selfattn.doctor.kinds.norms.axes import with_its_axes
 from selfattn.doctor.kinds.norms.epsilon import (
     EPS,
@@ -49,7 +50,7 @@ FACTS = {
     ),
     "gain": Fact(
         "what it multiplies by; Gemma's gains start at 0",
-        {"itself": "the gain", "one plus": "1 + gain"},
+        gains.OPTIONS,
         tried=False,
     ),
 }
@@ -83,7 +84,7 @@ def read(thing: Any, told: Facts) -> Reading:
             facts |= own_eps(made, 7, told)
             if held := [*made.parameters()]:
                 facts["learns"] = len(held)
-        return Reading(facts, from_zero(made))
+        return Reading(facts, gains.from_zero(made))
     if not isinstance(thing, nn.Module):
         return with_its_axes(of_function(in_usual_order(thing), told), thing)
     held = [p.numel() for p in thing.parameters()]
@@ -99,7 +100,7 @@ def read(thing: Any, told: Facts) -> Reading:
     facts = {"form": "module", "width": width}
     facts["learns"] = len(held)
     lacks = {"any width": "its width is fixed"}
-    made = with_its_axes(Reading(facts, from_zero(thing), lacks), thing)
+    made = with_its_axes(Reading(facts, gains.from_zero(thing), lacks), thing)
     layout = {**made.facts, **told}.get("layout")
     return made.with_facts(**own_eps(thing, width, told, layout))
 
@@ -137,19 +138,6 @@ def of_bare(module: nn.Module, told: Facts) -> Reading:
     facts |= own_eps(module, facts.get("width", 7), told)
     lacks = {"any width": "its width is fixed"} if "width" in facts else {}
     return Reading(facts, lacks=lacks)
-
-
-def first_gain(module: Any) -> Tensor | None:
-    """The first of what a module learns, as it is made."""
-    held = module.parameters() if isinstance(module, nn.Module) else iter(())
-    return next(iter(held), None)
-
-
-def from_zero(module: Any) -> dict[str, list[str]]:
-    """What a gain that is zero may be meant as: Gemma's counts from one."""
-    gain = first_gain(module)
-    zero = gain is not None and not gain.any()
-    return {"gain": [*FACTS["gain"].options]} if zero else {}
 
 
 @functools.lru_cache(maxsize=16)  # one object, so that its reference is one
