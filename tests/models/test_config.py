@@ -31,6 +31,7 @@ from selfattn.models import (
     load_t5,
     load_vit,
 )
+from selfattn.models.config import check_config, check_sizes
 
 D = 8
 LINEAR = {"rope_type": "linear", "factor": 2.0}
@@ -156,7 +157,7 @@ def told_besides(path, **fields):
         *(("llama", "intermediate_size", 11_008), ("llama", "head_dim", 128)),
         *(("t5", "d_model", 512), ("t5", "d_ff", 2048)),
         *(("t5", "vocab_size", 32_128), ("vit", "hidden_size", 768)),
-        ("vit", "intermediate_size", 3072),
+        *(("vit", "intermediate_size", 3072), ("vit", "head_dim", 64)),
         *(("bert", "hidden_size", 768), ("bert", "vocab_size", 30_522)),
         *(("bert", "intermediate_size", 3072), ("gpt2", "n_embd", 768)),
         *(("gpt2", "vocab_size", 50_257), ("gpt2", "n_inner", 3072)),
@@ -180,6 +181,48 @@ def test_a_picture_of_two_equal_sides_may_be_told_by_both(tmp_path):
     path = saved(small_vit(), tmp_path)
     told_besides(path, image_size=[224, 224])
     assert RIGHT["vit"](path)
+
+
+def test_names_of_classes_are_as_many_as_classes(tmp_path):
+    """Other than in number, they may be whatever they are."""
+    path = saved(small_vit(), tmp_path)
+    told_besides(path, id2label={str(i): "a cat" for i in range(13)})
+    assert RIGHT["vit"](path)
+    told_besides(path, id2label={str(i): "a cat" for i in range(12)})
+    with pytest.raises(ValueError, match=r"says id2label=12, and classes"):
+        RIGHT["vit"](path)
+
+
+@pytest.mark.parametrize("field", ["n_ctx", "max_position_embeddings"])
+def test_positions_are_asked_under_each_of_their_names(tmp_path, field):
+    path = saved(small_gpt2(), tmp_path)
+    told_besides(path, **{field: 29})
+    assert RIGHT["gpt2"](path)
+    told_besides(path, **{field: 1024})
+    with pytest.raises(ValueError, match=rf"says {field}=1024, and positions"):
+        RIGHT["gpt2"](path)
+
+
+def test_yes_is_no_number_and_a_number_is_no_yes(tmp_path):
+    """Of a model of one block, true was its number of blocks."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"n_layer": True, "mlp_bias": 0}))
+    with pytest.raises(ValueError, match="says n_layer=True, and blocks=1"):
+        check_sizes(tmp_path / "one", n_layer=("blocks", 1))
+    with pytest.raises(ValueError, match="says mlp_bias=0"):
+        check_config(tmp_path / "one", {"mlp_bias": (None, False)})
+    config.write_text(json.dumps({"n_layer": 1.0, "mlp_bias": None}))
+    check_sizes(tmp_path / "one", n_layer=("blocks", 1))
+    check_config(tmp_path / "one", {"mlp_bias": (None, False)})
+
+
+@pytest.mark.parametrize("said", ["false", 0, 1, [1], {}])
+def test_what_is_neither_yes_nor_no_is_refused(tmp_path, said):
+    """By its truth, the last vectors of a T5 were divided."""
+    path = saved(small_t5(), tmp_path)
+    told_besides(path, scale_decoder_outputs=said)
+    with pytest.raises(ValueError, match="scale_decoder_outputs must be true"):
+        RIGHT["t5"](path)
 
 
 @pytest.mark.parametrize("text", ["{", "\xff\xfe"])

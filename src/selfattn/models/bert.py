@@ -5,6 +5,7 @@ It needs the package safetensors: ``pip install selfattn[weights]``.
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -127,7 +128,7 @@ def load_bert(
         share_table("words.words.weight", table, weights, path)
     with telling(path), torch.device("meta"):
         encoder = bert_encoder(weights, path, n_heads, attend)
-        check_encoder(path, encoder, encoder.embed)
+        check_told(path, encoder)
         model = Bert(
             encoder,
             pooler=Pooler(d_model) if has("pooler", weights) else None,
@@ -142,6 +143,24 @@ def load_bert(
     if model.words is not None:
         tie(model.words.words, model.encoder.embed)
     return model.eval()
+
+
+def check_told(path: str | Path, encoder: Encoder) -> None:
+    """Raise if a configuration beside the file tells of another BERT."""
+    embed: Any = encoder.embed
+    check_encoder(
+        path,
+        encoder,
+        embed,
+        max_position_embeddings=(
+            "positions in the file",
+            len(embed.positions.table),
+        ),
+        type_vocab_size=(
+            "segments in the file",
+            embed.segments.num_embeddings,
+        ),
+    )
 
 
 def bert_encoder(

@@ -21,10 +21,15 @@ LLAMA = {
     "rope_scaling": (None,),
     "embedding_multiplier": (None, 1),
     "hidden_act": (None, "silu"),
+    "attention_bias": (None, False),
+    "mlp_bias": (None, False),
+    "is_causal": (None, True),
 }
 BERT = {
     "model_type": ("bert",),
     "is_decoder": (None, False),
+    "is_causal": (None, False),
+    "add_cross_attention": (None, False),
     "hidden_act": (None, "gelu"),
     "position_embedding_type": (None, "absolute"),
 }
@@ -33,10 +38,13 @@ GPT2 = {
     "activation_function": (None, "gelu_new", "gelu_pytorch_tanh"),
     "scale_attn_by_inverse_layer_idx": (None, False),
     "scale_attn_weights": (None, True),
+    "add_cross_attention": (None, False),
+    "is_causal": (None, True),
 }
 T5 = {
     "model_type": ("t5",),
     "is_encoder_decoder": (None, True),
+    "is_causal": (None,),  # one half is, the other not
     "feed_forward_proj": (None, "relu"),
     "is_gated_act": (None, False),
     "dense_act_fn": (None, "relu"),
@@ -44,6 +52,28 @@ T5 = {
 VIT = {
     "model_type": ("vit",),
     "hidden_act": (None, "gelu"),
+    "qkv_bias": (None, True),
+    "is_causal": (None, False),
+}
+# No block may be of another kind than the rest.
+EVERY: dict[str, tuple[Any, ...]] = {"per_layer_config": (None, {})}
+# Names that a configuration of the same model may use instead, or as well.
+OTHER_NAMES = {
+    "n_embd": ("hidden_size",),
+    "n_head": ("num_attention_heads",),
+    "n_layer": ("num_hidden_layers",),
+    "n_positions": ("n_ctx", "max_position_embeddings"),
+    "d_model": ("hidden_size",),
+    "d_kv": ("head_dim",),
+    "num_heads": ("num_attention_heads",),
+    "num_layers": ("num_hidden_layers",),
+    "num_labels": ("id2label",),
+}
+# What a null stands for: so many times what another field holds.
+NULLS = {
+    "n_inner": (4, "n_embd"),
+    "num_decoder_layers": (1, "num_layers"),
+    "num_key_value_heads": (1, "num_attention_heads"),
 }
 PLAIN = (None, "default")
 ROTATIONS = ("rope_scaling", "rope_parameters")
@@ -81,15 +111,40 @@ def check_config(
         ValueError: naming the field.
     """
     told = beside(path)
-    for field, right in ours.items():
+    for field, right in {**ours, **EVERY}.items():
         value = told.get(field)
         if field == "rope_scaling":
             field, value = stretched(told)
-        if value is not None and value not in right:
+        if not any(agree(x, value) for x in (None, *right)):
             raise ValueError(
                 f"the model must reckon as ours does, but the config.json "
                 f"beside {path} says {field}={value!r}"
             )
+
+
+def yes_or_no(
+    path: str | Path, field: str, missing: bool | None = None
+) -> bool | None:
+    """What a configuration beside a file says of a field that is yes or no.
+
+    Args:
+        path: the file of the weights.
+        field: what the field is called.
+        missing: what it is taken for where it is not there.
+
+    Returns:
+        The answer; None for a null, or where nothing is said.
+
+    Raises:
+        ValueError: if it is neither, nor null: ``"false"`` would be a yes.
+    """
+    told = beside(path).get(field, missing)
+    if told is not None and type(told) is not bool:
+        raise ValueError(
+            f"{field} must be true or false, but the config.json beside "
+            f"{path} says {field}={told!r}"
+        )
+    return told
 
 
 def share_table(
@@ -99,9 +154,10 @@ def share_table(
 
     Raises:
         ValueError: if a configuration says that they have one of their own,
-            or that they have none, and the file has another.
+            or that they have none, and the file has another; or if it says
+            neither yes nor no.
     """
-    told = beside(path).get("tie_word_embeddings")
+    told = yes_or_no(path, "tie_word_embeddings")
     if scores not in weights and told is False:
         raise ValueError(
             "a file must hold every weight of its model, but the config.json "
@@ -123,13 +179,19 @@ def check_sizes(path: str | Path, **ours: tuple[str, Any]) -> None:
     Args:
         path: the file of the weights.
         ours: for each field of the configuration, what it is called here, and
-            what it is in the model as it was made.
+            what it is in the model as it was made. Whatever else the
+            configuration may call it, is asked as well.
 
     Raises:
         ValueError: naming the field.
     """
     told = beside(path)
-    for field, (name, value) in ours.items():
+    asked = (
+        (called, *mine)
+        for field, mine in ours.items()
+        for called in (field, *OTHER_NAMES.get(field, ()))
+    )
+    for field, name, value in asked:
         for theirs in said_of(field, told):
             if agree(value, theirs):
                 continue
@@ -142,11 +204,14 @@ def check_sizes(path: str | Path, **ours: tuple[str, Any]) -> None:
 def said_of(field: str, told: Mapping[str, Any]) -> list[Any]:
     """All that a configuration says of a size; of a base of rotation it may
     say two things, in two places, of which others read the one that they know.
+    Of names of classes, it says how many there are.
 
     >>> said_of("rope_theta", {"rope_theta": 1e4, "rope_scaling": None})
     [10000.0]
     >>> said_of("sliding_window", {"sliding_window": None})  # there is none
     [None]
+    >>> said_of("n_inner", {"n_inner": None, "n_embd": 8})
+    [32]
     """
     places = [told]
     if field == "rope_theta":
@@ -154,6 +219,11 @@ def said_of(field: str, told: Mapping[str, Any]) -> list[Any]:
         places += [x for x in held if isinstance(x, dict)]
     if field == "sliding_window" and field in told:
         return [told[field]]
+    if field in NULLS and field in told and told[field] is None:
+        times, other = NULLS[field]
+        return [times * x for x in said_of(other, told)]
+    if field == "id2label" and isinstance(told.get(field), dict):
+        return [len(told[field])]
     return [x[field] for x in places if x.get(field) is not None]
 
 
@@ -180,9 +250,14 @@ def sizes_in_file(
     return sizes
 
 
-def check_encoder(path: str | Path, encoder: Any, embed: Any = None) -> None:
+def check_encoder(
+    path: str | Path,
+    encoder: Any,
+    embed: Any = None,
+    **more: tuple[str, Any],
+) -> None:
     """Raise if a configuration tells of other blocks than these, or of other
-    tokens than are embedded, if any are.
+    tokens than are embedded, if any are; or of more that is other.
 
     Raises:
         ValueError: naming the field.
@@ -194,17 +269,24 @@ def check_encoder(path: str | Path, encoder: Any, embed: Any = None) -> None:
         num_attention_heads=("n_heads", first.attention.n_heads),
         layer_norm_eps=("eps", first.add_norm_1.norm.eps),
         num_hidden_layers=("the number of blocks", len(encoder.blocks)),
+        **more,
     )
 
 
 def agree(value: Any, theirs: Any) -> bool:
     """Whether two numbers are one, but for how they were rounded; or two
-    sides those that one number may stand for.
+    sides those that one number may stand for. Yes and no are no numbers.
+
+    >>> agree(1, True), agree(False, 0), agree((4, 4), 4), agree((1, 1), True)
+    (False, False, True, False)
     """
     if isinstance(value, tuple):
-        return theirs == [*value] or value == (theirs, theirs)
+        sides = theirs if isinstance(theirs, list) else [theirs] * len(value)
+        return len(sides) == len(value) and all(map(agree, value, sides))
     both = value, theirs
-    if all(isinstance(x, REAL) and type(x) is not bool for x in both):
+    if any(type(x) is bool for x in both):
+        return value is theirs
+    if all(isinstance(x, REAL) for x in both):
         try:
             return math.isclose(value, theirs, rel_tol=1e-6)
         except OverflowError:  # no float is so large

@@ -86,11 +86,13 @@ def load_gpt2(
     with telling(path), torch.device("meta"):
         model = gpt2_decoder(weights, path, n_heads, attend)
     block: Any = model.blocks[0]
+    places, _ = shape_of("embed.positions.table", weights, path)
     check_sizes(
         path,
         n_head=("n_heads", block.attention.n_heads),
         layer_norm_epsilon=("eps", block.add_norm_1.norm.eps),
         n_layer=("the number of blocks", len(model.blocks)),
+        n_positions=("positions in the file", places),
         **sizes_in_file(block, "n_embd", "n_inner", model.embed),
     )
     fill(model, weights, path)

@@ -16,10 +16,10 @@ from selfattn.dot_product import Attend, fused_attention
 from selfattn.layers import FeedForward, RMSNorm
 from selfattn.models.config import (
     T5,
-    beside,
     check_config,
     check_sizes,
     sizes_in_file,
+    yes_or_no,
 )
 from selfattn.models.embedding import Embedding
 from selfattn.models.encoder import Encoder
@@ -94,7 +94,7 @@ def load_t5(
     _, d_model = shape_of(TABLE, weights, path)
     weights.setdefault("head.weight", weights[TABLE])
     tied = same(weights["head.weight"], weights[TABLE])
-    divided = beside(path).get("scale_decoder_outputs", tied)  # null: no
+    divided = yes_or_no(path, "scale_decoder_outputs", tied)  # null: no
     if divided and "norm.gain" in weights:
         weights["norm.gain"] = weights["norm.gain"] * d_model**-0.5
     undivided: Any = attend  # not every mechanism takes a scale
@@ -112,9 +112,15 @@ def check_told(
 ) -> None:
     """Raise if a configuration beside the file tells of another T5."""
     block: Any = model.blocks[0]
+    relative: Any = model.relative
     check_sizes(
         path,
         num_heads=("n_heads", block.attention.n_heads),
+        d_kv=("d_head in the file", block.attention.d_head),
+        relative_attention_num_buckets=(
+            "n_buckets in the file",
+            len(relative.table),
+        ),
         relative_attention_max_distance=("max_distance", max_distance),
         layer_norm_epsilon=("eps", block.add_norm_1.norm.eps),
         tie_word_embeddings=("tied", tied),

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,7 +19,6 @@ from selfattn.models.config import (
     VIT,
     check_config,
     check_encoder,
-    check_sizes,
 )
 from selfattn.models.vision import PatchEmbedding, VisionTransformer
 from selfattn.models.weights import (
@@ -97,10 +97,25 @@ def load_vit(
             d_model=len(weights[names[1]]),
         )
         model = vit_model(weights, path, embed, n_heads, multihead)
-        check_encoder(path, model.encoder)
-    check_sizes(path, image_size=("image_size", image_size))
+    check_told(path, model)
     fill(model, weights, path)
     return model.eval()
+
+
+def check_told(path: str | Path, model: VisionTransformer) -> None:
+    """Raise if a configuration beside the file tells of another ViT."""
+    embed: Any = model.encoder.embed
+    n_channels, *image_size = embed.shape
+    first: Any = model.encoder.blocks[0]
+    check_encoder(
+        path,
+        model.encoder,
+        image_size=("image_size", tuple(image_size)),
+        patch_size=("patch_size in the file", embed.patch_size),
+        num_channels=("n_channels in the file", n_channels),
+        head_dim=("d_head in the file", first.attention.d_head),
+        num_labels=("classes in the file", model.head.out_features),
+    )
 
 
 def flattened(weights: Weights, path: str | Path) -> list[int]:
