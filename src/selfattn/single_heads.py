@@ -2,10 +2,12 @@
 
 A head's name is "layer.head", both from 1, in the order in which a model
 lists its layers of attention. As long as one looks inside, what was compiled
-around a model runs as it is written.
+around a model runs as it is written; and so does the rest of a function that
+is compiled and itself looks inside.
 """
 
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,10 +26,17 @@ from selfattn.checks import check_number, check_places, check_tensor
 from selfattn.multihead import MultiHeadAttention
 from selfattn.signatures import checked, shown
 from selfattn.spoilt import as_given, can_look, of_this_rank
-from selfattn.transforms import depth, outside, uncompiled
+from selfattn.transforms import depth, in_no_graph, outside, uncompiled
+from selfattn.wrapped import P, R
+
+NOT_WHOLE = (
+    "one who looks inside has the model run as it is written, which is in no "
+    "graph; without fullgraph=True, it does"
+)
 
 
 @checked
+@in_no_graph(NOT_WHOLE)
 @contextmanager
 def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
     """Collect the weights of every `MultiHeadAttention` that runs inside.
@@ -78,7 +87,7 @@ def record_weights(model: nn.Module) -> Iterator[list[Tensor]]:
 
     with (
         uncompiled(),
-        register_module_forward_pre_hook(note),
+        register_module_forward_pre_hook(as_hook(note)),
         told_all(record),
     ):
         yield weights
@@ -98,7 +107,7 @@ def told_all(hook: Callable[..., None]) -> Iterator[None]:
         if len(rest) == 2:
             hook(layer, args, *rest)
 
-    handle = register_module_forward_hook(told, with_kwargs=True)
+    handle = register_module_forward_hook(as_hook(told), with_kwargs=True)
     try:
         yield
     finally:
@@ -125,6 +134,7 @@ def heads_of(model: nn.Module) -> dict[str, tuple[MultiHeadAttention, slice]]:
 
 
 @checked
+@in_no_graph(NOT_WHOLE)
 @contextmanager
 def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """Collect what every head brings back, before `W_o` puts it together.
@@ -167,6 +177,7 @@ def record_heads(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
 
 @checked
+@in_no_graph(NOT_WHOLE)
 @contextmanager
 def change_heads(
     model: nn.Module, instead: Mapping[str, Tensor | float]
@@ -285,6 +296,16 @@ def check_hooks_run(model: nn.Module) -> None:
             )
 
 
+def as_hook(hook: Callable[P, R]) -> Callable[P, R]:
+    """A hook that is not compiled, in which it would know no module again.
+
+    None is where the compiler is at hand. Where it is not yet, somebody may
+    compile for the first time while the hook hangs.
+    """
+    at_hand = "torch._dynamo" in sys.modules
+    return hook if at_hand else in_no_graph(NOT_WHOLE)(hook)
+
+
 def sign_of(module: nn.Module) -> int:
     """What tells a module from all others, but for its replicas on other GPUs
     and shallow copies: they share with it what hangs in it.
@@ -367,7 +388,7 @@ def before_w_o(
     # For all modules: none hangs in the model, of which copies may be made.
     with (
         uncompiled(),
-        register_module_forward_pre_hook(enters),
-        register_module_forward_hook(leaves, always_call=True),
+        register_module_forward_pre_hook(as_hook(enters)),
+        register_module_forward_hook(as_hook(leaves), always_call=True),
     ):
         yield

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
+
+from selfattn.wrapped import P, R, stands_for
 
 # Instead of those whose way back is by hand, what all transforms can take.
 TABLES = {
@@ -148,10 +150,15 @@ def uncompiled() -> Iterator[None]:
 
     PyTorch has one stance for all threads. Who enters first takes it, and who
     leaves last gives it back: others would give back what is not theirs.
+    Within a function that is compiled, this thread compiles nothing more
+    until that returns: PyTorch would, of all that it calls, else.
     """
     if "torch._dynamo" not in sys.modules:  # nothing was: it takes seconds
         yield
         return
+    # Here and not in a function, which PyTorch would compile: generators it
+    # leaves as they are. Not undone, as one may leave after all has returned.
+    torch._C._dynamo.eval_frame.set_eval_frame(None)
     with TAKEN:
         STANCES.append(STANCES[0] if STANCES else eagerly())
     try:
@@ -159,20 +166,31 @@ def uncompiled() -> Iterator[None]:
     finally:
         with TAKEN:
             stance = STANCES.pop()
-            if not STANCES and stance is not None:
+            if not STANCES:
                 stance.__exit__(None, None, None)
 
 
 def eagerly() -> Any:
-    """PyTorch's stance in which nothing is compiled, taken; None within what
-    is compiled, where it cannot be.
+    """PyTorch's stance in which nothing is compiled, taken."""
+    return torch.compiler.set_stance("force_eager")
+
+
+def in_no_graph(why: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function that `torch.compile` calls and does not look into; asked for
+    a whole graph, it says why it has none.
     """
-    if torch.compiler.is_compiling():
-        return None
-    try:
-        return torch.compiler.set_stance("force_eager")
-    except RuntimeError:
-        return None
+
+    def around(function: Callable[P, R]) -> Callable[P, R]:
+        @stands_for(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            if torch.compiler.is_dynamo_compiling():
+                torch._dynamo.graph_break(msg=why)
+                return torch.compiler.disable(function)(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        return called
+
+    return around
 
 
 def is_beyond_fused_kernels() -> bool:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from selfattn.checks import check_fits
-from selfattn.wrapped import P, R, stands_for
+from selfattn.transforms import in_no_graph
+from selfattn.wrapped import P, R
 
 Group = dist.ProcessGroup | None
 Shapes = list[tuple[int, ...]]  # of q, k and v
@@ -52,14 +52,7 @@ def uncompiled(attend: Callable[P, R]) -> Callable[P, R]:
     """The mechanism, which `torch.compile` calls and does not look into: what
     ranks first tell each other is no tensor.
     """
-
-    @stands_for(attend)
-    def among_ranks(*args: P.args, **kwargs: P.kwargs) -> R:
-        if torch.compiler.is_compiling():
-            torch._dynamo.graph_break(msg=NOT_WHOLE)
-            return torch.compiler.disable(attend)(*args, **kwargs)
-        return attend(*args, **kwargs)
-
+    among_ranks = in_no_graph(NOT_WHOLE)(attend)
     vars(among_ranks)["n_ranks"] = n_ranks
     return among_ranks
 
