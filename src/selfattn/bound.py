@@ -174,6 +174,23 @@ def check_rotation(layer: Any) -> None:
         )
 
 
+def check_growth(attend: Any) -> None:
+    """Raise if a mechanism of the book was left to choose by the length of
+    each call: where a text grows, what was kept was made by other choices.
+    """
+    function, bound = unbound(attend)
+    name = getattr(function, "by_length", None)
+    if name is None or not is_of_the_book(function):
+        return
+    if bound.get(name) is None:
+        raise ValueError(
+            f"{name} must be bound where keys and values are kept of a text "
+            f"that grows, as partial({function.__name__}, {name}=8) does: "
+            "else the length of each call decides, and what was kept was made "
+            f"by another; but attend={attend}"
+        )
+
+
 def is_own(x: object) -> bool:
     """Whether it is, or has, what a layer is to move, save and train."""
     return isinstance(x, nn.Module | nn.Parameter)

@@ -201,11 +201,12 @@ def fused_attention(
     """The same function on PyTorch's fused kernels: same output, no steps.
 
     Shapes, arguments and errors are those of `attention_steps`. Its gradient
-    has no gradient on most kernels, except by `torch.func`. And it is made of
-    weights that are off by up to the size of the scores times 2⁻²³ in
-    float32; on a processor, where that may be more than 1/64, it takes the
-    steps, and their table of n_q × n_k; and so it does where NaN or infinity
-    is among keys or values, though it be hidden.
+    has no gradient on most kernels, except by `torch.func`. Its weights are
+    off by up to the size of the scores times 2⁻²³ in float32, and so are both
+    output and gradient; but where a gradient is asked for on a processor, and
+    that may be more than 1/64, it takes the steps, and their table of n_q ×
+    n_k. So it does where NaN or infinity is among keys or values, though it
+    be hidden.
 
     Reference: Dao et al. (2022), through
     `torch.nn.functional.scaled_dot_product_attention`.

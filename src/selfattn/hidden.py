@@ -19,13 +19,14 @@ from selfattn.infinite import (
     alone,
     first,
     joined,
+    largest_number,
     on_smaller,
     shown_by_a_value,
     weightless,
     with_infinite,
 )
 from selfattn.pieces import without_autocast
-from selfattn.spoilt import can_look, is_spoilt, largest
+from selfattn.spoilt import can_look, is_spoilt
 
 Attention = Callable[[Tensor, Tensor, Tensor], Any]
 # To which power of the largest number what is called large is larger: who
@@ -114,7 +115,8 @@ def unfelt_sums(
             computed once more, in another type.
     """
     if not q.shape[-2]:
-        k, v = (x.masked_fill(~x.isfinite(), 0) for x in (k, v))
+        every = torch.ones((), dtype=torch.bool, device=k.device)
+        k, v = (x.masked_fill(every, 0) for x in (k, v))
     result = soundly(attend, attend, q, k, v)
     if not is_spoilt(first(result)):
         return result
@@ -276,10 +278,13 @@ def unless_large(
     if not (first(result).requires_grad and can_look(v) and v.numel()):
         return result
     most = torch.finfo(v.dtype).max
-    if not most**0.5 < largest(v) < math.inf:
+    if largest_number(v) <= most**0.5:
         return result
+    # What is spoilt is not large: it would say for all who see that one that
+    # they see this one, too.
+    size = v.detach().nan_to_num(0, 0, 0).abs()
     for power in LARGE:
-        large = (v.abs() > most**power).any(dim=-1, keepdim=True)
+        large = (size > most**power).any(dim=-1, keepdim=True)
         if large.any():
             without = weigh(v.masked_fill(large, 0))
             result = joined(seen(large), result, without)

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from selfattn.checks import batch_shape, is_autocast
+from selfattn.infinite import largest_number
 from selfattn.pieces import without_autocast
 from selfattn.spoilt import can_look, drawing_once, largest
 from selfattn.transforms import is_beyond_fused_kernels, is_learned_around
@@ -47,7 +48,7 @@ def fused(
         return steps(q, k, v, **options)
     output = kernel(q, k, v, **options)
     if loses_count(output, q, k, attn_mask, scale):
-        return steps(q, k, v, **options).to(output.dtype)
+        return steps(q, k, v, large=True, **options).to(output.dtype)
     if not can_look(output):  # nor may the number of keys decide, in a trace
         return output
     safe = q.element_size() >= 4 and k.shape[-2] >= LANES
@@ -140,18 +141,21 @@ def in_steps(
     v: Tensor,
     attn_mask: Tensor | None = None,
     scale: float | None = None,
+    large: bool = False,
     **options: Any,
 ) -> Tensor:
     """The same by PyTorch's products and softmax, with the table of weights.
 
     Not within `torch.nn.attention.sdpa_kernel`, which is for all threads: it
-    left another's attention without its kernels for good.
+    left another's attention without its kernels for good. Nor by PyTorch's
+    own steps where scores are large: those multiply q and k by the root of
+    the scale, which rounds, and equal scores of a million come apart.
     """
     q, k, v = (x.to(taken_as(q)) for x in (q, k, v))
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         hidden = q.new_zeros(attn_mask.shape)
         attn_mask = hidden.masked_fill(~attn_mask, -math.inf)
-    if scale is not None and abs(scale) > 1:
+    if large or (scale is not None and abs(scale) > 1):
         return by_products(q, k, v, attn_mask, scale, **options)
     attend = torch.ops.aten._scaled_dot_product_attention_math
     return attend(q, k, v, attn_mask, scale=scale, **options)[0]
@@ -188,16 +192,16 @@ def by_products(
     k: Tensor,
     v: Tensor,
     added: Tensor | None,
-    scale: float,
+    scale: float | None,
     *,
     is_causal: bool = False,
     dropout_p: float = 0.0,
 ) -> Tensor:
-    """The same once more, in which only scores are scaled, by more than 1.
+    """The same once more, in which only scores are scaled.
 
-    PyTorch multiplies queries and keys by the root of the scale. A key of the
-    largest numbers is infinite then; and where it is hidden, what it passes
-    back is 0 · ∞.
+    PyTorch multiplies queries and keys by the root of the scale. By one above
+    1, a key of the largest numbers is infinite then; and where it is hidden,
+    what it passes back is 0 · ∞.
 
     >>> q, far = torch.ones(1, 1, requires_grad=True), torch.tensor(3e38)
     >>> k, added = torch.stack([q[0], far[None]]), torch.tensor([0, -math.inf])
@@ -207,6 +211,7 @@ def by_products(
     """
     wide = torch.promote_types(q.dtype, torch.float32)
     rows, keys, values = (x.to(wide) for x in (q, k, v))
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = (rows @ keys.mT) * scale
     if is_causal:
         later = torch.ones_like(scores, dtype=torch.bool).triu(1)
@@ -287,13 +292,11 @@ def loses_count(
     if not (q.numel() and k.numel()):
         return False
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else abs(scale)
-    far = largest(q), largest(k)
-    if not all(map(math.isfinite, far)):
-        return False
-    reach = math.prod(far) * q.shape[-1] * scale  # infinity, of float64
+    # Of what is a number: one that is none may be of another sequence.
+    far = largest_number(q) * largest_number(k)  # infinity, of float64
+    reach = far * q.shape[-1] * scale
     if table is not None and table.is_floating_point():
         # Of each query's largest: what is far below them has no weight.
-        most = table.detach().amax(dim=-1).abs()
-        reach += largest(most.masked_fill(most == math.inf, 0.0))
+        reach += largest_number(table.detach().amax(dim=-1))
     wide = torch.promote_types(q.dtype, torch.float32)
     return ROOM / torch.finfo(wide).eps < reach

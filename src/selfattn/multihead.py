@@ -14,7 +14,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import Owner, check_rotation, takes, unbound
+from selfattn.bound import (
+    Owner,
+    check_growth,
+    check_rotation,
+    takes,
+    unbound,
+)
 from selfattn.called import check_bound, check_called
 from selfattn.checks import (
     check_divides,
@@ -206,8 +212,10 @@ class MultiHeadAttention(Owner):
             far, (batch, n_kv_heads, n_k, d_head): a context for `forward`.
 
         Raises:
-            ValueError: if the context has another width than the layer, or
-                if each of several ranks would rotate from position 0.
+            ValueError: if the context has another width than the layer; if
+                each of several ranks would rotate from position 0; or if the
+                mechanism chooses keys by how many there are, and some are
+                kept.
 
         >>> layer, x = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
         >>> kept = layer.keys_values(x[:, 4:], layer.keys_values(x[:, :4]))
@@ -218,6 +226,7 @@ class MultiHeadAttention(Owner):
         check_matrices(self)
         check_enters("context (without one, x)", context, self.W_k)
         if past is not None:
+            check_growth(self.attend)
             check_kept(self, "past", past, context)
         k = split_heads(projected(self.W_k, context), self.n_kv_heads)
         v = split_heads(projected(self.W_v, context), self.n_kv_heads)

@@ -5,6 +5,7 @@ was taken, or an obscure error.
 """
 
 import copy
+import functools
 import math
 from functools import partial
 
@@ -15,11 +16,13 @@ from torch.nn.utils import parametrize, prune
 from torch.testing import assert_close
 
 from hostile.replicas import replica
-from selfattn.blocks import DecoderBlock
+from selfattn.blocks import DecoderBlock, EncoderBlock
 from selfattn.cost import flops
 from selfattn.dot_product import attention, fused_attention
+from selfattn.efficient.reformer import lsh_attention
+from selfattn.efficient.sparse import fixed_attention, strided_attention
 from selfattn.layers import FeedForward, SwiGLU
-from selfattn.models import Embedding
+from selfattn.models import Decoder, Embedding, complete
 from selfattn.multihead import MultiHeadAttention
 from selfattn.positions import ShawAttention, TransformerXLAttention
 
@@ -340,3 +343,63 @@ def test_a_table_that_is_made_at_every_call_is_made_once():
     before = [one.times for one in made]
     embed(torch.tensor([[1, 2]]), segments=torch.tensor([[0, 1]]))
     assert [one.times for one in made] == [n + 1 for n in before]
+
+
+# A text that grows
+
+BY_LENGTH = [
+    (strided_attention, "stride"),
+    (fixed_attention, "stride"),
+    (lsh_attention, "n_buckets"),
+]
+
+
+def writer_of(attend):
+    """A decoder of two blocks, with large numbers, and a text."""
+    torch.manual_seed(0)
+    layer = partial(MultiHeadAttention, attend=attend)
+    blocks = [
+        EncoderBlock(16, 2, 32, pre=True, multihead=layer) for _ in range(2)
+    ]
+    model = Decoder(Embedding(50, 16), blocks).double().eval()
+    for p in model.parameters():
+        p.data.normal_(0, 0.7)
+    return model, torch.randint(50, (1, 13))
+
+
+@pytest.mark.parametrize(("attend", "name"), BY_LENGTH)
+def test_what_goes_by_the_length_of_a_text_is_bound_to_keep_it(attend, name):
+    """The stride grew with the text, and what was kept was made by a smaller:
+    logits were off by 26, and another text was written than without a cache.
+    """
+    for left_out in (attend, partial(attend), partial(attend, **{name: None})):
+        model, text = writer_of(left_out)
+        told = rf"{name} must be bound .* partial\({attend.__name__}, {name}="
+        with pytest.raises(ValueError, match=told):
+            complete(model.step, text, 2)
+        assert complete(model.step, text, 2, cached=False).shape == (1, 15)
+        assert complete(model.step, text, 1).shape == (1, 14)
+
+
+@pytest.mark.parametrize(("attend", "name"), BY_LENGTH)
+def test_what_is_bound_writes_with_a_cache_what_it_writes_without(
+    attend, name
+):
+    model, text = writer_of(partial(attend, **{name: 4}))
+    _, cache = model.step(text[:, :3])
+    for i in range(3, 13):
+        logits, cache = model.step(text[:, i : i + 1], cache)
+        assert_close(logits, model(text[:, : i + 1])[:, -1])
+
+
+def by_its_own_length(q, k, v, **options):
+    """Somebody's, which knows by itself how long a text will be."""
+    return strided_attention(q, k, v, stride=4, **options)
+
+
+def test_somebodys_own_mechanism_is_asked_for_nothing():
+    model, text = writer_of(
+        functools.wraps(strided_attention)(by_its_own_length)
+    )
+    kept = complete(model.step, text, 5)
+    assert kept.equal(complete(model.step, text, 5, cached=False))

@@ -462,3 +462,38 @@ def test_a_hidden_key_of_the_largest_numbers_passes_nothing_back(
         made.append(torch.autograd.grad(output.sum(), given))
     for found, wanted in zip(*made, strict=True):
         assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("far", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("of", ["q", "k", "bias"])
+@pytest.mark.parametrize("trained", ["v", "q, k and v"])
+def test_a_spoilt_sequence_leaves_another_its_number_of_keys(far, of, trained):
+    """Beside one key of minus infinity nobody asked how large the others'
+    scores are: each of 8 keys alike weighed 1 on the way back, not 1/8.
+    """
+    q, k, v = torch.ones(2, 1, 8, 4), torch.ones(2, 1, 8, 4), torch.randn(8, 4)
+    q[1] = k[1] = 1e5
+    bias = torch.zeros(2, 1, 8, 8)
+    {"q": q, "k": k, "bias": bias}[of][0, 0, -1] = far
+    told = {"bias": bias} if of == "bias" else {}
+    v = v.expand(2, 1, 8, 4).clone().requires_grad_()
+    if trained != "v":
+        q, k = q.requires_grad_(), k.requires_grad_()
+    output = fused_attention(q, k, v, **told)
+    [found] = torch.autograd.grad(output[1].sum(), v)
+    assert_close(found[1], torch.ones(1, 8, 4))
+
+
+@pytest.mark.parametrize("d_v", [1, 8])
+@pytest.mark.parametrize("size", [256.0, 4096.0, 65536.0])
+def test_equal_scores_are_equal_however_large_with_a_gradient(d_v, size):
+    """PyTorch's steps multiply q and k by the root of the scale, which rounds:
+    what asked for a gradient got one of two values, not the average.
+    """
+    for seed in range(20):
+        torch.manual_seed(seed)
+        q, k = (size * torch.randint(-1, 2, (5, 8)).float() for _ in range(2))
+        v = torch.randn(5, d_v)
+        wanted = attention(*(x.double() for x in (q, k, v))).float()
+        output = fused_attention(q.requires_grad_(), k, v)
+        assert_close(output.detach(), wanted, atol=1e-4, rtol=1e-4)

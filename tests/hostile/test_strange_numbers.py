@@ -8,9 +8,12 @@ import torch
 
 from selfattn.dot_product import attention, fused_attention
 from selfattn.efficient.flash import flash_attention
-from selfattn.efficient.linear import linear_weights
+from selfattn.efficient.linear import linear_attention, linear_weights
 from selfattn.efficient.longformer import longformer_attention
-from selfattn.efficient.performer import performer_weights
+from selfattn.efficient.performer import (
+    performer_attention,
+    performer_weights,
+)
 from selfattn.efficient.window import sliding_window_attention
 from selfattn.hidden import unfelt
 from selfattn.masks import window_mask
@@ -170,3 +173,48 @@ def test_a_kernel_does_not_feel_the_largest_key_of_float64():
             for attend in (fused_attention, attention)
         ]
         torch.testing.assert_close(*both)
+
+
+@pytest.mark.parametrize("attend", BANDS)
+@pytest.mark.parametrize("other", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("where", [(0, 5), (1, 5), (1, 197)])
+def test_nothing_spoilt_excuses_a_large_value(attend, other, where):
+    """No tile touched it, and the output was sound; but beside one the
+    largest value was no number, and none large: who sees none had NaN.
+    """
+    q, k, v = torch.randn(3, 2, 200, 4)
+    q = q[:, -2:]
+    v[0, -1] = 3e38
+    v[where] = other
+    g = torch.zeros(2, 2, 4)
+    g[0, 0] = 1
+    found = passed_back(attend, (q, k, v), g)
+    mask = window_mask(2, 200, 2)
+    exact = partial(attention, mask=mask, causal=True)
+    torch.testing.assert_close(found, passed_back(exact, (q, k, v), g))
+
+
+def test_who_sees_infinity_that_weighs_nothing_does_not_see_a_large_value():
+    """What is infinite was large, too: who has no weight for it, by its score
+    of minus infinity, seemed to see whatever is large.
+    """
+    q, k, v = torch.ones(1, 4), torch.ones(4, 4), torch.ones(4, 1)
+    k[0], v[0], v[1] = -math.inf, math.inf, 3e38
+    mask = torch.tensor([[True, False, True, True]])
+    attend = partial(attention, mask=mask)
+    for x in passed_back(attend, (q, k, v), 3 * torch.ones(1, 1)):
+        assert x.isfinite().all()
+
+
+@pytest.mark.parametrize("attend", [linear_attention, performer_attention])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("far", [1.7e308, -1.7e308, 1e200, math.nan])
+def test_without_a_query_nothing_is_passed_back(attend, causal, far):
+    """A key of the largest numbers passed back NaN to all keys, though nobody
+    asked them.
+    """
+    q, k, v = (torch.randn(1, n, 4).double() for n in (0, 3, 3))
+    k[0, 1, 0] = far
+    attend = partial(attend, causal=causal)
+    for x in passed_back(attend, (q, k, v), torch.ones(1, 0, 4).double()):
+        assert x.eq(0).all()

@@ -205,7 +205,9 @@ def lsh_attention(
         causal: hide from each query the keys after it; the last query sits
             on the last key. Nor do they change which others it sees.
         n_buckets: how many buckets, 1 or an even number; about one for each 32
-            keys, if None. With 1, this is exactly `attention`.
+            keys, if None. Then they are others as a text grows: bind a number
+            to write with a cache, which asks for it. With 1, this is exactly
+            `attention`.
         n_rounds: how many rounds. A key found in several counts once.
         seed: of the random directions.
         see_itself: False lets a token see itself only if it sees no other.
@@ -243,6 +245,10 @@ def lsh_attention(
     attend = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, False))
     exactly = on_any_axes(lambda *qkv: Lsh.apply(*qkv, pairs, True))
     return unfelt(attend, q, k, v, exactly=exactly)
+
+
+# What is left to the length of the call: a layer that keeps keys asks for it.
+vars(lsh_attention)["by_length"] = "n_buckets"
 
 
 def check_hashable(q: Tensor, k: Tensor, v: Tensor) -> None:

@@ -144,6 +144,8 @@ def strided_attention(
         causal: hide from each query the keys after it; the last query sits
             on the last key.
         stride: how far from one key to the next; √n_k, rounded down, if None.
+            Then it grows with a text, whose first tokens see other keys than
+            they did: bind one to write with a cache, which asks for it.
 
     Returns:
         The output, (..., n_q, d_v). A query that may see no key gets zeros.
@@ -192,7 +194,9 @@ def fixed_attention(
         bias: refused, likewise.
         causal: hide from each query the keys after it; the last query sits
             on the last key.
-        stride: how many keys a block has; √n_k, rounded down, if None.
+        stride: how many keys a block has; √n_k, rounded down, if None. Then
+            it grows with a text, whose first tokens see other keys than they
+            did: bind one to write with a cache, which asks for it.
         n_summaries: how many keys at a block's end every query sees. Each is
             a round of its own over all queries: few are meant.
 
@@ -220,6 +224,11 @@ def fixed_attention(
     stride, n_last = enough(stride, n_summaries, q.shape[-2], k.shape[-2])
     cut = partial(fixed, stride=stride, n_last=n_last, causal=causal)
     return in_pieces("fixed_attention", q, k, v, causal, cut)
+
+
+# What is left to the length of the call: a layer that keeps keys asks for it.
+vars(strided_attention)["by_length"] = "stride"
+vars(fixed_attention)["by_length"] = "stride"
 
 
 def default_stride(stride: int | None, k: Tensor) -> int:

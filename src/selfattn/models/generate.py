@@ -204,7 +204,8 @@ def complete(
         stop: a token that ends a text; it is repeated until the longest of
             the batch has ended.
         cached: whether to keep what was computed for the tokens so far, or
-            to compute all anew for each: the same text, later.
+            to compute all anew for each: the same text, later; and the only
+            way where a mechanism chooses keys by how many there are.
 
     Returns:
         The prompt and what follows, (batch, n + n_new) or fewer columns if
