@@ -156,6 +156,16 @@ def is_of_the_book(function: Any) -> bool:
     return getattr(sys.modules[home], made.__qualname__, None) is made
 
 
+def check_keeps(layer: Any, grows: bool) -> None:
+    """Raise if keys and values of a layer cannot be kept, or not be added to
+    where what is kept ``grows``.
+    """
+    if layer.rotate is not None:
+        check_rotation(layer)
+    if grows:
+        check_growth(layer.attend)
+
+
 def check_rotation(layer: Any) -> None:
     """Raise if the tokens are shared out to ranks, each of which would rotate
     its own from position 0; somebody's own rotation may know where it is.

@@ -14,13 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from selfattn.bound import (
-    Owner,
-    check_growth,
-    check_rotation,
-    takes,
-    unbound,
-)
+from selfattn.bound import Owner, check_keeps, takes, unbound
 from selfattn.called import check_bound, check_called
 from selfattn.checks import (
     check_divides,
@@ -225,13 +219,12 @@ class MultiHeadAttention(Owner):
         """
         check_matrices(self)
         check_enters("context (without one, x)", context, self.W_k)
+        check_keeps(self, grows=past is not None)
         if past is not None:
-            check_growth(self.attend)
             check_kept(self, "past", past, context)
         k = split_heads(projected(self.W_k, context), self.n_kv_heads)
         v = split_heads(projected(self.W_v, context), self.n_kv_heads)
         if self.rotate is not None:
-            check_rotation(self)
             n_past = past.k.shape[-2] if past else 0
             k = made_alike("rotate", self.rotate, k, offset=n_past)
         if past is not None:

@@ -54,6 +54,8 @@ INTERNAL = {
     "selfattn.models.config.check_sizes": "of what loads, which is tried",
     "selfattn.models.config.said_of": "likewise",
     "selfattn.models.config.sizes_in_file": "likewise",
+    "selfattn.models.config.agree": "likewise",
+    "selfattn.models.config.yes_or_no": "likewise",
     "selfattn.infinite.shown_by_a_value": "of mechanisms, which are tried",
     "selfattn.mismatches.check_filled": "a check",
     "selfattn.models.steps.tempered": "of `sample`, which is tried",
