@@ -281,10 +281,10 @@ def unless_large(
     if largest_number(v) <= most**0.5:
         return result
     # What is spoilt is not large: it would say for all who see that one that
-    # they see this one, too.
-    size = v.detach().nan_to_num(0, 0, 0).abs()
+    # they see this one, too; and left out, it would not show.
+    whole = v.isfinite().all(dim=-1, keepdim=True)
     for power in LARGE:
-        large = (size > most**power).any(dim=-1, keepdim=True)
+        large = whole & (v.abs() > most**power).any(dim=-1, keepdim=True)
         if large.any():
             without = weigh(v.masked_fill(large, 0))
             result = joined(seen(large), result, without)
