@@ -9,12 +9,7 @@ and with no other, agree by its cause.
 
 import functools
 import time
-from collections.abc import (
-    Collection,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
